@@ -1,0 +1,1 @@
+//! Capture files: reading and writing pcap and pcapng, and what a capture holds.

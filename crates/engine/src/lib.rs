@@ -1,0 +1,1 @@
+//! Runs a program: pacing, workers, and the engines frames leave through.

@@ -1,0 +1,1 @@
+//! Disposable hosts: anonymous network namespaces joined by veth pairs, gone with their file descriptors.

@@ -1,0 +1,1 @@
+//! Network interfaces: what they are, what they can do, and sockets that put frames on them.

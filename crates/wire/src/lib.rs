@@ -1,0 +1,15 @@
+//! Headers, layers, checksums and the test signature, in place over byte slices. No I/O, no allocation on hot paths.
+//!
+//! Everything here takes bytes from outside and must not panic on any of them.
+
+pub mod checksum;
+pub mod flow;
+pub mod layers;
+pub mod link;
+pub mod mac;
+pub mod proto;
+pub mod show;
+pub mod signature;
+
+pub use link::LinkType;
+pub use mac::Mac;
