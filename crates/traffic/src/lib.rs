@@ -1,1 +1,30 @@
 //! What to send: packet expressions, packet programs, schedules, and the Rust executor. No I/O.
+//!
+//! Everything that can be sent is compiled to one form, a [`Program`]: front ends (an expression, a capture, later a
+//! scenario or a plugin) only produce one, engines only run one. Frame *n* (its bytes, its length and its departure
+//! time) is a pure function of *n*, so that any number of cores can take disjoint ranges, a run can be repeated bit
+//! for bit, and a receiver that knows the program knows every frame.
+//!
+//! * [`program`]: the form itself.
+//! * [`values`], [`lengths`]: what varies, and by which law.
+//! * [`templates`]: the bytes that do not.
+//! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
+//! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
+//! * [`expr`]: the packet expression language.
+
+pub mod executor;
+pub mod expr;
+pub mod lengths;
+pub mod program;
+pub mod rate;
+pub mod schedule;
+pub mod templates;
+pub mod values;
+
+pub use executor::{Executor, Held};
+pub use lengths::Lengths;
+pub use program::{Field, LengthField, Program, Stream, Sum};
+pub use rate::Rate;
+pub use schedule::Schedule;
+pub use templates::Templates;
+pub use values::Values;

@@ -1,0 +1,307 @@
+//! The packet program: the one form that everything to be sent is compiled to.
+//!
+//! ```text
+//!   frame n --order--> stream s, its frame k --template--> bytes
+//!                         |                                  ^
+//!                         |- fields   at(k / every)  --------|   written in this order:
+//!                         |- length   at(k)          --------|   fields, length fields,
+//!                         |- sums     over the above --------|   sums (inner before outer),
+//!                         `- signature, time stamp   --------'   signature
+//! ```
+//!
+//! Offsets count bytes from the start of the frame. What a front end must guarantee is checked once, by
+//! [`Program::check`]; the executor then needs no checks per frame.
+
+use crate::lengths::Lengths;
+use crate::schedule::Schedule;
+use crate::templates::Templates;
+use crate::values::Values;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Everything there is to know about the frames of a run.
+#[derive(Debug, Clone)]
+pub struct Program {
+    /// The streams; frames of different streams are interleaved by `order`.
+    pub streams: Vec<Stream>,
+    /// Stream of frame *n* is `order[n % order.len()]`: an exact repeating interleave. `[0]` for one stream.
+    pub order: Arc<[u32]>,
+    /// When each frame leaves.
+    pub schedule: Schedule,
+}
+
+/// Frames that belong together: one template (or one capture), varied by one set of laws.
+#[derive(Debug, Clone)]
+pub struct Stream {
+    /// Shown in results.
+    pub name: String,
+    /// The bytes that do not vary. Frame *k* starts from template `k % templates.len()`; `k / templates.len()` is
+    /// the *pass*. With [`Lengths`] other than `Template`, each template must be as long as the longest frame.
+    pub templates: Templates,
+    /// What varies.
+    pub fields: Vec<Field>,
+    /// How long frame *k* is.
+    pub lengths: Lengths,
+    /// Header fields that say a length.
+    pub length_fields: Vec<LengthField>,
+    /// Checksums to compute, inner ones before outer ones that cover them.
+    pub sums: Vec<Sum>,
+    /// Put a signature into the last 18 bytes, under this stream number.
+    pub signature: Option<u32>,
+    /// Each pass over the templates gets addresses of its own (captures).
+    pub unique_addresses: bool,
+}
+
+/// A varying field: up to 64 bits anywhere in the frame.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// First byte touched.
+    pub offset: u32,
+    /// Bytes touched, 1 to 8.
+    pub bytes: u8,
+    /// The value is shifted left by this within those bytes, taken as one big-endian number.
+    pub shift: u8,
+    /// Which bits of those bytes belong to the field (after the shift); others keep the template's.
+    pub mask: u64,
+    /// The law.
+    pub values: Values,
+    /// The field takes its next value every this many frames of the stream (1: each frame). Nesting is built from it.
+    pub every: u64,
+}
+
+impl Field {
+    /// A field of `width` bits that starts `bit` bits into the frame (bit 0 is the first byte's most significant).
+    /// `None` when it would touch more than eight bytes or `width` is not 1 to 64.
+    pub fn at_bit(bit: u64, width: u32, values: Values) -> Option<Field> {
+        if width == 0 || width > 64 {
+            return None;
+        }
+        let first = bit / 8;
+        let end = bit + u64::from(width);
+        let bytes = end.div_ceil(8) - first;
+        if bytes > 8 {
+            return None;
+        }
+        let shift = bytes * 8 - (end - first * 8);
+        let ones = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+        Some(Field {
+            offset: u32::try_from(first).ok()?,
+            bytes: bytes as u8,
+            shift: shift as u8,
+            mask: ones << shift,
+            values,
+            every: 1,
+        })
+    }
+
+    /// The same field, advancing only every `every` frames.
+    pub fn every(self, every: u64) -> Field {
+        Field { every: every.max(1), ..self }
+    }
+
+    /// The range of bytes touched.
+    pub fn range(&self) -> Range<usize> {
+        self.offset as usize..self.offset as usize + self.bytes as usize
+    }
+}
+
+/// A 16-bit big-endian header field that says `frame length - less`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LengthField {
+    /// Where it stands.
+    pub offset: u32,
+    /// Bytes of the frame that it does not count.
+    pub less: u32,
+}
+
+/// A checksum field and what it covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sum {
+    /// Where the checksum stands (two bytes; taken as zero while summing). It must lie in the covered range, at an
+    /// even distance from its start.
+    pub offset: u32,
+    /// First byte covered.
+    pub start: u32,
+    /// End of what is covered; `None`: to the end of the frame.
+    pub end: Option<u32>,
+    /// Ranges outside `start..end` that are covered too: the addresses of a pseudo header. Even lengths.
+    pub also: Vec<Range<u32>>,
+    /// Added to the sum: the pseudo header's constant parts (protocol number).
+    pub plus: u64,
+    /// Add the covered length (`end - start`) too, as pseudo headers do.
+    pub plus_length: bool,
+    /// UDP's rule: a computed zero is written as 0xffff (RFC 768).
+    pub udp: bool,
+    /// Added (modulo 0x10000) to the right value before writing: wrong on purpose when not 0.
+    pub error: u16,
+}
+
+/// What a front end got wrong. Users never see one unless we have a defect, or a length does not suit the program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadProgram {
+    /// Nothing to send.
+    #[error("the program has no frames")]
+    Empty,
+    /// Something lies outside of the shortest frame.
+    #[error("stream `{stream}`: {what} at byte {offset} lies outside of the shortest frame, {length} bytes")]
+    Outside {
+        /// The stream's name.
+        stream: String,
+        /// Which part.
+        what: &'static str,
+        /// First byte outside.
+        offset: u64,
+        /// The shortest frame.
+        length: u32,
+    },
+    /// A length law asks for more than the template holds.
+    #[error("stream `{stream}`: a frame of {length} bytes is asked for, but its template has only {template}")]
+    TooLong {
+        /// The stream's name.
+        stream: String,
+        /// The longest frame.
+        length: u32,
+        /// The template.
+        template: u32,
+    },
+    /// An index or alignment that the executor relies on does not hold.
+    #[error("stream `{stream}`: {what}")]
+    Inconsistent {
+        /// The stream's name.
+        stream: String,
+        /// What does not hold.
+        what: &'static str,
+    },
+}
+
+impl Program {
+    /// A program of one stream, sent as fast as it goes.
+    pub fn single(stream: Stream) -> Program {
+        Program { streams: vec![stream], order: Arc::new([0]), schedule: Schedule::TopSpeed }
+    }
+
+    /// Checks all that the executor relies on.
+    pub fn check(&self) -> Result<(), BadProgram> {
+        if self.streams.is_empty() || self.order.is_empty() {
+            return Err(BadProgram::Empty);
+        }
+        for stream in &self.streams {
+            stream.check()?;
+        }
+        if self.order.iter().any(|&s| s as usize >= self.streams.len()) {
+            return Err(BadProgram::Inconsistent {
+                stream: self.streams[0].name.clone(),
+                what: "the order names a stream that is not there",
+            });
+        }
+        Ok(())
+    }
+
+    /// Longest frame of all streams, in bytes.
+    pub fn longest(&self) -> u32 {
+        self.streams.iter().map(Stream::longest).max().unwrap_or(0)
+    }
+
+    /// Frames until every stream has gone through all its templates once: a capture's number of frames.
+    pub fn frames_per_pass(&self) -> u64 {
+        self.order.len() as u64 * self.streams.first().map_or(1, |s| s.templates.len() as u64)
+    }
+}
+
+impl Stream {
+    /// A stream of one template, sent as it is.
+    pub fn of(name: impl Into<String>, bytes: &[u8]) -> Stream {
+        Stream {
+            name: name.into(),
+            templates: Templates::single(bytes),
+            fields: Vec::new(),
+            lengths: Lengths::Template,
+            length_fields: Vec::new(),
+            sums: Vec::new(),
+            signature: None,
+            unique_addresses: false,
+        }
+    }
+
+    /// Longest frame, in bytes.
+    pub fn longest(&self) -> u32 {
+        self.lengths.bounds(self.templates.longest()).1
+    }
+
+    fn check(&self) -> Result<(), BadProgram> {
+        let name = || self.name.clone();
+        let inconsistent = |what| BadProgram::Inconsistent { stream: name(), what };
+        if self.templates.is_empty() {
+            return Err(BadProgram::Empty);
+        }
+        let template = self.templates.shortest();
+        let (shortest, longest) = self.lengths.bounds(template);
+        if longest > template {
+            return Err(BadProgram::TooLong { stream: name(), length: longest, template });
+        }
+        let inside = |what, end: u64| {
+            if end > u64::from(shortest) {
+                Err(BadProgram::Outside { stream: name(), what, offset: end - 1, length: shortest })
+            } else {
+                Ok(())
+            }
+        };
+        for field in &self.fields {
+            if !(1..=8).contains(&field.bytes) || field.every == 0 {
+                return Err(inconsistent("a field must touch 1 to 8 bytes and advance every 1 or more frames"));
+            }
+            inside("a field", u64::from(field.offset) + u64::from(field.bytes))?;
+        }
+        for field in &self.length_fields {
+            inside("a length field", u64::from(field.offset) + 2)?;
+            if field.less > shortest {
+                return Err(inconsistent("a length field would be negative"));
+            }
+        }
+        for sum in &self.sums {
+            inside("a checksum", u64::from(sum.offset) + 2)?;
+            let end = sum.end.unwrap_or(shortest);
+            inside("what a checksum covers", u64::from(end))?;
+            for range in &sum.also {
+                inside("what a checksum covers", u64::from(range.end))?;
+                if range.start > range.end || (range.end - range.start) % 2 != 0 {
+                    return Err(inconsistent("a pseudo header range has an odd length"));
+                }
+            }
+            if sum.offset < sum.start || sum.offset + 2 > end || (sum.offset - sum.start) % 2 != 0 {
+                return Err(inconsistent("a checksum field must lie in its own range, at an even distance"));
+            }
+        }
+        if let Some(stream) = self.signature {
+            if stream > wire::signature::MAX_STREAM {
+                return Err(inconsistent("stream numbers of signatures have 24 bits"));
+            }
+            let tail = u64::from(shortest).checked_sub(wire::signature::LEN as u64);
+            let covered_by_others = self
+                .fields
+                .iter()
+                .map(|f| u64::from(f.offset) + u64::from(f.bytes))
+                .chain(self.length_fields.iter().map(|f| u64::from(f.offset) + 2))
+                .chain(self.sums.iter().map(|s| u64::from(s.offset) + 2))
+                .max()
+                .unwrap_or(0);
+            if tail.is_none_or(|tail| covered_by_others > tail) {
+                return Err(BadProgram::Outside {
+                    stream: name(),
+                    what: "the signature's 18 bytes leave no room for what stands",
+                    offset: covered_by_others,
+                    length: shortest,
+                });
+            }
+        }
+        if self.lengths != Lengths::Template && self.templates.len() > 1 {
+            return Err(inconsistent("a length law goes with a single template"));
+        }
+        if self.templates.len() > 1
+            && !(self.fields.is_empty() && self.length_fields.is_empty() && self.sums.is_empty())
+        {
+            return Err(inconsistent("fields go with a single template"));
+        }
+        Ok(())
+    }
+}
