@@ -1,1 +1,19 @@
-//! The result model and its renderings: JSON, CSV, text, HTML.
+//! The result of a run as data, and every way of showing it.
+//!
+//! [`Report`] is the model: what was asked, on what machine, what was achieved, with units in the names. The
+//! other modules are renderings of it and hold no state of their own. Nothing here knows engines, interfaces or
+//! clocks: the `netdyno` binary fills a `Report` and hands it over.
+//!
+//! ```text
+//!                 .-- json, csv, html -- store (folder of three files)
+//!   Report -------+-- text, classic        (after the run)
+//!   Progress ------- live                  (during the run)
+//!                 '-- schema               (docs/report.schema.json)
+//! ```
+
+pub mod distribution;
+pub mod model;
+pub mod units;
+
+pub use distribution::{Bucket, Distribution, Exact};
+pub use model::*;

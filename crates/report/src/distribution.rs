@@ -1,0 +1,152 @@
+//! Percentiles and histograms of whole numbers (nanoseconds, bytes).
+//!
+//! Percentiles are nearest-rank (the smallest value with at least that share of the values at or below it), so
+//! each one is a value that occurred, or, from a histogram, the upper end of the bucket it fell in: never
+//! better than the truth.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Values from `from` to `to`, both included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Bucket {
+    pub from: u64,
+    pub to: u64,
+    pub count: u64,
+}
+
+/// A summary of many values; the unit stands in the name of the member that holds it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Distribution {
+    /// How many values were taken.
+    pub count: u64,
+    pub min: u64,
+    pub mean: f64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub p999: u64,
+    pub max: u64,
+    /// Ascending, empty buckets left out; for plotting.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<Bucket>,
+}
+
+/// What a histogram's owner may know exactly although the buckets do not tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Exact {
+    pub min: Option<u64>,
+    pub max: Option<u64>,
+    pub sum: Option<u128>,
+}
+
+impl Distribution {
+    /// `None` when there are no samples. Sorts them.
+    pub fn from_samples(samples: &mut [u64]) -> Option<Self> {
+        samples.sort_unstable();
+        let (&min, &max) = (samples.first()?, samples.last()?);
+        let sum: u128 = samples.iter().map(|&s| u128::from(s)).sum();
+        let count = samples.len() as u64;
+        let at = |per_mille| {
+            let index = usize::try_from(rank(count, per_mille) - 1).unwrap_or(usize::MAX);
+            samples.get(index).copied().unwrap_or(max)
+        };
+        Some(Self {
+            count,
+            min,
+            mean: sum as f64 / count as f64,
+            p50: at(500),
+            p90: at(900),
+            p99: at(990),
+            p999: at(999),
+            max,
+            histogram: Vec::new(),
+        })
+    }
+
+    /// From ascending buckets; empty ones are dropped. `None` when all are. What `exact` does not say is taken
+    /// from the buckets: the first one's lower end, the last one's upper end, the buckets' middles.
+    pub fn from_histogram(buckets: impl IntoIterator<Item = Bucket>, exact: Exact) -> Option<Self> {
+        let histogram: Vec<Bucket> = buckets.into_iter().filter(|b| b.count > 0).collect();
+        let min = exact.min.unwrap_or(histogram.first()?.from);
+        let max = exact.max.unwrap_or(histogram.last()?.to).max(min);
+        let count: u64 = histogram.iter().fold(0, |n, b| n.saturating_add(b.count));
+        let mean = match exact.sum {
+            Some(sum) => sum as f64,
+            None => histogram.iter().map(|b| (b.from as f64 + b.to as f64) / 2.0 * b.count as f64).sum(),
+        } / count as f64;
+        let at = |per_mille| {
+            let wanted = rank(count, per_mille);
+            let mut seen = 0u64;
+            let found = histogram.iter().find(|b| {
+                seen = seen.saturating_add(b.count);
+                seen >= wanted
+            });
+            found.map_or(max, |b| b.to).clamp(min, max)
+        };
+        let (p50, p90, p99, p999) = (at(500), at(900), at(990), at(999));
+        Some(Self { count, min, mean, p50, p90, p99, p999, max, histogram })
+    }
+
+    /// The percentiles with their names, lowest first.
+    pub fn percentiles(&self) -> [(&'static str, u64); 5] {
+        [("p50", self.p50), ("p90", self.p90), ("p99", self.p99), ("p99.9", self.p999), ("max", self.max)]
+    }
+}
+
+/// Nearest rank, from 1, of `per_mille` among `count` values.
+fn rank(count: u64, per_mille: u64) -> u64 {
+    let rank = (u128::from(count) * u128::from(per_mille)).div_ceil(1000).max(1);
+    u64::try_from(rank).unwrap_or(u64::MAX)
+}
+
+/// Joins neighbouring buckets until at most `limit` are left; nothing is lost but resolution.
+pub fn coarsen(buckets: &[Bucket], limit: usize) -> Vec<Bucket> {
+    let group = buckets.len().div_ceil(limit.max(1)).max(1);
+    let join = |bs: &[Bucket]| {
+        let mut joined = *bs.first()?;
+        for b in &bs[1..] {
+            joined.to = b.to;
+            joined.count = joined.count.saturating_add(b.count);
+        }
+        Some(joined)
+    };
+    buckets.chunks(group).filter_map(join).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        let mut samples: Vec<u64> = (1..=1000).rev().collect();
+        let d = Distribution::from_samples(&mut samples).expect("samples were given");
+        assert_eq!((d.min, d.p50, d.p90, d.p99, d.p999, d.max), (1, 500, 900, 990, 999, 1000));
+        assert_eq!(d.mean, 500.5);
+        assert_eq!(Distribution::from_samples(&mut []), None);
+        let one = Distribution::from_samples(&mut [7]).expect("one sample");
+        assert_eq!((one.p50, one.p999), (7, 7));
+    }
+
+    #[test]
+    fn a_histogram_never_reports_better_than_its_samples() {
+        let bucket = |from, to, count| Bucket { from, to, count };
+        let buckets = [bucket(0, 9, 0), bucket(10, 19, 90), bucket(20, 39, 9), bucket(40, 79, 1)];
+        let d = Distribution::from_histogram(buckets, Exact { max: Some(61), ..Exact::default() });
+        let d = d.expect("three buckets are filled");
+        assert_eq!((d.count, d.min, d.p50, d.p90, d.p99, d.p999, d.max), (100, 10, 19, 19, 39, 61, 61));
+        assert_eq!(d.histogram.len(), 3);
+        assert_eq!(Distribution::from_histogram([bucket(0, 9, 0)], Exact::default()), None);
+    }
+
+    #[test]
+    fn coarse_buckets_keep_every_count() {
+        let fine: Vec<_> = (0..1000).map(|i| Bucket { from: i, to: i, count: i }).collect();
+        let coarse = coarsen(&fine, 64);
+        assert!(coarse.len() <= 64);
+        assert_eq!(coarse.iter().map(|b| b.count).sum::<u64>(), 499_500);
+        assert_eq!((coarse[0].from, coarse[coarse.len() - 1].to), (0, 999));
+        assert!(coarsen(&[], 10).is_empty());
+    }
+}

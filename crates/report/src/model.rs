@@ -1,0 +1,526 @@
+//! The result model, `netdyno.report/1`: what every measuring command yields.
+//!
+//! Field names are a promise to scripts (`--json`), so units stand in them: `_ns`, `_bytes`, `_per_second`,
+//! `_ratio` (0 to 1). Bytes and `bits_per_second` are layer 2 without the FCS, as capture files and tcpreplay
+//! count; `bits_per_second_l1` is what the wire carries. An unknown value is left out, never zero. Readers
+//! ignore members they do not know, so members may be added without a new schema version.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::{Bucket, Distribution};
+
+/// The value of [`Report::schema`].
+pub const SCHEMA: &str = "netdyno.report/1";
+
+/// Bytes a frame takes on the wire beyond its layer 2 bytes without FCS: FCS 4, preamble and start delimiter 8,
+/// inter-frame gap 12 (IEEE 802.3-2022, 3.1.1 and 4.4.2).
+pub const L1_OVERHEAD_BYTES: u64 = 4 + 8 + 12;
+
+/// One run: what was asked, where, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Report {
+    /// Name and major version of this layout: `netdyno.report/1`.
+    pub schema: String,
+    /// The verb that ran: `replay`, `send`, `measure`, `demo`, ...
+    pub command: String,
+    pub requested: Requested,
+    pub environment: Environment,
+    pub result: Achieved,
+    /// One entry for each stream of signed frames; empty when frames carried no signature.
+    #[serde(default)]
+    pub streams: Vec<Stream>,
+    /// The run over time, in order, without gaps.
+    #[serde(default)]
+    pub intervals: Vec<Interval>,
+    /// Everything the user should know before trusting the figures, one sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+impl Report {
+    /// An empty report of `command`: done, nothing measured.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            command: command.into(),
+            requested: Requested::default(),
+            environment: Environment::default(),
+            result: Achieved::default(),
+            streams: Vec::new(),
+            intervals: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// What the user asked for, after defaults were filled in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Requested {
+    /// The command line, one argument an element, the program's name first.
+    #[serde(default)]
+    pub command_line: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+    /// The engine as asked for (`auto`, `packet`, ...); `environment.engine` is the one that ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<RequestedRate>,
+    /// Passes over the source; left out when endless.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loops: Option<u64>,
+    /// Frames to send at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Time to send for at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<u64>,
+    /// Whether each pass was to carry addresses of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unique_ip: Option<bool>,
+    /// The key of every random choice; the same seed gives the same frames.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Interfaces named by the user, senders first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+}
+
+/// Where the frames came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Source {
+    /// A packet expression.
+    Expression { expression: String },
+    /// Capture files, in the order they were replayed.
+    Files { files: Vec<String> },
+    /// A synthesised capture, described in words.
+    Synthetic { description: String },
+}
+
+/// A rate as typed and as numbers; the numbers that follow from the request alone are filled in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RequestedRate {
+    /// As the user wrote it (`1.6mpps`, `40%`), or `capture`, `capture x2`, `topspeed`.
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames_per_second: Option<f64>,
+    /// Layer 2 without FCS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits_per_second_l1: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows_per_second: Option<f64>,
+}
+
+/// The machine, the software and the choices they led to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Environment {
+    pub netdyno_version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub netdyno_commit: Option<String>,
+    /// When the run began, RFC 3339, UTC. See [`crate::units::rfc3339`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_model: Option<String>,
+    /// CPUs this process may run on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<u32>,
+    /// The frequency governor, `performance` when figures are to be trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clocksource: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<Interface>,
+    /// The engine that sent, and why it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Choice>,
+    /// How the receiver measured (`xdp native`, `xdp generic`, `packet socket`), and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meter: Option<Choice>,
+}
+
+/// Something netdyno chose, with the reason it gives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    pub name: String,
+    pub reason: String,
+}
+
+/// A network interface that took part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interface {
+    pub name: String,
+    /// `send`, `measure`, ...
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
+    /// The link's speed; left out where the driver has none (veth).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed_bits_per_second: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_queues: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_queues: Option<u32>,
+    /// Offloads that are on, by ethtool's names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offloads: Vec<String>,
+}
+
+/// What was achieved. A part that was not measured is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Achieved {
+    pub verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx: Option<Tx>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx: Option<Rx>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// One-way delay of signed frames, from departure to the meter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Flows>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Pacing>,
+    /// Frames by size in bytes, the FCS counted (a 60-byte buffer is a 64-byte frame).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub frame_sizes: Vec<Bucket>,
+}
+
+/// Whether the run did what was asked. Decides the exit status.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Verdict {
+    /// As asked: exit status 0.
+    #[default]
+    Done,
+    /// It ran, but short of what was asked (a rate not reached, frames unaccounted): exit status 1.
+    Short { reasons: Vec<String> },
+    /// It was not done: exit status 2.
+    Failed { reasons: Vec<String> },
+}
+
+impl Verdict {
+    /// The exit status that scripts rely on.
+    pub fn exit_status(&self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Short { .. } => 1,
+            Self::Failed { .. } => 2,
+        }
+    }
+
+    /// Why it is not `Done`; empty when it is.
+    pub fn reasons(&self) -> &[String] {
+        match self {
+            Self::Done => &[],
+            Self::Short { reasons } | Self::Failed { reasons } => reasons,
+        }
+    }
+
+    /// Adds a shortfall. A failed run stays failed.
+    pub fn fall_short(&mut self, reason: impl Into<String>) {
+        match self {
+            Self::Done => *self = Self::Short { reasons: vec![reason.into()] },
+            Self::Short { reasons } | Self::Failed { reasons } => reasons.push(reason.into()),
+        }
+    }
+
+    /// Marks the run as not done; earlier shortfalls stay listed after the new reason.
+    pub fn fail(&mut self, reason: impl Into<String>) {
+        let mut reasons = vec![reason.into()];
+        reasons.extend(self.reasons().iter().cloned());
+        *self = Self::Failed { reasons };
+    }
+}
+
+/// Frames and bytes over a time, and the rates that follow. Made by [`Totals::over`], the one place that
+/// computes per-second figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Totals {
+    pub frames: u64,
+    /// Layer 2 bytes without FCS.
+    pub bytes: u64,
+    pub duration_ns: u64,
+    /// 0 when `duration_ns` is 0: no rate can be given.
+    pub frames_per_second: f64,
+    /// Layer 2 without FCS, as tcpreplay counts.
+    pub bits_per_second: f64,
+    /// On the wire: plus FCS, preamble and inter-frame gap, 24 bytes a frame.
+    pub bits_per_second_l1: f64,
+}
+
+impl Totals {
+    pub fn over(frames: u64, bytes: u64, duration_ns: u64) -> Self {
+        // Exact integers first, one rounding at the end: no drift over days and exabytes.
+        let per_second = |quantity: u128| match duration_ns {
+            0 => 0.0,
+            ns => (quantity * 1_000_000_000) as f64 / ns as f64,
+        };
+        let wire_bytes = u128::from(bytes) + u128::from(frames) * u128::from(L1_OVERHEAD_BYTES);
+        Self {
+            frames,
+            bytes,
+            duration_ns,
+            frames_per_second: per_second(frames.into()),
+            bits_per_second: per_second(u128::from(bytes) * 8),
+            bits_per_second_l1: per_second(wire_bytes * 8),
+        }
+    }
+}
+
+/// What was sent: frames the kernel has completed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tx {
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Frames the schedule asked for within the run; left out at top speed, which asks for no number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_frames: Option<u64>,
+    /// The rate the schedule asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_frames_per_second: Option<f64>,
+    /// The engine that sent them: `packet`, `null`, `file`, ...
+    pub engine: String,
+    /// Frames given up after retries.
+    #[serde(default)]
+    pub failed: u64,
+    /// Sends repeated because the device's queue was full.
+    #[serde(default)]
+    pub retried_enobufs: u64,
+    /// Sends repeated because the socket's buffer was full.
+    #[serde(default)]
+    pub retried_eagain: u64,
+    /// Frames sent shorter than they should have been (snap length below the frame's length).
+    #[serde(default)]
+    pub truncated: u64,
+    /// The interfaces' own counters over the run, against what this program counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interface_counters: Vec<InterfaceCounters>,
+    /// The work by core.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cores: Vec<Core>,
+}
+
+/// How far an interface's own transmit counters moved during the run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InterfaceCounters {
+    pub interface: String,
+    /// Frames this program handed to the interface.
+    pub sent_frames: u64,
+    /// Rise of the interface's `tx_packets`.
+    pub tx_packets: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_errors: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_dropped: Option<u64>,
+    /// Frames the counter saw that were not ours (`tx_packets` above `sent_frames`).
+    pub foreign_frames: u64,
+    /// Frames counted as sent that the interface did not see (`tx_packets` below `sent_frames`).
+    pub missing_frames: u64,
+}
+
+impl InterfaceCounters {
+    /// Compares the counter's rise with our own count.
+    pub fn compare(interface: impl Into<String>, sent_frames: u64, tx_packets: u64) -> Self {
+        Self {
+            interface: interface.into(),
+            sent_frames,
+            tx_packets,
+            foreign_frames: tx_packets.saturating_sub(sent_frames),
+            missing_frames: sent_frames.saturating_sub(tx_packets),
+            ..Self::default()
+        }
+    }
+}
+
+/// One sending core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Core {
+    pub core: u32,
+    pub frames: u64,
+    pub bytes: u64,
+    /// CPU time used over wall time, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ratio: Option<f64>,
+}
+
+/// What arrived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rx {
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Frames that arrived more than once, counted from the second time on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicated_frames: Option<u64>,
+    /// Frames that arrived after a later one of their stream (RFC 4737, 3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordered_frames: Option<u64>,
+    /// Frames whose bytes are not those that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_frames: Option<u64>,
+    /// Frames that are none of ours.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_frames: Option<u64>,
+    /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_frames: Option<u64>,
+}
+
+/// Frames sent and never received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    pub frames: u64,
+    /// Lost over sent, 0 to 1; 0 when nothing was sent.
+    pub ratio: f64,
+}
+
+impl Loss {
+    /// `arrived` counts each sent frame at most once (no duplicates, no foreign frames).
+    pub fn between(sent: u64, arrived: u64) -> Self {
+        Self::of(sent.saturating_sub(arrived), sent)
+    }
+
+    pub fn of(lost: u64, sent: u64) -> Self {
+        Self { frames: lost, ratio: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 } }
+    }
+}
+
+/// Flows among the frames sent: distinct directed 5-tuples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Flows {
+    pub flows: u64,
+    /// New flows a second over the whole run.
+    pub flows_per_second: f64,
+    /// Frames that belong to a flow.
+    pub flow_frames: u64,
+    /// Frames that do not (ARP, other link-layer protocols).
+    pub non_flow_frames: u64,
+}
+
+impl Flows {
+    pub fn over(flows: u64, flow_frames: u64, non_flow_frames: u64, duration_ns: u64) -> Self {
+        let flows_per_second = Totals::over(flows, 0, duration_ns).frames_per_second;
+        Self { flows, flows_per_second, flow_frames, non_flow_frames }
+    }
+}
+
+/// How closely frames left, or arrived, at their times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pacing {
+    /// Where the gaps were measured: `sender` or `receiver`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_at: Option<String>,
+    /// How far a gap between two frames was from the scheduled one, without sign.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_error_ns: Option<Distribution>,
+    /// How long after its time a frame left; a frame on time counts as 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_ns: Option<Distribution>,
+    /// How late the last frame was: the drift over the whole run. Negative is early.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_frame_late_ns: Option<i64>,
+    /// Frames later than `late_threshold_ns`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_threshold_ns: Option<u64>,
+    /// Frames that left or arrived directly after the one before although the schedule left a gap, over all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back_to_back_ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<CatchUp>,
+}
+
+/// What happened after the sender was held up (a stall) and had frames overdue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CatchUp {
+    pub stalls: u64,
+    pub longest_stall_ns: u64,
+    /// Frames sent above the asked rate to catch up.
+    pub frames: u64,
+    /// The bound on the rate while catching up, as a multiple of the rate asked for.
+    pub rate_limit_ratio: f64,
+    /// Schedule time given up because it could not be caught up within the bound.
+    pub abandoned_ns: u64,
+}
+
+/// One stream of signed frames.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stream {
+    pub stream: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_frames: Option<u64>,
+    pub rx_frames: u64,
+    pub rx_bytes: u64,
+    pub lost_frames: u64,
+    pub duplicated_frames: u64,
+    pub reordered_frames: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<Distribution>,
+}
+
+/// A stretch of the run. Times count from the run's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Interval {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// Frames the schedule asked for in this stretch; left out at top speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rx_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_frames: Option<u64>,
+    /// Frames that left later than the threshold in `pacing`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late_frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<u64>,
+}
+
+impl Interval {
+    pub fn duration_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// What was sent in this stretch, when the sender was ours.
+    pub fn tx(&self) -> Option<Totals> {
+        Some(Totals::over(self.tx_frames?, self.tx_bytes.unwrap_or(0), self.duration_ns()))
+    }
+
+    /// What arrived in this stretch, when it was measured.
+    pub fn rx(&self) -> Option<Totals> {
+        Some(Totals::over(self.rx_frames?, self.rx_bytes.unwrap_or(0), self.duration_ns()))
+    }
+
+    /// The rate the schedule asked for in this stretch.
+    pub fn offered_frames_per_second(&self) -> Option<f64> {
+        Some(Totals::over(self.offered_frames?, 0, self.duration_ns()).frames_per_second)
+    }
+}
