@@ -3,7 +3,7 @@
 //! This is the walk that runs for every frame of a capture (`capture::info`, replay's address changes, flow
 //! keys), so it allocates nothing, cannot panic, and is bounded on hostile input. It stops at the *outermost* IP
 //! header: what a tunnel carries is not its business, and it judges no checksums. It decodes as little as it can;
-//! `proto` knows the fields. Ethernet/IPv4/UDP costs about 5 ns.
+//! `proto` knows the fields. Ethernet with plain IPv4 costs about 2 ns inlined, the general walk about 10.
 
 use crate::LinkType;
 
@@ -111,7 +111,42 @@ impl Layers {
     /// Walks `frame`, whose first byte is a header of type `link`.
     #[inline]
     pub fn parse(link: LinkType, frame: &[u8]) -> Layers {
-        let mut layers = Layers {
+        // Nearly every frame: Ethernet, IPv4 without options, not a fragment. A test holds it to the general walk.
+        if link == LinkType::ETHERNET
+            && let Some(head) = frame.first_chunk::<34>()
+            && [head[12], head[13], head[14]] == [0x08, 0x00, 0x45]
+            && [head[20] & 0xbf, head[21]] == [0, 0]
+            && head[23] != AUTHENTICATION
+        {
+            let total = usize::from(u16::from_be_bytes([head[16], head[17]]));
+            return Layers {
+                l3: L3::V4,
+                l3_offset: 14,
+                l3_end: if total >= 20 { frame.len().min(14 + total) } else { frame.len() },
+                l4_offset: Some(34),
+                ip_protocol: Some(head[23]),
+                ..Layers::unknown(frame)
+            };
+        }
+        Layers::parse_any(link, frame)
+    }
+
+    #[inline(never)]
+    fn parse_any(link: LinkType, frame: &[u8]) -> Layers {
+        let mut layers = Layers::unknown(frame);
+        if link == LinkType::ETHERNET {
+            if let Some(kind) = be16(frame, 12) {
+                layers.walk(frame, 14, kind);
+            }
+        } else if let Some((at, kind)) = after_link_header(link, frame) {
+            layers.walk(frame, at, kind);
+        }
+        layers
+    }
+
+    #[inline(always)]
+    fn unknown(frame: &[u8]) -> Layers {
+        Layers {
             l3: L3::Unknown,
             l3_offset: frame.len(),
             l3_end: frame.len(),
@@ -122,17 +157,7 @@ impl Layers {
             vlan_tags: 0,
             mpls_labels: 0,
             pppoe: false,
-        };
-        if link == LinkType::ETHERNET {
-            match be16(frame, 12) {
-                Some(ethertype::IPV4) => layers.ipv4(frame, 14),
-                Some(kind) => layers.walk(frame, 14, kind),
-                None => {}
-            }
-        } else if let Some((at, kind)) = after_link_header(link, frame) {
-            layers.walk(frame, at, kind);
         }
-        layers
     }
 
     /// True when the frame carries a piece of an IP packet, first or later.
@@ -619,6 +644,26 @@ mod tests {
                 L3::V6 => prop_assert!(layers.l3_offset + 40 <= frame.len()),
                 _ => prop_assert!(layers.l4_offset.is_none() && !layers.is_fragment()),
             }
+        }
+
+        #[test]
+        fn the_short_way_for_plain_ipv4_gives_what_the_walk_gives(
+            first in prop_oneof![Just(0x45u8), any::<u8>()],
+            total in prop_oneof![0u16..80, any::<u16>()],
+            fragment in prop_oneof![Just(0u16), Just(0x4000), any::<u16>()],
+            protocol in prop_oneof![Just(17u8), Just(51), any::<u8>()],
+            length in 0usize..80,
+        ) {
+            let mut frame = ether(&[8, 0, first, 0]);
+            frame.extend(total.to_be_bytes());
+            frame.extend([0, 0]);
+            frame.extend(fragment.to_be_bytes());
+            frame.extend([64, protocol]);
+            frame.resize(length, 0);
+            prop_assert_eq!(
+                Layers::parse(LinkType::ETHERNET, &frame),
+                Layers::parse_any(LinkType::ETHERNET, &frame)
+            );
         }
 
         #[test]
