@@ -1,0 +1,54 @@
+//! UDP (RFC 768). VXLAN and GTP-U are known by their ports.
+
+use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+
+pub(super) static SPEC: Spec = Spec {
+    protocol: Protocol::Udp,
+    name: "udp",
+    aliases: &[],
+    title: "UDP",
+    doc: "User datagram protocol. `chksum=0` sends none.",
+    min_len: 8,
+    fields: &[
+        Field::new("sport", 0, 16, Kind::Uint, "Source port.").or(&["srcport"]).default(1024),
+        Field::new("dport", 16, 16, Kind::Uint, "Destination port; 4789 before vxlan, 2152 before gtpu.")
+            .or(&["dstport"])
+            .default(9),
+        Field::new("len", 32, 16, Kind::Uint, "Header and payload in bytes.")
+            .or(&["length"])
+            .auto(Auto::Length),
+        Field::new("chksum", 48, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::UdpChecksum),
+    ],
+    variable: Variable::None,
+    header_len: |bytes| (bytes.len() >= 8).then_some(8),
+    next: |header, rest| {
+        let is = |port: u16| {
+            get(header, 16, 16) == Some(u128::from(port)) || get(header, 0, 16) == Some(u128::from(port))
+        };
+        if is(numbers::PORT_VXLAN) {
+            Next::Layer(Protocol::Vxlan)
+        } else if is(numbers::PORT_GTPU) && rest.first().is_some_and(|byte| byte >> 4 == 3) {
+            // Version 1 and protocol type GTP; anything else on this port is not GTP-U.
+            Next::Layer(Protocol::Gtpu)
+        } else {
+            Next::Payload
+        }
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Next, Protocol, testing};
+
+    #[test]
+    fn a_literal_packet() {
+        let packet = [4, 0, 0, 53, 0, 8, 0xab, 0xcd];
+        testing::reads(
+            Protocol::Udp,
+            &packet,
+            &[("sport", 1024), ("dport", 53), ("len", 8), ("chksum", 0xabcd)],
+        );
+        testing::follows(Protocol::Udp, &packet, 8, Next::Payload);
+        testing::follows(Protocol::Udp, &[4, 0, 0x12, 0xb5, 0, 8, 0, 0], 8, Next::Layer(Protocol::Vxlan));
+    }
+}
