@@ -56,9 +56,7 @@ impl Lengths {
                 0 => template,
                 len => items[(k % len) as usize],
             },
-            Lengths::Random { key, min, max } => {
-                min + pick(hash(*key, k), u64::from(max - min) + 1) as u32
-            }
+            Lengths::Random { key, min, max } => min + pick(hash(*key, k), u64::from(max - min) + 1) as u32,
         }
     }
 
@@ -82,7 +80,9 @@ mod tests {
 
     #[test]
     fn a_mix_is_exact_over_each_cycle_and_spread_out() {
-        let Lengths::List(order) = Lengths::mix(&[(60, 7), (590, 4), (1514, 1)]) else { panic!("not a list") };
+        let Lengths::List(order) = Lengths::mix(&[(60, 7), (590, 4), (1514, 1)]) else {
+            panic!("not a list")
+        };
         assert_eq!(order.len(), 12);
         assert_eq!(order.iter().filter(|&&l| l == 60).count(), 7);
         assert_eq!(order.iter().filter(|&&l| l == 590).count(), 4);

@@ -99,6 +99,18 @@ impl Field {
         Field { every: every.max(1), ..self }
     }
 
+    /// Do both write a common bit? Each value is added to checksums as if it stood in the frame, so no other may.
+    fn overlaps(&self, other: &Field) -> bool {
+        let byte_of = |field: &Field, at: u32| {
+            let from_end = (field.offset + u32::from(field.bytes)).checked_sub(at + 1)?;
+            if at < field.offset { None } else { Some((field.mask >> (8 * from_end)) as u8) }
+        };
+        self.range().any(|at| {
+            let at = at as u32;
+            matches!((byte_of(self, at), byte_of(other, at)), (Some(a), Some(b)) if a & b != 0)
+        })
+    }
+
     /// The range of bytes touched.
     pub fn range(&self) -> Range<usize> {
         self.offset as usize..self.offset as usize + self.bytes as usize
@@ -155,7 +167,9 @@ pub enum BadProgram {
         length: u32,
     },
     /// A length law asks for more than the template holds.
-    #[error("stream `{stream}`: a frame of {length} bytes is asked for, but its template has only {template}")]
+    #[error(
+        "stream `{stream}`: a frame of {length} bytes is asked for, but its template has only {template}"
+    )]
     TooLong {
         /// The stream's name.
         stream: String,
@@ -248,9 +262,16 @@ impl Stream {
         };
         for field in &self.fields {
             if !(1..=8).contains(&field.bytes) || field.every == 0 {
-                return Err(inconsistent("a field must touch 1 to 8 bytes and advance every 1 or more frames"));
+                return Err(inconsistent(
+                    "a field must touch 1 to 8 bytes and advance every 1 or more frames",
+                ));
             }
             inside("a field", u64::from(field.offset) + u64::from(field.bytes))?;
+        }
+        for (i, field) in self.fields.iter().enumerate() {
+            if self.fields[..i].iter().any(|before| before.overlaps(field)) {
+                return Err(inconsistent("two varying fields share bits of the frame"));
+            }
         }
         for field in &self.length_fields {
             inside("a length field", u64::from(field.offset) + 2)?;

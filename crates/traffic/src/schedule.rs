@@ -1,0 +1,254 @@
+//! Departure times: nanoseconds after the start of the run, exact for every frame, however long the run.
+//!
+//! A schedule is a function, not a rate limiter: t(n) = floor(n * per_ns / frames) and its like, in integers, so
+//! there is nothing that could drift. The [`Cursor`] walks it with one addition a frame, carrying the remainder as
+//! Bresenham's line does, and is held to the closed form by tests. What to do when a run falls behind is not decided
+//! here but by the engine's pacer.
+
+use std::sync::Arc;
+
+/// Bytes that a frame occupies on Ethernet besides what stands in a buffer: FCS 4, preamble and start delimiter 8,
+/// inter-frame gap 12 (IEEE 802.3).
+pub const LAYER1_OVERHEAD: u32 = 24;
+
+/// When each frame leaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Schedule {
+    /// As fast as it goes.
+    TopSpeed,
+    /// `frames` frames in every `per_ns` nanoseconds, evenly.
+    Frames {
+        /// How many frames.
+        frames: u64,
+        /// In how many nanoseconds.
+        per_ns: u64,
+    },
+    /// Frame *n* leaves when all bits before it have had their time.
+    Bits {
+        /// The rate.
+        bits_per_second: u64,
+        /// Counted for each frame besides its bytes: 0 for layer 2 without FCS, [`LAYER1_OVERHEAD`] for layer 1.
+        overhead_bytes: u32,
+    },
+    /// At stated offsets, repeated: the time stamps of a capture.
+    Times {
+        /// Offset of each frame of a pass, not decreasing.
+        offsets: Arc<[u64]>,
+        /// From the start of one pass to the start of the next.
+        period_ns: u64,
+        /// Faster or slower than stated.
+        speed: Speed,
+    },
+}
+
+/// Times are divided by this: `numerator / denominator`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Speed {
+    /// 2 in "twice as fast".
+    pub numerator: u64,
+    /// 1 in "twice as fast".
+    pub denominator: u64,
+}
+
+impl Speed {
+    /// As captured.
+    pub const ONE: Speed = Speed { numerator: 1, denominator: 1 };
+
+    /// A time at this speed.
+    pub fn scale(self, ns: u128) -> u64 {
+        if self == Speed::ONE {
+            return ns as u64;
+        }
+        (ns * u128::from(self.denominator) / u128::from(self.numerator)) as u64
+    }
+}
+
+impl Schedule {
+    /// Is there a time to wait for?
+    pub fn is_paced(&self) -> bool {
+        *self != Schedule::TopSpeed
+    }
+
+    /// A cursor at frame 0.
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor { schedule: self, n: 0, due: 0, remainder: 0, base: 0, cached: (u32::MAX, 0, 0) }
+    }
+
+    /// How many frames are due within `ns` of the start, where that has a closed form: evenly spaced frames.
+    pub fn frames_due_by(&self, ns: u64) -> Option<u64> {
+        match self {
+            // t(n) <= ns  <=>  n * per_ns / frames < ns + 1  <=>  n < (ns + 1) * frames / per_ns
+            Schedule::Frames { frames, per_ns } => {
+                Some(((u128::from(ns) + 1) * u128::from(*frames)).div_ceil(u128::from(*per_ns)) as u64)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Walks a schedule frame by frame.
+#[derive(Debug, Clone)]
+pub struct Cursor<'a> {
+    schedule: &'a Schedule,
+    n: u64,
+    due: u64,
+    remainder: u64,
+    /// Start of the present pass (`Times`), unscaled.
+    base: u128,
+    /// Time that a frame of the first number's bytes takes: quotient and remainder (`Bits`).
+    cached: (u32, u64, u64),
+}
+
+impl Cursor<'_> {
+    /// When the frame under the cursor leaves.
+    pub fn due(&self) -> u64 {
+        self.due
+    }
+
+    /// Moves to the next frame; `length` is that of the frame under the cursor, in buffer bytes.
+    pub fn advance(&mut self, length: u32) {
+        self.n += 1;
+        match self.schedule {
+            Schedule::TopSpeed => {}
+            Schedule::Frames { frames, per_ns } => {
+                if self.cached.0 != 0 {
+                    self.cached = (0, per_ns / frames, per_ns % frames);
+                }
+                self.step(self.cached.1, self.cached.2, *frames);
+            }
+            Schedule::Bits { bits_per_second, overhead_bytes } => {
+                if self.cached.0 != length {
+                    let bits = (u64::from(length) + u64::from(*overhead_bytes)) * 8 * 1_000_000_000;
+                    self.cached = (length, bits / bits_per_second, bits % bits_per_second);
+                }
+                self.step(self.cached.1, self.cached.2, *bits_per_second);
+            }
+            Schedule::Times { offsets, period_ns, speed } => {
+                if offsets.is_empty() {
+                    return;
+                }
+                let turn = (self.n % offsets.len() as u64) as usize;
+                if turn == 0 {
+                    self.base += u128::from(*period_ns);
+                }
+                self.due = speed.scale(self.base + u128::from(offsets[turn]));
+            }
+        }
+    }
+
+    /// Moves to frame `n`. `length_of` gives the length of any frame; it is only asked where times depend on it.
+    pub fn seek(&mut self, n: u64, mut length_of: impl FnMut(u64) -> u32) {
+        *self = self.schedule.cursor();
+        match self.schedule {
+            Schedule::TopSpeed => self.n = n,
+            Schedule::Frames { frames, per_ns } => {
+                let product = u128::from(n) * u128::from(*per_ns);
+                self.n = n;
+                self.due = (product / u128::from(*frames)) as u64;
+                self.remainder = (product % u128::from(*frames)) as u64;
+            }
+            Schedule::Bits { .. } => {
+                for k in 0..n {
+                    self.advance(length_of(k));
+                }
+            }
+            Schedule::Times { offsets, period_ns, speed } => {
+                self.n = n;
+                if let Some(len) = std::num::NonZeroU64::new(offsets.len() as u64) {
+                    self.base = u128::from(n / len) * u128::from(*period_ns);
+                    self.due = speed.scale(self.base + u128::from(offsets[(n % len) as usize]));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, quotient: u64, remainder: u64, denominator: u64) {
+        self.due += quotient;
+        self.remainder += remainder;
+        if self.remainder >= denominator {
+            self.remainder -= denominator;
+            self.due += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rate_is_exact_over_one_hour_of_virtual_time() {
+        // 1.6 Mpps does not divide a second into whole nanoseconds, and neither does 1,488,095.
+        for rate in [1_600_000u64, 1_488_095] {
+            let schedule = Schedule::Frames { frames: rate, per_ns: 1_000_000_000 };
+            let mut cursor = schedule.cursor();
+            cursor.seek(3_600 * rate, |_| 60);
+            assert_eq!(cursor.due(), 3_600_000_000_000);
+        }
+    }
+
+    #[test]
+    fn bits_per_second_hold_over_five_billion_frames_of_virtual_time() {
+        let schedule = Schedule::Bits { bits_per_second: 999_999_937, overhead_bytes: 0 };
+        let mut cursor = schedule.cursor();
+        for _ in 0..5_000_000 {
+            cursor.advance(60);
+        }
+        let bits = 5_000_000u128 * 480;
+        assert_eq!(u128::from(cursor.due()), bits * 1_000_000_000 / 999_999_937);
+    }
+
+    #[test]
+    fn looped_times_keep_their_period_and_speed() {
+        let schedule = Schedule::Times {
+            offsets: [0, 100, 250].into(),
+            period_ns: 300,
+            speed: Speed { numerator: 2, denominator: 1 },
+        };
+        let mut cursor = schedule.cursor();
+        let times: Vec<u64> = (0..7)
+            .map(|_| {
+                let due = cursor.due();
+                cursor.advance(60);
+                due
+            })
+            .collect();
+        assert_eq!(times, [0, 50, 125, 150, 200, 275, 300]);
+    }
+
+    proptest! {
+        #[test]
+        fn walking_equals_the_closed_form(frames in 1u64..20_000_000, per_ns in 1u64..5_000_000_000, from in 0u64..1 << 40) {
+            let schedule = Schedule::Frames { frames, per_ns };
+            let mut cursor = schedule.cursor();
+            cursor.seek(from, |_| 60);
+            for n in from..from + 200 {
+                prop_assert_eq!(u128::from(cursor.due()), u128::from(n) * u128::from(per_ns) / u128::from(frames));
+                cursor.advance(60);
+            }
+        }
+
+        #[test]
+        fn frames_due_by_counts_exactly_those_due(frames in 1u64..5_000_000, per_ns in 1u64..5_000_000_000, ns in 0u64..1 << 36) {
+            let schedule = Schedule::Frames { frames, per_ns };
+            let count = schedule.frames_due_by(ns).unwrap();
+            let t = |n: u64| u128::from(n) * u128::from(per_ns) / u128::from(frames);
+            prop_assert!(count == 0 || t(count - 1) <= u128::from(ns));
+            prop_assert!(t(count) > u128::from(ns));
+        }
+
+        #[test]
+        fn bits_walk_equals_the_sum(bps in 1_000u64..100_000_000_000, lengths in proptest::collection::vec(42u32..9000, 1..50)) {
+            let schedule = Schedule::Bits { bits_per_second: bps, overhead_bytes: LAYER1_OVERHEAD };
+            let mut cursor = schedule.cursor();
+            let mut bits = 0u128;
+            for &length in &lengths {
+                prop_assert_eq!(u128::from(cursor.due()), bits * 1_000_000_000 / u128::from(bps));
+                cursor.advance(length);
+                bits += u128::from(length + LAYER1_OVERHEAD) * 8;
+            }
+        }
+    }
+}
