@@ -14,7 +14,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("ptype", 16, 16, Kind::Hex, "Protocol type.").default(0x0800),
         Field::new("hwlen", 32, 8, Kind::Uint, "Length of a hardware address.").default(6),
         Field::new("plen", 40, 8, Kind::Uint, "Length of a protocol address.").default(4),
-        Field::new("op", 48, 16, Kind::Uint, "Operation: 1 asks, 2 answers.").default(1),
+        Field::new("op", 48, 16, Kind::Uint, "Operation.").default(1).names(&[("who-has", 1), ("is-at", 2)]),
         Field::new("hwsrc", 64, 48, Kind::Mac, "Sender's Ethernet address.")
             .or(&["sha"])
             .default(0x0200_0000_0001),

@@ -15,7 +15,13 @@ pub(super) static SPEC: Spec = Spec {
     doc: "Internet control message protocol. After an error type the quoted `ipv4` may follow.",
     min_len: 8,
     fields: &[
-        Field::new("type", 0, 8, Kind::Uint, "Type; 8 is echo request.").default(8),
+        Field::new("type", 0, 8, Kind::Uint, "Type.").default(8).names(&[
+            ("echo-reply", 0),
+            ("unreachable", 3),
+            ("redirect", 5),
+            ("echo-request", 8),
+            ("time-exceeded", 11),
+        ]),
         Field::new("code", 8, 8, Kind::Uint, "Code."),
         Field::new("chksum", 16, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::Checksum),
         Field::new("rest", 32, 32, Kind::Hex, "The second word, whatever the type."),

@@ -27,7 +27,17 @@ pub(super) static SPEC: Spec = Spec {
     doc: "ICMP for IPv6, with neighbour discovery (types 133 to 137). After an error type the quoted `ipv6` may follow.",
     min_len: 8,
     fields: &[
-        Field::new("type", 0, 8, Kind::Uint, "Type; 128 is echo request.").default(128),
+        Field::new("type", 0, 8, Kind::Uint, "Type.").default(128).names(&[
+            ("unreachable", 1),
+            ("too-big", 2),
+            ("time-exceeded", 3),
+            ("echo-request", 128),
+            ("echo-reply", 129),
+            ("router-solicit", 133),
+            ("router-advert", 134),
+            ("neighbor-solicit", 135),
+            ("neighbor-advert", 136),
+        ]),
         Field::new("code", 8, 8, Kind::Uint, "Code."),
         Field::new("cksum", 16, 16, Kind::Hex, "Checksum.")
             .or(&["chksum", "checksum"])

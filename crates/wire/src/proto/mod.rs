@@ -192,6 +192,8 @@ pub struct Field {
     pub needs: Option<&'static str>,
     /// Another name for bits that are already in the table: not dumped.
     pub view: bool,
+    /// Names for some of the values.
+    pub names: &'static [(&'static str, u128)],
 }
 
 impl Field {
@@ -208,6 +210,7 @@ impl Field {
             at: None,
             needs: None,
             view: false,
+            names: &[],
         }
     }
 
@@ -233,6 +236,11 @@ impl Field {
 
     pub(crate) const fn needs(mut self, flag: &'static str) -> Field {
         self.needs = Some(flag);
+        self
+    }
+
+    pub(crate) const fn names(mut self, names: &'static [(&'static str, u128)]) -> Field {
+        self.names = names;
         self
     }
 
@@ -319,6 +327,17 @@ impl Spec {
     /// The first field with that role.
     pub fn auto(&self, role: Auto) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.auto == role)
+    }
+
+    /// Where the variable part starts in a header of this protocol; the header's end where there is none.
+    pub fn variable_start(&self, header: &[u8]) -> usize {
+        match (self.variable, self.protocol) {
+            (Variable::None, _) => header.len(),
+            (Variable::GtpuExtensions, _) if get(header, 5, 3) == Some(0) => header.len(),
+            (Variable::GtpuExtensions, _) => 12,
+            (_, Protocol::Icmpv6) => icmpv6::fixed_len(header.first().copied().unwrap_or(0)),
+            _ => self.min_len,
+        }
     }
 
     /// The name of the list in the expression that fills the variable part, if there is one.
