@@ -1,0 +1,206 @@
+//! What a driver tells through the `SIOCETHTOOL` ioctl: its name, link speed, rings, channels, offloads.
+//!
+//! The ioctl is used rather than the newer netlink family because every kernel and driver answers it and
+//! small virtual machines' kernels are often built without the latter. Reading needs no privilege; the few
+//! setters serve the lab, which owns its devices. netdyno changes no setting of a user's interface.
+//!
+//! Structures: `include/uapi/linux/ethtool.h`. All of them are sequences of 32-bit words that start with
+//! the command, so one buffer of words serves every command.
+#![allow(unsafe_code, reason = "an ioctl that carries a pointer has no safe form")]
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use serde::Serialize;
+
+const GDRVINFO: u32 = 0x03;
+const GRINGPARAM: u32 = 0x10;
+const GCHANNELS: u32 = 0x3c;
+const GFLAGS: u32 = 0x25;
+const GLINKSETTINGS: u32 = 0x4c;
+
+const FLAG_LRO: u32 = 1 << 15;
+
+/// The most words any structure here has: link settings with three masks of 127 words.
+const WORDS: usize = 12 + 3 * 127;
+
+/// Speed as the driver reports it when it does not know.
+const SPEED_UNKNOWN: u32 = u32::MAX;
+
+/// Offloads that can be asked for one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Offload {
+    /// Received frames of a flow are joined before the stack sees them.
+    Gro,
+    /// The stack hands over large segments that are cut just before the driver.
+    Gso,
+    /// The NIC cuts large TCP segments.
+    Tso,
+    /// The NIC computes checksums of frames sent.
+    TxChecksum,
+    /// The NIC checks checksums of frames received.
+    RxChecksum,
+}
+
+impl Offload {
+    /// The commands that get and set it.
+    fn commands(self) -> (u32, u32) {
+        match self {
+            Self::Gro => (0x2b, 0x2c),
+            Self::Gso => (0x23, 0x24),
+            Self::Tso => (0x1e, 0x1f),
+            Self::TxChecksum => (0x16, 0x17),
+            Self::RxChecksum => (0x14, 0x15),
+        }
+    }
+}
+
+/// A driver and the device it drives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Driver {
+    pub name: String,
+    pub version: String,
+    pub firmware: String,
+    /// Where the device sits, e.g. a PCI address; empty for virtual ones.
+    pub bus: String,
+}
+
+/// Something that has a current value and a most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    pub now: u32,
+    pub max: u32,
+}
+
+/// Descriptors in each receive and transmit ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Rings {
+    pub rx: Limit,
+    pub tx: Limit,
+}
+
+/// Queues, each with an interrupt of its own. Drivers count receive and transmit queues apart, combined, or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Channels {
+    pub rx: Limit,
+    pub tx: Limit,
+    pub combined: Limit,
+}
+
+impl Channels {
+    /// How many queues can send at the same time.
+    pub fn transmit(&self) -> Limit {
+        Limit { now: self.tx.now + self.combined.now, max: self.tx.max.max(self.combined.max) }
+    }
+
+    /// How many queues can receive at the same time.
+    pub fn receive(&self) -> Limit {
+        Limit { now: self.rx.now + self.combined.now, max: self.rx.max.max(self.combined.max) }
+    }
+}
+
+/// One interface, asked in the network namespace of the thread that opened this.
+#[derive(Debug)]
+pub struct Ethtool {
+    socket: OwnedFd,
+    name: String,
+}
+
+impl Ethtool {
+    pub fn open(name: &str) -> Result<Self, Errno> {
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
+            return Err(Errno::NODEV);
+        }
+        let socket =
+            rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        Ok(Self { socket, name: name.to_owned() })
+    }
+
+    pub fn driver(&self) -> Result<Driver, Errno> {
+        let words = self.call(GDRVINFO, &[])?;
+        let text = |field: usize| {
+            let bytes: Vec<u8> =
+                words[1 + field * 8..9 + field * 8].iter().flat_map(|word| word.to_ne_bytes()).collect();
+            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        Ok(Driver { name: text(0), version: text(1), firmware: text(2), bus: text(3) })
+    }
+
+    /// Megabits per second, if the driver knows.
+    pub fn speed_mbps(&self) -> Result<Option<u32>, Errno> {
+        // First call: the kernel answers with the negated number of words its masks need (in the last byte
+        // of word 3). Second call: the settings.
+        let masks = self.call(GLINKSETTINGS, &[])?[3].to_ne_bytes()[3] as i8;
+        let words =
+            self.call(GLINKSETTINGS, &[0, 0, u32::from_ne_bytes([0, 0, 0, masks.wrapping_neg() as u8])])?;
+        Ok(Some(words[1]).filter(|speed| *speed != SPEED_UNKNOWN && *speed != 0))
+    }
+
+    pub fn rings(&self) -> Result<Rings, Errno> {
+        let words = self.call(GRINGPARAM, &[])?;
+        Ok(Rings { rx: Limit { now: words[5], max: words[1] }, tx: Limit { now: words[8], max: words[4] } })
+    }
+
+    pub fn channels(&self) -> Result<Channels, Errno> {
+        let words = self.call(GCHANNELS, &[])?;
+        let limit = |at: usize| Limit { now: words[at + 4], max: words[at] };
+        Ok(Channels { rx: limit(1), tx: limit(2), combined: limit(4) })
+    }
+
+    pub fn offload(&self, offload: Offload) -> Result<bool, Errno> {
+        Ok(self.call(offload.commands().0, &[])?[1] != 0)
+    }
+
+    /// Switches an offload. For devices the caller made itself (the lab's); needs `CAP_NET_ADMIN`.
+    pub fn set_offload(&self, offload: Offload, on: bool) -> Result<(), Errno> {
+        self.call(offload.commands().1, &[u32::from(on)]).map(drop)
+    }
+
+    /// Whether the NIC itself joins received frames.
+    pub fn large_receive_offload(&self) -> Result<bool, Errno> {
+        Ok(self.call(GFLAGS, &[])?[1] & FLAG_LRO != 0)
+    }
+
+    /// One ethtool command: `arguments` follow the command word, the answer is what the kernel left there.
+    fn call(&self, command: u32, arguments: &[u32]) -> Result<[u32; WORDS], Errno> {
+        let mut words = [0_u32; WORDS];
+        words[0] = command;
+        words[1..=arguments.len()].copy_from_slice(arguments);
+        // SAFETY: all-zero bytes are a valid `ifreq`, a struct of integers, arrays and a union of such.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: the socket is open; `request` is a valid `ifreq` whose name ends in a zero byte (`open` checked
+        // the length) and whose data points to `words`, which outlives the call. `words` is at least as long
+        // as the structure of every command of this module, and the kernel writes no more than that structure.
+        let status = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) };
+        if status < 0 {
+            return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
+        }
+        Ok(words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_no_driver_rings_but_tells_its_offloads() {
+        let lo = Ethtool::open("lo").unwrap();
+        assert_eq!(lo.rings(), Err(Errno::OPNOTSUPP));
+        assert!(lo.offload(Offload::TxChecksum).unwrap());
+    }
+
+    #[test]
+    fn impossible_names_are_no_device() {
+        for name in ["", "a-name-that-is-far-too-long", "a\0b", "no-such-if"] {
+            let asked = Ethtool::open(name).and_then(|ethtool| ethtool.driver());
+            assert_eq!(asked, Err(Errno::NODEV), "{name:?}");
+        }
+    }
+}
