@@ -1,1 +1,31 @@
-//! Measures what arrives: counts, sizes, sequence and latency per stream, in XDP or over a packet socket.
+//! Measures what arrives at an interface: counts, sizes, and for frames that carry a [`wire::signature`] the loss,
+//! order and latency of each stream. It sends nothing and draws no conclusions; `measure`, `replay --measure` and the
+//! searches call it.
+//!
+//! ```text
+//!   bpf/meter.bpf.c  --loader-->  per-CPU arrays, mapped  --.
+//!   (native or generic XDP)                                  \
+//!                                                             >--  Meter: snapshot, streams, finish
+//!   packet socket  --ring-->  Tracker (the same in Rust)  ---/
+//! ```
+//!
+//! XDP counts in the kernel, before the network stack, at the rates the generator sends. Where it is not possible the
+//! meter falls back to a packet socket and says why ([`Meter::reason`]). Both keep the same numbers by the same rules
+//! (`layout`, `tracker`), and a property test runs them against each other.
+
+mod error;
+mod histogram;
+mod layout;
+mod loader;
+mod mapping;
+mod measurement;
+mod meter;
+mod ring;
+mod socket;
+mod tracker;
+
+pub use error::MeterError;
+pub use histogram::{Bucket, Histogram};
+pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
+pub use meter::{Action, Meter, Mode, Options};
+pub use tracker::Tracker;

@@ -1,0 +1,36 @@
+//! What can go wrong with the meter, in words that say what to do about it.
+
+use std::io;
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeterError {
+    /// The name is none here.
+    #[error("there is no interface `{0}` in this network namespace (`ip link` lists them)")]
+    NoSuchInterface(String),
+    /// An option is out of its range.
+    #[error("{0}")]
+    Options(String),
+    /// The kernel wants more rights.
+    #[error(
+        "{what} is not permitted: run as root, or give the program CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and CAP_NET_RAW"
+    )]
+    Permission { what: &'static str },
+    /// There is not enough memory for the tables.
+    #[error(
+        "no memory for the meter's tables ({bytes} bytes; 256 for each stream and CPU, 8 for each arrival time): ask for \
+         fewer streams or arrivals, or raise the limit of this cgroup"
+    )]
+    Memory { bytes: u64 },
+    /// The kernel did not take the program; the second part is what it said.
+    #[error(
+        "the kernel does not load the meter's XDP program ({error}); it wants Linux 5.11 or newer. {log}"
+    )]
+    Load { error: String, log: String },
+    /// The way that was asked for is not possible, or none is.
+    #[error("cannot measure on {interface}: {reasons}")]
+    NotPossible { interface: String, reasons: String },
+    /// A system call that should not fail did.
+    #[error("{what}: {error}")]
+    System { what: &'static str, error: io::Error },
+}

@@ -1,0 +1,141 @@
+//! What the meter keeps, as the kernel lays it out: `bpf/include/meter.h` in Rust, field by field.
+//!
+//! The loader compares sizes and offsets when it is compiled, and a property test holds every value together. All
+//! fields are 64 bits wide: whoever reads mapped memory while a CPU writes it never sees half a number.
+
+use crate::histogram::BUCKETS;
+
+/// Bytes of the frame check sequence, which no program sees and the standards count.
+pub const FCS_LEN: u64 = 4;
+/// Words of a stream's duplicate window.
+pub const WINDOW_WORDS: usize = 16;
+/// Number of etherStats size classes, undersize and oversize included.
+pub const CLASSES: usize = 8;
+
+/// Nanoseconds under way, without buckets.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LatencySums {
+    pub count: u64,
+    pub sum: u64,
+    /// Meaningful once `count` is not 0.
+    pub min: u64,
+    pub max: u64,
+    /// Stamped in the meter's future; in none of the others.
+    pub negative: u64,
+}
+
+/// One CPU's share of everything that arrived.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Totals {
+    pub sizes: [u64; CLASSES],
+    pub bytes: u64,
+    /// `CLOCK_MONOTONIC`; 0: nothing yet.
+    pub first_ns: u64,
+    pub last_ns: u64,
+    pub signed_frames: u64,
+    pub unplaced: u64,
+    pub reordered: u64,
+    pub duplicates: u64,
+    pub late: u64,
+    pub latency: LatencySums,
+    pub histogram: [u64; BUCKETS],
+}
+
+/// One CPU's share of one stream.
+#[repr(C, align(64))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stream {
+    pub frames: u64,
+    pub bytes: u64,
+    /// Highest sequence number seen + 1; 0: none yet.
+    pub next: u64,
+    pub latency: LatencySums,
+    pub lowest: u64,
+    /// Below the highest, in the window, not seen before.
+    pub reordered: u64,
+    /// In the window, seen before.
+    pub duplicates: u64,
+    /// So far below the highest that nobody remembers whether it was seen.
+    pub late: u64,
+    pub window: [u64; WINDOW_WORDS],
+}
+
+impl Default for Totals {
+    fn default() -> Self {
+        Totals {
+            sizes: [0; CLASSES],
+            bytes: 0,
+            first_ns: 0,
+            last_ns: 0,
+            signed_frames: 0,
+            unplaced: 0,
+            reordered: 0,
+            duplicates: 0,
+            late: 0,
+            latency: LatencySums::default(),
+            histogram: [0; BUCKETS],
+        }
+    }
+}
+
+impl LatencySums {
+    /// Adds another CPU's share.
+    pub fn add(&mut self, other: &LatencySums) {
+        self.min = match (self.count, other.count) {
+            (_, 0) => self.min,
+            (0, _) => other.min,
+            _ => self.min.min(other.min),
+        };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+        self.negative += other.negative;
+    }
+}
+
+impl Totals {
+    /// Adds another CPU's share.
+    pub fn add(&mut self, other: &Totals) {
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
+        self.histogram.iter_mut().zip(&other.histogram).for_each(|(mine, theirs)| *mine += theirs);
+        self.bytes += other.bytes;
+        self.first_ns = match (self.first_ns, other.first_ns) {
+            (0, only) | (only, 0) => only,
+            (mine, theirs) => mine.min(theirs),
+        };
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.signed_frames += other.signed_frames;
+        self.unplaced += other.unplaced;
+        self.reordered += other.reordered;
+        self.duplicates += other.duplicates;
+        self.late += other.late;
+        self.latency.add(&other.latency);
+    }
+}
+
+impl Stream {
+    /// Adds another CPU's share of the same stream. The windows are not joined: nothing reads them after this.
+    ///
+    /// Why the sum is exact although each CPU saw only part of the stream: every frame was counted by exactly one
+    /// CPU, so the frames add up. A CPU's duplicates are exact as long as all copies of a frame reach the same CPU,
+    /// and they do, because the receive queue follows from the headers and copies have the same headers. So
+    /// frames - duplicates, added over the CPUs, is the number of *different* sequence numbers that arrived, and the
+    /// highest of all is the greatest of the CPUs' highest. Loss needs no more. (Order is another matter: a CPU sees
+    /// only its own part overtake, so reordering *between* queues is not counted. No receiver can tell it from the
+    /// queues being served in turn.)
+    pub fn add(&mut self, other: &Stream) {
+        if other.next == 0 {
+            return;
+        }
+        self.lowest = if self.next == 0 { other.lowest } else { self.lowest.min(other.lowest) };
+        self.next = self.next.max(other.next);
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+        self.reordered += other.reordered;
+        self.duplicates += other.duplicates;
+        self.late += other.late;
+        self.latency.add(&other.latency);
+    }
+}

@@ -1,0 +1,84 @@
+//! Memory shared with the kernel: BPF array maps, read while the kernel's program writes them.
+#![allow(
+    unsafe_code,
+    reason = "shared memory is mapped and read by address; everything above this module is safe"
+)]
+
+use crate::layout::{Stream, Totals};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, ptr};
+
+/// Types that are nothing but `u64`s, so that any bytes are a valid value and each field can be read on its own.
+///
+/// # Safety
+/// `repr(C)`, every field a `u64` or an array or struct of them; padding only at the end, in whole `u64`s.
+pub unsafe trait Words: Copy {}
+
+// SAFETY: it is one.
+unsafe impl Words for u64 {}
+// SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
+unsafe impl Words for Totals {}
+// SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
+unsafe impl Words for Stream {}
+
+/// The entries of a BPF array map that was made with `BPF_F_MMAPABLE`.
+#[derive(Debug)]
+pub struct Mapping<T> {
+    start: *mut c_void,
+    entries: usize,
+    of: PhantomData<T>,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread, and is only ever read, by atomic loads.
+unsafe impl<T> Send for Mapping<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Mapping<T> {}
+
+impl<T: Words> Mapping<T> {
+    /// Maps all `entries` of the map behind `map`, whose values are `T`s.
+    pub fn new(map: BorrowedFd<'_>, entries: usize) -> io::Result<Self> {
+        let bytes = entries * size_of::<T>();
+        // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
+        let start = unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::SHARED, map, 0)? };
+        Ok(Mapping { start, entries, of: PhantomData })
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries
+    }
+
+    /// Entry `index` as it is now. Each `u64` is read in one piece, the whole is not: a frame may be counted in one
+    /// field and not yet in the next.
+    pub fn get(&self, index: usize) -> Option<T> {
+        if index >= self.entries {
+            return None;
+        }
+        let words = size_of::<T>() / size_of::<u64>();
+        let mut value = MaybeUninit::<T>::uninit();
+        for word in 0..words {
+            // SAFETY: the mapping is page-aligned and holds `entries` values of `words` u64s (checked by the loader),
+            // and lives as long as self. The kernel writes it with plain 64-bit stores, which relaxed loads may meet;
+            // loads are allowed on memory mapped read-only. `value` has room for `words` words and is written only.
+            unsafe {
+                let from = self.start.cast::<AtomicU64>().add(index * words + word);
+                value.as_mut_ptr().cast::<u64>().add(word).write((*from).load(Ordering::Relaxed));
+            }
+        }
+        // SAFETY: every word was written, and by the trait's promise any words are a valid T.
+        Some(unsafe { value.assume_init() })
+    }
+}
+
+impl<T> Drop for Mapping<T> {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `new` mapped; no reference into it outlives self.
+        // A failure would leave the mapping in place, which harms nobody.
+        let _ = unsafe { munmap(self.start, self.entries * size_of::<T>()) };
+    }
+}

@@ -1,0 +1,183 @@
+//! What the meter says: sums over the CPUs (or the one thread of a packet socket), in the words of the standards.
+//!
+//! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
+
+use crate::histogram::Histogram;
+use crate::layout::{self, CLASSES, LatencySums, Totals};
+use crate::meter::Mode;
+
+/// The frame sizes, FCS included, of each place in [`Snapshot::sizes`]: etherStats (RFC 2819, section 5). The first is
+/// below the least that Ethernet allows, the last above 1,518 (which a VLAN tag makes legal).
+pub const SIZE_CLASSES: [(u32, u32); CLASSES] =
+    [(0, 63), (64, 64), (65, 127), (128, 255), (256, 511), (512, 1023), (1024, 1518), (1519, u32::MAX)];
+
+/// Everything that was counted up to now, over all streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    pub frames: u64,
+    /// Layer 2 without FCS.
+    pub bytes: u64,
+    /// Frames by [`SIZE_CLASSES`].
+    pub sizes: [u64; CLASSES],
+    /// Frames with a signature.
+    pub signed: u64,
+    /// Signed frames of streams beyond [`Options::streams`](crate::Options::streams): in `signed` and in the
+    /// latencies, in no stream.
+    pub unplaced: u64,
+    /// Arrival of the first and the last frame; `None` if there was none. Within a clock tick (1 to 10 ms) if neither
+    /// latency nor arrivals were asked for.
+    pub first_ns: Option<u64>,
+    pub last_ns: Option<u64>,
+    /// Frames that came after one with a higher sequence number, of all streams; `late` ones included.
+    pub reordered: u64,
+    /// Frames that had come before, of all streams.
+    pub duplicates: u64,
+    /// See [`StreamStats::late`].
+    pub late: u64,
+    /// Latency of all signed frames with a time stamp.
+    pub latency: Histogram,
+    /// Frames stamped in the future of this clock: the clocks of sender and meter differ. Not in `latency`.
+    pub negative_latencies: u64,
+    /// Arrival times kept, and those there was no room for.
+    pub arrivals: u64,
+    pub arrivals_missed: u64,
+    /// Frames that reached the interface but not the meter (packet socket only: the ring was full).
+    pub meter_dropped: u64,
+}
+
+/// Latency of one stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Latency {
+    /// Frames it was measured on.
+    pub count: u64,
+    pub min_ns: u64,
+    pub mean_ns: f64,
+    pub max_ns: u64,
+}
+
+/// What arrived of one stream.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StreamStats {
+    pub stream: u32,
+    /// Frames that arrived, duplicates included.
+    pub frames: u64,
+    /// Layer 2 without FCS.
+    pub bytes: u64,
+    pub lowest_sequence: u64,
+    pub highest_sequence: u64,
+    /// Sequence numbers up to the highest that did not arrive; from 0 on, or from the lowest that arrived if the
+    /// meter joined in midstream. What is lost *after* the highest only the sender knows: see
+    /// [`lost_of`](Self::lost_of).
+    pub lost: u64,
+    /// Frames that came after one with a higher sequence number, `late` ones included.
+    pub reordered: u64,
+    /// Frames that had come before.
+    pub duplicates: u64,
+    /// Frames that came 961 or more sequence numbers too late, so that nobody remembers whether they came before.
+    /// They are taken as reordered. If some were duplicates after all, up to that many more were lost than is said;
+    /// with `late` = 0 every figure is exact.
+    pub late: u64,
+    /// `None` if nothing was measured.
+    pub latency: Option<Latency>,
+    /// Frames stamped in the future of this clock.
+    pub negative_latencies: u64,
+}
+
+impl StreamStats {
+    /// How many different sequence numbers arrived.
+    pub fn distinct(&self) -> u64 {
+        self.frames - self.duplicates
+    }
+
+    /// How many of the `sent` frames of this stream did not arrive, those at its end included.
+    pub fn lost_of(&self, sent: u64) -> u64 {
+        sent.saturating_sub(self.distinct())
+    }
+
+    /// `base` is the first sequence number that could have arrived, if it is known.
+    pub(crate) fn from_sum(stream: u32, sum: &layout::Stream, base: Option<u64>) -> Option<StreamStats> {
+        let highest_sequence = sum.next.checked_sub(1)?;
+        let distinct = sum.frames - sum.duplicates;
+        Some(StreamStats {
+            stream,
+            frames: sum.frames,
+            bytes: sum.bytes,
+            lowest_sequence: sum.lowest,
+            highest_sequence,
+            lost: (sum.next - base.unwrap_or(sum.lowest)).saturating_sub(distinct),
+            reordered: sum.reordered + sum.late,
+            duplicates: sum.duplicates,
+            late: sum.late,
+            latency: Latency::from_sums(&sum.latency),
+            negative_latencies: sum.latency.negative,
+        })
+    }
+}
+
+impl Latency {
+    fn from_sums(sums: &LatencySums) -> Option<Latency> {
+        (sums.count > 0).then(|| Latency {
+            count: sums.count,
+            min_ns: sums.min,
+            mean_ns: sums.sum as f64 / sums.count as f64,
+            max_ns: sums.max,
+        })
+    }
+}
+
+impl Snapshot {
+    /// `seen` frames were asked for their arrival, of which there was room for `room`.
+    pub(crate) fn from_sum(sum: &Totals, seen: u64, room: u64, meter_dropped: u64) -> Snapshot {
+        let frames = sum.sizes.iter().sum();
+        Snapshot {
+            frames,
+            bytes: sum.bytes,
+            sizes: sum.sizes,
+            signed: sum.signed_frames,
+            unplaced: sum.unplaced,
+            first_ns: (frames > 0).then_some(sum.first_ns),
+            last_ns: (frames > 0).then_some(sum.last_ns),
+            reordered: sum.reordered + sum.late,
+            duplicates: sum.duplicates,
+            late: sum.late,
+            latency: Histogram::from_counts(
+                &sum.histogram,
+                sum.latency.sum,
+                sum.latency.min,
+                sum.latency.max,
+            ),
+            negative_latencies: sum.latency.negative,
+            arrivals: seen.min(room),
+            arrivals_missed: seen.saturating_sub(room),
+            meter_dropped,
+        }
+    }
+
+    /// From the first to the last arrival; 0 with fewer than two frames.
+    pub fn duration_ns(&self) -> u64 {
+        match (self.first_ns, self.last_ns) {
+            (Some(first), Some(last)) => last.saturating_sub(first),
+            _ => 0,
+        }
+    }
+}
+
+/// A finished measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measurement {
+    /// How it was measured, and why so.
+    pub mode: Mode,
+    pub reason: String,
+    pub totals: Snapshot,
+    /// The streams of which something arrived, by number.
+    pub streams: Vec<StreamStats>,
+    /// Arrival times in order, as far as they were asked for.
+    pub arrivals: Vec<u64>,
+}
+
+impl Measurement {
+    /// Sequence numbers that did not arrive, over all streams; see [`StreamStats::lost`].
+    pub fn lost(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.lost).sum()
+    }
+}

@@ -1,0 +1,336 @@
+//! The meter as its users see it: attach to an interface, look at the numbers, finish.
+
+use crate::error::MeterError;
+use crate::layout::{Stream, Totals};
+use crate::loader::{self, Loaded};
+use crate::measurement::{Measurement, Snapshot, StreamStats};
+use crate::ring;
+use crate::socket::Socket;
+use crate::tracker::Tracker;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// What becomes of frames that were counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing reaches the host's stack: for a port that only receives test traffic. A packet socket cannot do this.
+    Drop,
+    /// The host gets them as if nobody had looked.
+    Pass,
+}
+
+/// How frames are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// The best that is possible, in the order of the others.
+    Auto,
+    /// In the driver, before the kernel makes a packet of the frame.
+    XdpNative,
+    /// In the kernel's receive path: works with every driver, about half as fast.
+    XdpGeneric,
+    /// In this process, from a packet socket.
+    PacketSocket,
+}
+
+/// What to measure, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub action: Action,
+    pub mode: Mode,
+    /// Streams 0 to this - 1 are told apart, at most 2^24. Takes 256 bytes for each stream and CPU.
+    pub streams: u32,
+    /// Measure latency. Costs an exact clock reading for each frame (about 33 ns on a virtual machine), as arrivals
+    /// do; together they still cost one.
+    pub latency: bool,
+    /// How many arrival times to keep, 8 bytes each.
+    pub arrivals: usize,
+    /// Take frames for any destination address while the meter runs: test frames are seldom addressed to this host.
+    pub promiscuous: bool,
+    /// The senders have begun already: count loss from the lowest sequence number that arrives, not from 0.
+    pub midstream: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            action: Action::Drop,
+            mode: Mode::Auto,
+            streams: 1024,
+            latency: true,
+            arrivals: 0,
+            promiscuous: true,
+            midstream: false,
+        }
+    }
+}
+
+/// A meter at work. Nothing of it outlives it or its process: links, sockets and memory are held by descriptors.
+#[derive(Debug)]
+pub struct Meter {
+    source: Source,
+    mode: Mode,
+    reason: String,
+    streams: u32,
+    midstream: bool,
+    _promiscuous: Option<OwnedFd>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Kernel { tables: Loaded, link: Option<OwnedFd> },
+    Socket(Socket),
+}
+
+impl Meter {
+    /// Starts to count on `interface` of the calling thread's network namespace. Afterwards the meter works from any
+    /// thread.
+    pub fn attach(interface: &str, options: &Options) -> Result<Meter, MeterError> {
+        if !(1..=1 << 24).contains(&options.streams) {
+            return Err(MeterError::Options(format!(
+                "{} streams: 1 to 16777216 are possible",
+                options.streams
+            )));
+        }
+        if options.arrivals >= u32::MAX as usize {
+            return Err(MeterError::Options(format!(
+                "{} arrivals: at most 4294967294 are possible",
+                options.arrivals
+            )));
+        }
+        let ifindex = index_of(interface)?;
+        let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
+        let (source, mode) = tried.in_order(options)?;
+        let mut reason = match mode {
+            Mode::XdpNative => "native XDP".to_owned(),
+            Mode::XdpGeneric => "generic XDP: expect about half the rate of native XDP".to_owned(),
+            _ => "packet socket: expect at most 1 to 2 million frames per second".to_owned(),
+        };
+        if mode == Mode::PacketSocket && options.action == Action::Drop {
+            reason += "; the frames also reach the host's own stack";
+        }
+        let mut promiscuous = None;
+        // The packet socket has seen to it itself.
+        if options.promiscuous && mode != Mode::PacketSocket {
+            match ring::promiscuous(ifindex) {
+                Ok(socket) => promiscuous = Some(socket),
+                Err(error) => {
+                    reason += &format!(
+                        "; promiscuous mode is not possible ({error}): only frames to its own addresses"
+                    );
+                }
+            }
+        }
+        if !tried.reasons.is_empty() {
+            reason = format!("{} ({reason})", tried.reasons.join("; "));
+        }
+        let Options { streams, midstream, .. } = *options;
+        Ok(Meter { source, mode, reason, streams, midstream, _promiscuous: promiscuous })
+    }
+
+    /// How it counts; never [`Mode::Auto`].
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// How it counts and why not in a better way, for a person.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The sums over everything up to now. Cheap (some 9 KB for each CPU are read): poll it ten times a second.
+    pub fn snapshot(&self) -> Snapshot {
+        match &self.source {
+            Source::Kernel { tables, .. } => {
+                let mut sum = Totals::default();
+                (0..tables.totals.len())
+                    .filter_map(|cpu| tables.totals.get(cpu))
+                    .for_each(|share| sum.add(&share));
+                let seen = tables.arrivals.get(0).unwrap_or(0);
+                Snapshot::from_sum(&sum, seen, tables.arrivals.len() as u64 - 1, 0)
+            }
+            Source::Socket(socket) => {
+                let dropped = socket.dropped();
+                let tracker = socket.tracker();
+                let (seen, kept) = (tracker.arrivals_seen, tracker.arrivals.len() as u64);
+                Snapshot::from_sum(&tracker.totals, seen, kept, dropped)
+            }
+        }
+    }
+
+    /// The streams of which something arrived, by number. Looks at the whole table, CPU by CPU.
+    pub fn streams(&self) -> Vec<StreamStats> {
+        (0..self.streams).filter_map(|number| self.stream(number)).collect()
+    }
+
+    /// One stream, if something of it arrived.
+    pub fn stream(&self, number: u32) -> Option<StreamStats> {
+        if number >= self.streams {
+            return None;
+        }
+        let mut sum = Stream::default();
+        match &self.source {
+            Source::Kernel { tables, .. } => {
+                let (streams, number) = (self.streams as usize, number as usize);
+                let shares = (0..tables.totals.len()).map(|cpu| cpu * streams + number);
+                shares.filter_map(|slot| tables.streams.get(slot)).for_each(|share| sum.add(&share));
+            }
+            Source::Socket(socket) => sum.add(socket.tracker().streams.get(number as usize)?),
+        }
+        StreamStats::from_sum(number, &sum, (!self.midstream).then_some(0))
+    }
+
+    /// The arrival times of the first [`Options::arrivals`] frames, in order, as `CLOCK_MONOTONIC` nanoseconds.
+    pub fn arrivals(&self) -> Vec<u64> {
+        match &self.source {
+            Source::Kernel { tables, .. } => {
+                let seen = tables.arrivals.get(0).unwrap_or(0) as usize;
+                let mut times: Vec<u64> = (1..=seen).map_while(|slot| tables.arrivals.get(slot)).collect();
+                // A CPU reads the clock before it takes a place: two CPUs may take theirs the other way round. A
+                // place that was taken and not yet written is 0 and is left out.
+                times.sort();
+                times.drain(..times.partition_point(|time| *time == 0));
+                times
+            }
+            Source::Socket(socket) => socket.tracker().arrivals.clone(),
+        }
+    }
+
+    /// Waits for stragglers: until `expected` frames have arrived, or none has for `quiet`, but no longer than
+    /// `limit`. RFC 2544 (section 23) waits two seconds after the last frame was sent.
+    pub fn settle(&self, expected: Option<u64>, quiet: Duration, limit: Duration) {
+        let start = Instant::now();
+        let (mut frames, mut changed) = (self.snapshot().frames, start);
+        while expected.is_none_or(|expected| frames < expected)
+            && changed.elapsed() < quiet
+            && start.elapsed() < limit
+        {
+            std::thread::sleep(Duration::from_millis(2).min(quiet));
+            let now = self.snapshot().frames;
+            if now != frames {
+                (frames, changed) = (now, Instant::now());
+            }
+        }
+    }
+
+    /// Stops counting, leaves the interface as it was, and says all that was measured.
+    pub fn finish(mut self) -> Measurement {
+        match &mut self.source {
+            // Closing the link detaches the program before it returns.
+            Source::Kernel { link, .. } => drop(link.take()),
+            Source::Socket(socket) => socket.stop(),
+        }
+        let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
+        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals }
+    }
+}
+
+/// The attempts on one interface and why the better ones failed.
+struct Tried<'a> {
+    interface: &'a str,
+    ifindex: u32,
+    reasons: Vec<String>,
+}
+
+impl Tried<'_> {
+    fn in_order(&mut self, options: &Options) -> Result<(Source, Mode), MeterError> {
+        let modes: &[Mode] = match options.mode {
+            Mode::Auto => &[Mode::XdpNative, Mode::XdpGeneric, Mode::PacketSocket],
+            ref only => std::slice::from_ref(only),
+        };
+        let mut tables = None;
+        for mode in modes {
+            let source = match mode {
+                Mode::PacketSocket => self.packet_socket(options),
+                _ => self.xdp(*mode == Mode::XdpNative, options, &mut tables),
+            };
+            match source {
+                Ok(Some(source)) => return Ok((source, *mode)),
+                Ok(None) => {}
+                // What is refused for want of rights or memory may yet be possible in another way.
+                Err(error) if options.mode == Mode::Auto && *mode != Mode::PacketSocket => {
+                    let said = error.to_string();
+                    if !self.reasons.contains(&said) {
+                        self.reasons.push(said);
+                    }
+                }
+                Err(error) if self.reasons.is_empty() => return Err(error),
+                Err(error) => self.reasons.push(error.to_string()),
+            }
+        }
+        Err(MeterError::NotPossible {
+            interface: self.interface.to_owned(),
+            reasons: self.reasons.join("; "),
+        })
+    }
+
+    /// `tables` is the program loaded for an earlier attempt, if there was one.
+    fn xdp(
+        &mut self,
+        native: bool,
+        options: &Options,
+        tables: &mut Option<Loaded>,
+    ) -> Result<Option<Source>, MeterError> {
+        let loaded = match tables.take() {
+            Some(loaded) => loaded,
+            None => loader::load(options)?,
+        };
+        match loaded.attach(self.ifindex, native) {
+            Ok(link) => return Ok(Some(Source::Kernel { tables: loaded, link: Some(link) })),
+            Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
+            Err(error) => {
+                let said = self.why_not(native, error, &loaded);
+                if !self.reasons.contains(&said) {
+                    self.reasons.push(said);
+                }
+            }
+        }
+        *tables = Some(loaded);
+        Ok(None)
+    }
+
+    fn why_not(&self, native: bool, error: Errno, loaded: &Loaded) -> String {
+        if let Some((id, name)) = loaded.occupant(self.ifindex) {
+            return format!(
+                "XDP not possible on {}: program {id} ({name}) is attached already and is left alone (`bpftool net` \
+                 shows it; frames that it drops or redirects are not seen here)",
+                self.interface
+            );
+        }
+        let cause = match error {
+            Errno::OPNOTSUPP if native => "the driver has no XDP support (EOPNOTSUPP)".to_owned(),
+            Errno::OPNOTSUPP => "the kernel does not support it (EOPNOTSUPP)".to_owned(),
+            Errno::INVAL | Errno::RANGE => format!(
+                "the driver refused it ({error}); usual causes are an MTU too large for XDP, LRO switched on, or a \
+                 kernel before 5.9"
+            ),
+            Errno::NOSPC | Errno::BUSY => format!("the driver has not enough free queues ({error})"),
+            other => other.to_string(),
+        };
+        let mode = if native { "native" } else { "generic" };
+        format!("{mode} XDP not possible on {}: {cause}", self.interface)
+    }
+
+    fn packet_socket(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
+        let tracker = Tracker::new(options.streams, options.latency, options.arrivals);
+        match Socket::open(self.ifindex, options.promiscuous, tracker) {
+            Ok(socket) => Ok(Some(Source::Socket(socket))),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Err(MeterError::Permission { what: "opening a packet socket" })
+            }
+            Err(error) => {
+                self.reasons.push(format!("packet socket not possible on {}: {error}", self.interface));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// By a socket, not by /sys: that shows the namespace it was mounted in, not the calling thread's.
+fn index_of(interface: &str) -> Result<u32, MeterError> {
+    let system = |error: Errno| MeterError::System { what: "opening a socket", error: error.into() };
+    let any = socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(system)?;
+    netdevice::name_to_index(any, interface).map_err(|_| MeterError::NoSuchInterface(interface.to_owned()))
+}

@@ -1,0 +1,205 @@
+//! The meter where XDP is not possible: a thread that reads a packet socket's ring and runs [`Tracker`] on each frame.
+//!
+//! It sees frames later than XDP would (after the driver and after merging by GRO), loses some above about 1 to 2
+//! million a second (the kernel counts them) and cannot keep frames from the host's own stack. No unsafe code here:
+//! `ring.rs` hands out blocks as plain bytes.
+
+use crate::ring::{RETIRE, Ring};
+use crate::tracker::Tracker;
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::Instant;
+
+/// A running packet-socket meter.
+#[derive(Debug)]
+pub struct Socket {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    tracker: Mutex<Tracker>,
+    dropped: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Socket {
+    /// Starts to count, with a tracker that has seen nothing yet.
+    pub fn open(ifindex: u32, promiscuous: bool, tracker: Tracker) -> io::Result<Socket> {
+        let ring = Ring::open(ifindex, promiscuous)?;
+        let tracker = Mutex::new(tracker);
+        let shared = Arc::new(Shared { tracker, dropped: AtomicU64::new(0), stop: AtomicBool::new(false) });
+        let theirs = Arc::clone(&shared);
+        let thread = Builder::new().name("netdyno-meter".to_owned()).spawn(move || run(ring, &theirs))?;
+        Ok(Socket { shared, thread: Some(thread) })
+    }
+
+    /// What was counted; counting waits while the guard lives.
+    pub fn tracker(&self) -> MutexGuard<'_, Tracker> {
+        self.shared.tracker()
+    }
+
+    /// Frames that found the ring full.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Counts what has arrived by now, then no more.
+    pub fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // The thread does not panic; if it did, what it counted is still there.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Shared {
+    fn tracker(&self) -> MutexGuard<'_, Tracker> {
+        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn run(mut ring: Ring, shared: &Shared) {
+    // The kernel keeps a block that is not full for RETIRE: what arrived before the stop is there twice that later.
+    let mut until: Option<Instant> = None;
+    while until.is_none_or(|end| Instant::now() < end) {
+        while ring.with_block(|block| {
+            // Ring times are CLOCK_REALTIME, taken as the frame entered the socket; senders stamp CLOCK_MONOTONIC.
+            // Both run at the same speed (the kernel disciplines them together), so their difference changes only
+            // when somebody sets the clock. It is read anew for each block, to within some 50 ns; a step spoils the
+            // one block it falls into.
+            let offset = realtime_ahead_of_monotonic();
+            let mut tracker = shared.tracker();
+            for frame in frames(block) {
+                tracker.frame(frame.bytes, frame.length, frame.realtime_ns.wrapping_sub_signed(offset));
+            }
+        }) {}
+        if let Ok(dropped) = ring.dropped() {
+            shared.dropped.fetch_add(dropped, Ordering::Relaxed);
+        }
+        if until.is_none() && shared.stop.load(Ordering::Relaxed) {
+            until = Some(Instant::now() + 2 * RETIRE);
+        }
+        // The interface may go down or away: then there is nothing to count until it is back.
+        if ring.wait(RETIRE).is_err() {
+            std::thread::sleep(RETIRE);
+        }
+    }
+}
+
+/// Nanoseconds from one clock to the other, by reading one between two readings of the other.
+fn realtime_ahead_of_monotonic() -> i64 {
+    let read = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let (before, real, after) = (read(ClockId::Monotonic), read(ClockId::Realtime), read(ClockId::Monotonic));
+    real - before - (after - before) / 2
+}
+
+/// A frame in a block.
+#[derive(Debug, PartialEq)]
+struct Frame<'a> {
+    /// To the frame's end, or nothing if the end was cut off.
+    bytes: &'a [u8],
+    /// On the wire, without FCS.
+    length: u64,
+    realtime_ns: u64,
+}
+
+/// The frames in a block, by struct tpacket3_hdr. An offset that points outside ends the block.
+fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+    use libc::{tpacket_block_desc as desc, tpacket_hdr_v1 as head, tpacket3_hdr as packet};
+    let u32_at = |at: usize| block.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+    let mut left = u32_at(offset_of!(desc, hdr) + offset_of!(head, num_pkts)).unwrap_or(0);
+    let mut at = u32_at(offset_of!(desc, hdr) + offset_of!(head, offset_to_first_pkt)).unwrap_or(0) as usize;
+    std::iter::from_fn(move || {
+        left = left.checked_sub(1)?;
+        let header = block.get(at..)?;
+        let captured = u32_at(at + offset_of!(packet, tp_snaplen))? as usize;
+        let length = u64::from(u32_at(at + offset_of!(packet, tp_len))?);
+        let status = u32_at(at + offset_of!(packet, tp_status))?;
+        let start = u16::from_ne_bytes(*header.get(offset_of!(packet, tp_mac)..)?.first_chunk()?) as usize;
+        let seconds = u64::from(u32_at(at + offset_of!(packet, tp_sec))?);
+        let nanoseconds = u64::from(u32_at(at + offset_of!(packet, tp_nsec))?);
+        let bytes = header.get(start..start + captured)?;
+        // A VLAN tag that the kernel has taken out was on the wire all the same.
+        let tag = if status & libc::TP_STATUS_VLAN_VALID != 0 { 4 } else { 0 };
+        at += u32_at(at + offset_of!(packet, tp_next_offset))? as usize;
+        Some(Frame {
+            bytes: if captured as u64 == length { bytes } else { &[] },
+            length: length + tag,
+            realtime_ns: seconds * 1_000_000_000 + nanoseconds,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block as the kernel lays it out, with one header for each of `packets`: length, captured, status.
+    fn block(packets: &[(u32, u32, u32)]) -> Vec<u8> {
+        let mut block = vec![0u8; 8192];
+        let put = |block: &mut Vec<u8>, at: usize, value: u32| {
+            block[at..at + 4].copy_from_slice(&value.to_ne_bytes())
+        };
+        put(&mut block, 12, packets.len() as u32);
+        put(&mut block, 16, 48);
+        for (number, (length, captured, status)) in packets.iter().enumerate() {
+            let at = 48 + number * 1024;
+            for (field, value) in
+                [1024, 7, 5 + number as u32, *captured, *length, *status].into_iter().enumerate()
+            {
+                put(&mut block, at + field * 4, value);
+            }
+            block[at + 24..at + 26].copy_from_slice(&82u16.to_ne_bytes());
+            block[at + 82..][..*captured as usize].fill(number as u8 + 1);
+        }
+        block
+    }
+
+    #[test]
+    fn a_block_yields_its_frames_with_their_times() {
+        let block = block(&[(60, 60, 1), (100, 100, 1)]);
+        let frames: Vec<_> = frames(&block).collect();
+        assert_eq!(frames.len(), 2);
+        assert_eq!(frames[0], Frame { bytes: &[1; 60], length: 60, realtime_ns: 7_000_000_005 });
+        assert_eq!(frames[1], Frame { bytes: &[2; 100], length: 100, realtime_ns: 7_000_000_006 });
+    }
+
+    #[test]
+    fn a_tag_taken_out_counts_as_length_and_a_cut_frame_shows_no_end() {
+        let block = block(&[(60, 60, 1 | libc::TP_STATUS_VLAN_VALID), (3000, 200, 1)]);
+        let frames: Vec<_> = frames(&block).collect();
+        assert_eq!((frames[0].length, frames[0].bytes.len()), (64, 60));
+        assert_eq!((frames[1].length, frames[1].bytes.len()), (3000, 0));
+    }
+
+    #[test]
+    fn offsets_outside_the_block_end_it() {
+        let mut cut = block(&[(60, 60, 1), (60, 60, 1)]);
+        cut[48..52].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert_eq!(frames(&cut).count(), 1);
+        assert_eq!(frames(&cut[..100]).count(), 0);
+        assert_eq!(frames(&[]).count(), 0);
+    }
+
+    #[test]
+    fn the_two_clocks_differ_by_what_the_kernel_says() {
+        let (first, second) = (realtime_ahead_of_monotonic(), realtime_ahead_of_monotonic());
+        assert!(first > 1_000_000_000 && (first - second).abs() < 100_000, "{first} {second}");
+    }
+}
