@@ -1,0 +1,335 @@
+//! Reading a capture, record by record, whatever its format. Callers: replay, `info`, the demo, tests, fuzzing.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+use std::path::Path;
+
+use serde::Serialize;
+use wire::LinkType;
+
+use crate::error::{CaptureError, Fault, Place};
+use crate::input::Input;
+use crate::pcap::{self, Pcap};
+use crate::pcapng::{self, Pcapng};
+use crate::sniff::looks_like;
+use crate::{Format, Interface};
+
+/// A packet of a capture. `data` stays valid until the next record is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// Nanoseconds since 1970. Times outside 1970 to 2554 are held to that range and counted
+    /// ([`Notes::odd_times`]); a packet without a time stamp has that of the one before it.
+    pub time_ns: u64,
+    /// The captured bytes.
+    pub data: &'a [u8],
+    /// How many bytes the packet had on the wire. May be more than were captured (and, in odd files, fewer).
+    pub wire_len: u32,
+    /// What stands at its first byte.
+    pub link: LinkType,
+    /// Index into [`Reader::interfaces`].
+    pub interface: u32,
+    /// Its number, from 1, as Wireshark counts.
+    pub number: u64,
+}
+
+/// What is odd about a capture without being an error. All counts of records unless said otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Notes {
+    /// Without a single byte.
+    pub zero_length: u64,
+    /// Fewer bytes captured than were on the wire.
+    pub truncated: u64,
+    /// More bytes captured than were on the wire.
+    pub longer_than_wire: u64,
+    /// More bytes captured than the file's snap length allows.
+    pub over_snaplen: u64,
+    /// Earlier than the record before.
+    pub time_backwards: u64,
+    /// A time beyond what can be shown, or a fraction of a second that is a whole one.
+    pub odd_times: u64,
+    /// Without a time stamp (pcapng simple packets).
+    pub untimed: u64,
+    /// pcapng blocks that were skipped because their type is not known here.
+    pub unknown_blocks: u64,
+    /// Packets that the capturing program says it lost (pcapng interface statistics).
+    pub lost_in_capture: u64,
+    /// Lenient reading: why the file was left before its end.
+    pub cut_short: Option<String>,
+}
+
+/// A record as the formats find it.
+pub(crate) struct Raw {
+    /// `None` where the format has no time for it.
+    pub(crate) time_ns: Option<u64>,
+    /// Where the packet is in the input's buffer.
+    pub(crate) data: Range<usize>,
+    pub(crate) wire_len: u32,
+    pub(crate) interface: u32,
+}
+
+enum Decoder {
+    Pcap(Pcap),
+    Pcapng(Pcapng),
+}
+
+/// A capture being read: pcap or pcapng, plain, gzip or zstd.
+///
+/// ```no_run
+/// # fn main() -> Result<(), netdyno_capture::CaptureError> {
+/// let mut reader = netdyno_capture::Reader::open("big.pcapng.gz".as_ref())?;
+/// while let Some(record) = reader.next_record()? {
+///     println!("{} ns: {} bytes of {}", record.time_ns, record.data.len(), record.link);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Reader {
+    name: String,
+    input: Input,
+    decoder: Decoder,
+    format: Format,
+    interfaces: Vec<Interface>,
+    notes: Notes,
+    number: u64,
+    last_time: u64,
+    lenient: bool,
+    finished: bool,
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("name", &self.name)
+            .field("format", &self.format)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reader {
+    /// Opens a file; `-` is standard input.
+    pub fn open(path: &Path) -> Result<Reader, CaptureError> {
+        if path.as_os_str() == "-" {
+            return Reader::from_read(Box::new(io::stdin()), "standard input");
+        }
+        let name = path.display().to_string();
+        let opened = File::open(path).and_then(|file| {
+            if file.metadata()?.is_dir() {
+                Err(ErrorKind::IsADirectory.into())
+            } else {
+                Input::from_file(file)
+            }
+        });
+        match opened {
+            Ok(input) => Reader::start(input, name),
+            Err(source) => Err(CaptureError::Open { file: name, source }),
+        }
+    }
+
+    /// Reads from anything; `name` is for messages.
+    pub fn from_read(source: Box<dyn Read + Send>, name: &str) -> Result<Reader, CaptureError> {
+        match Input::from_read(source) {
+            Ok(input) => Reader::start(input, name.to_owned()),
+            Err(source) => Err(CaptureError::Open { file: name.to_owned(), source }),
+        }
+    }
+
+    /// Takes a capture that is cut off or corrupt as sound up to there: reading ends without an error, and
+    /// [`Notes::cut_short`] says why.
+    pub fn lenient(mut self) -> Reader {
+        self.lenient = true;
+        self
+    }
+
+    fn start(mut input: Input, name: String) -> Result<Reader, CaptureError> {
+        let (format, decoder) = Reader::header(&mut input, &name)?;
+        let interfaces = match &decoder {
+            Decoder::Pcap(pcap) => vec![pcap.interface.clone()],
+            Decoder::Pcapng(_) => vec![],
+        };
+        Ok(Reader {
+            name,
+            input,
+            decoder,
+            format,
+            interfaces,
+            notes: Notes::default(),
+            number: 0,
+            last_time: 0,
+            lenient: false,
+            finished: false,
+        })
+    }
+
+    fn header(input: &mut Input, name: &str) -> Result<(Format, Decoder), CaptureError> {
+        let file = || name.to_owned();
+        input.have(64);
+        let magic = input.peek().first_chunk::<4>().copied();
+        let compression = input.compression;
+        if magic.is_none()
+            && let Some(error) = input.failure()
+        {
+            return Err(stream_error(error, input, file(), Place::Header));
+        }
+        if input.peek().is_empty() && compression.is_none() {
+            return Err(CaptureError::Empty { file: file() });
+        }
+        let recognised = magic.and_then(|magic| pcap::recognise(magic).or(pcapng::recognise(magic)));
+        let Some(mut format) = recognised else {
+            return Err(CaptureError::NotACapture {
+                file: file(),
+                looks: looks_like(input.peek(), compression),
+            });
+        };
+        format.compression = compression;
+        let offset = input.offset();
+        let opened = match format.container {
+            crate::Container::Pcapng => Pcapng::open(input).map(|pcapng| {
+                format.big_endian = pcapng.big_endian();
+                Decoder::Pcapng(pcapng)
+            }),
+            _ => Pcap::open(&format, input).map(Decoder::Pcap),
+        };
+        match opened {
+            Ok(decoder) => Ok((format, decoder)),
+            Err(fault) => match input.failure() {
+                Some(error) => Err(stream_error(error, input, file(), Place::Header)),
+                None => Err(CaptureError::Malformed {
+                    file: file(),
+                    place: Place::Header,
+                    offset,
+                    packed: compression.is_some(),
+                    fault,
+                }),
+            },
+        }
+    }
+
+    /// The next record, or `None` behind the last. After an error, too, there are no more.
+    #[inline]
+    pub fn next_record(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
+        if self.finished {
+            return Ok(None);
+        }
+        let found = match &mut self.decoder {
+            Decoder::Pcap(pcap) => pcap.next(&mut self.input, &mut self.notes),
+            Decoder::Pcapng(pcapng) => pcapng.next(&mut self.input, &mut self.interfaces, &mut self.notes),
+        };
+        let raw = match found {
+            Ok(Some(raw)) => raw,
+            Ok(None) => return self.end(None).map(|()| None),
+            Err(fault) => return self.end(Some(fault)).map(|()| None),
+        };
+        let data = self.input.consumed(raw.data);
+        let Some(interface) = self.interfaces.get(raw.interface as usize) else { return Ok(None) };
+        self.number += 1;
+        let notes = &mut self.notes;
+        let time_ns = raw.time_ns.unwrap_or(self.last_time);
+        notes.time_backwards += u64::from(time_ns < self.last_time);
+        self.last_time = time_ns;
+        notes.truncated += u64::from(data.len() < raw.wire_len as usize);
+        notes.longer_than_wire += u64::from(data.len() > raw.wire_len as usize);
+        notes.zero_length += u64::from(data.is_empty());
+        Ok(Some(Record {
+            time_ns,
+            data,
+            wire_len: raw.wire_len,
+            link: interface.link,
+            interface: raw.interface,
+            number: self.number,
+        }))
+    }
+
+    /// Behind the last record or at a fault: was it a proper end?
+    #[cold]
+    fn end(&mut self, fault: Option<Fault>) -> Result<(), CaptureError> {
+        self.finished = true;
+        let place = match (&self.decoder, self.number) {
+            (Decoder::Pcap(_), number) => Place::Record(number + 1),
+            (Decoder::Pcapng(pcapng), number) => pcapng.place(number),
+        };
+        // A failing stream ends records, too: then it is the stream's fault, not theirs.
+        let error = match (self.input.failure(), fault) {
+            (Some(error), _) => stream_error(error, &self.input, self.name.clone(), place),
+            (None, None) => return Ok(()),
+            (None, Some(fault)) => CaptureError::Malformed {
+                file: self.name.clone(),
+                place,
+                offset: match &self.decoder {
+                    Decoder::Pcap(_) => self.input.offset(),
+                    Decoder::Pcapng(pcapng) => pcapng.block_offset(),
+                },
+                packed: self.format.compression.is_some(),
+                fault,
+            },
+        };
+        if self.lenient && matches!(error, CaptureError::Malformed { .. }) {
+            self.notes.cut_short = Some(error.to_string());
+            return Ok(());
+        }
+        Err(error)
+    }
+
+    /// Starts again at the first record, for loops; notes start again, too. Only files can.
+    pub fn rewind(&mut self) -> Result<(), CaptureError> {
+        let again =
+            self.input.rewind().map_err(|source| CaptureError::Open { file: self.name.clone(), source })?;
+        if !again {
+            let why = "it is a pipe or stream".to_owned();
+            return Err(CaptureError::NotRewindable { file: self.name.clone(), why });
+        }
+        (self.format, self.decoder) = Reader::header(&mut self.input, &self.name)?;
+        self.interfaces = match &self.decoder {
+            Decoder::Pcap(pcap) => vec![pcap.interface.clone()],
+            Decoder::Pcapng(_) => vec![],
+        };
+        self.notes = Notes::default();
+        (self.number, self.last_time, self.finished) = (0, 0, false);
+        Ok(())
+    }
+
+    /// The file's name, for messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What kind of file it is.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The interfaces described so far: in pcapng more may come with later records.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// What was odd so far.
+    pub fn notes(&self) -> &Notes {
+        &self.notes
+    }
+
+    /// Length of the file on the disk (compressed, if it is), for progress and for sizing buffers.
+    pub fn file_len(&self) -> Option<u64> {
+        self.input.file_len()
+    }
+
+    /// Bytes read so far, unpacked.
+    pub fn offset(&self) -> u64 {
+        self.input.offset()
+    }
+}
+
+/// What a failed read means: a fault of the compressed stream, or of the system.
+fn stream_error(error: io::Error, input: &Input, file: String, place: Place) -> CaptureError {
+    let offset = input.offset();
+    let Some(compression) = input.compression.filter(|_| error.raw_os_error().is_none()) else {
+        return CaptureError::Read { file, offset, source: error };
+    };
+    let compression = compression.name();
+    let fault = match error.kind() {
+        ErrorKind::UnexpectedEof => Fault::TruncatedStream { compression },
+        _ => Fault::CorruptStream { compression, detail: error.to_string() },
+    };
+    CaptureError::Malformed { file, place, offset, packed: true, fault }
+}

@@ -1,0 +1,333 @@
+//! Writing captures: pcap in nano- or microseconds, and pcapng with any number of interfaces.
+//!
+//! [`Writer::create`] is for files: format and compression follow from the name, and the file appears under it only
+//! when finished. [`Writer::new`] writes to anything.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use flate2::write::GzEncoder;
+use wire::LinkType;
+
+use crate::error::CaptureError;
+use crate::{AtomicFile, Interface, MAX_CAPTURED, pcap, pcapng};
+
+/// Which format to write. All are little-endian.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// pcap with microseconds: read by everything, loses the last three digits of the time.
+    PcapMicroseconds,
+    /// pcap with nanoseconds: read by all that is not ancient.
+    PcapNanoseconds,
+    /// pcapng with nanoseconds.
+    Pcapng,
+}
+
+impl FileFormat {
+    /// pcapng for names with `.pcapng` or `.ntar` (before `.gz` or `.zst`), else pcap with nanoseconds.
+    pub fn of_name(path: &Path) -> FileFormat {
+        let name = path.to_string_lossy().to_lowercase();
+        let name = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        if name.ends_with(".pcapng") || name.ends_with(".ntar") {
+            FileFormat::Pcapng
+        } else {
+            FileFormat::PcapNanoseconds
+        }
+    }
+}
+
+/// Bytes gathered before they are written.
+const BATCH: usize = 256 * 1024;
+
+/// A capture being written.
+pub struct Writer<W: Write> {
+    output: W,
+    name: String,
+    format: FileFormat,
+    interfaces: u32,
+    records: u64,
+    batch: Vec<u8>,
+}
+
+/// A capture file being written, see [`Writer::create`].
+pub type FileWriter = Writer<Output>;
+
+impl<W: Write> std::fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer")
+            .field("name", &self.name)
+            .field("format", &self.format)
+            .field("records", &self.records)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a capture of one interface with packets of type `link`. Nothing is on its way before
+    /// [`finish`](Self::finish) or a full batch.
+    pub fn new(output: W, format: FileFormat, link: LinkType) -> Writer<W> {
+        let mut writer = Writer::without_interface(output, format);
+        match format {
+            FileFormat::Pcapng => {
+                writer.describe(&Interface { link, ..Interface::default() });
+            }
+            _ => writer.pcap_header(link),
+        }
+        writer
+    }
+
+    fn without_interface(output: W, format: FileFormat) -> Writer<W> {
+        let mut batch = Vec::with_capacity(BATCH + 4096);
+        if format == FileFormat::Pcapng {
+            batch.extend(pcapng::SECTION_HEADER.to_le_bytes());
+            batch.extend(28u32.to_le_bytes());
+            batch.extend(pcapng::BYTE_ORDER.to_le_bytes());
+            batch.extend([1, 0, 0, 0]);
+            // Length of the section: not told.
+            batch.extend(u64::MAX.to_le_bytes());
+            batch.extend(28u32.to_le_bytes());
+        }
+        Writer { output, name: "output".into(), format, interfaces: 0, records: 0, batch }
+    }
+
+    fn pcap_header(&mut self, link: LinkType) {
+        let magic = match self.format {
+            FileFormat::PcapMicroseconds => pcap::MICROSECONDS,
+            _ => pcap::NANOSECONDS,
+        };
+        self.batch.extend(magic.to_le_bytes());
+        self.batch.extend([2, 0, 4, 0]);
+        self.batch.extend([0; 8]);
+        self.batch.extend(MAX_CAPTURED.to_le_bytes());
+        self.batch.extend(u32::from(link.0).to_le_bytes());
+        self.interfaces = 1;
+    }
+
+    /// Another interface, for [`write_on`](Self::write_on); its number. Name, speed, link type and snap length are
+    /// kept; times are always nanoseconds. Only pcapng can have more than one.
+    pub fn add_interface(&mut self, interface: &Interface) -> Result<u32, CaptureError> {
+        if self.format != FileFormat::Pcapng {
+            let what = "a pcap file has one interface; write pcapng instead".to_owned();
+            return Err(CaptureError::Unwritable { file: self.name.clone(), record: self.records + 1, what });
+        }
+        Ok(self.describe(interface))
+    }
+
+    fn describe(&mut self, interface: &Interface) -> u32 {
+        let mut body = vec![];
+        body.extend(interface.link.0.to_le_bytes());
+        body.extend([0; 2]);
+        body.extend(interface.snaplen.to_le_bytes());
+        let mut option = |code: u16, value: &[u8]| {
+            body.extend(code.to_le_bytes());
+            body.extend((value.len() as u16).to_le_bytes());
+            body.extend(value);
+            body.resize(body.len().next_multiple_of(4), 0);
+        };
+        if let Some(name) = &interface.name {
+            option(pcapng::IF_NAME, name.as_bytes().get(..255).unwrap_or(name.as_bytes()));
+        }
+        if let Some(speed) = interface.speed_bps {
+            option(pcapng::IF_SPEED, &speed.to_le_bytes());
+        }
+        option(pcapng::IF_TSRESOL, &[9]);
+        option(0, &[]);
+        let length = (12 + body.len() as u32).to_le_bytes();
+        self.batch.extend(pcapng::INTERFACE_DESCRIPTION.to_le_bytes());
+        self.batch.extend(length);
+        self.batch.extend(body);
+        self.batch.extend(length);
+        self.interfaces += 1;
+        self.interfaces - 1
+    }
+
+    /// Writes a packet of the first interface: its time since 1970, the bytes captured, its length on the wire.
+    #[inline]
+    pub fn write(&mut self, time_ns: u64, data: &[u8], wire_len: u32) -> Result<(), CaptureError> {
+        self.write_on(0, time_ns, data, wire_len)
+    }
+
+    /// Writes a packet of the interface with that number.
+    #[inline]
+    pub fn write_on(
+        &mut self,
+        interface: u32,
+        time_ns: u64,
+        data: &[u8],
+        wire_len: u32,
+    ) -> Result<(), CaptureError> {
+        self.records += 1;
+        if data.len() > MAX_CAPTURED as usize {
+            return Err(self.unwritable(format!(
+                "it has {} bytes, and a capture may have {MAX_CAPTURED} of a packet; cut it",
+                data.len()
+            )));
+        }
+        if interface >= self.interfaces {
+            return Err(self.unwritable(format!(
+                "it is of interface {interface}, and {} are described; add the interface first",
+                self.interfaces
+            )));
+        }
+        let captured = data.len() as u32;
+        if self.format == FileFormat::Pcapng {
+            let length = 32 + captured.next_multiple_of(4);
+            let words = [
+                pcapng::ENHANCED_PACKET,
+                length,
+                interface,
+                (time_ns >> 32) as u32,
+                time_ns as u32,
+                captured,
+                wire_len,
+            ];
+            self.batch.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
+            self.batch.extend_from_slice(data);
+            self.batch.extend_from_slice([0; 3].get(..(length - 32 - captured) as usize).unwrap_or(&[]));
+            self.batch.extend_from_slice(&length.to_le_bytes());
+        } else {
+            let Ok(seconds) = u32::try_from(time_ns / 1_000_000_000) else {
+                return Err(
+                    self.unwritable("its time is behind the year 2106, where pcap ends; write pcapng".into())
+                );
+            };
+            let fraction = (time_ns % 1_000_000_000) as u32;
+            let fraction =
+                if self.format == FileFormat::PcapMicroseconds { fraction / 1000 } else { fraction };
+            let words = [seconds, fraction, captured, wire_len];
+            self.batch.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
+            self.batch.extend_from_slice(data);
+        }
+        if self.batch.len() >= BATCH { self.flush_batch() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn unwritable(&self, what: String) -> CaptureError {
+        CaptureError::Unwritable { file: self.name.clone(), record: self.records, what }
+    }
+
+    #[inline(never)]
+    fn flush_batch(&mut self) -> Result<(), CaptureError> {
+        let written = self.output.write_all(&self.batch);
+        self.batch.clear();
+        written.map_err(|source| CaptureError::Write { file: self.name.clone(), source })
+    }
+
+    /// How many packets were written.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Writes what is left and gives the output back. Without it the capture is incomplete.
+    pub fn into_inner(mut self) -> Result<W, CaptureError> {
+        self.flush_batch()?;
+        self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })?;
+        Ok(self.output)
+    }
+}
+
+/// Where a capture file goes, and through what.
+#[derive(Debug)]
+pub struct Output(Kind);
+
+enum Kind {
+    Plain(Target),
+    Gzip(GzEncoder<Target>),
+    Zstd(zstd::stream::write::Encoder<'static, Target>),
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Kind::Plain(_) => "plain",
+            Kind::Gzip(_) => "gzip",
+            Kind::Zstd(_) => "zstd",
+        })
+    }
+}
+
+enum Target {
+    File(AtomicFile),
+    Stdout(io::Stdout),
+}
+
+impl Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Target::File(file) => file.write(bytes),
+            Target::Stdout(stdout) => stdout.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Target::File(file) => file.flush(),
+            Target::Stdout(stdout) => stdout.flush(),
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.0 {
+            Kind::Plain(target) => target.write(bytes),
+            Kind::Gzip(encoder) => encoder.write(bytes),
+            Kind::Zstd(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            Kind::Plain(target) => target.flush(),
+            // Flushing an encoder would end a block early; finish() does what is needed.
+            Kind::Gzip(_) | Kind::Zstd(_) => Ok(()),
+        }
+    }
+}
+
+impl FileWriter {
+    /// Starts a capture file with one interface. A name that ends in `.gz` or `.zst` is compressed; `-` is
+    /// standard output.
+    pub fn create(path: &Path, format: FileFormat, link: LinkType) -> Result<FileWriter, CaptureError> {
+        let output = Output::create(path)
+            .map_err(|source| CaptureError::Write { file: path.display().to_string(), source })?;
+        let mut writer = Writer::new(output, format, link);
+        writer.name = path.display().to_string();
+        Ok(writer)
+    }
+
+    /// Writes what is left and gives the file its name. Dropping a writer instead leaves no file.
+    pub fn finish(self) -> Result<(), CaptureError> {
+        let file = self.name.clone();
+        self.into_inner()?.finish().map_err(|source| CaptureError::Write { file, source })
+    }
+}
+
+impl Output {
+    fn create(path: &Path) -> io::Result<Output> {
+        let target = if path.as_os_str() == "-" {
+            Target::Stdout(io::stdout())
+        } else {
+            Target::File(AtomicFile::create(path)?)
+        };
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        Ok(Output(match extension.as_deref() {
+            // Fast settings: a capture is written while traffic waits.
+            Some("gz") => Kind::Gzip(GzEncoder::new(target, flate2::Compression::fast())),
+            Some("zst") => Kind::Zstd(zstd::stream::write::Encoder::new(target, 1)?),
+            _ => Kind::Plain(target),
+        }))
+    }
+
+    fn finish(self) -> io::Result<()> {
+        let target = match self.0 {
+            Kind::Plain(target) => target,
+            Kind::Gzip(encoder) => encoder.finish()?,
+            Kind::Zstd(encoder) => encoder.finish()?,
+        };
+        match target {
+            Target::File(file) => file.finish(),
+            Target::Stdout(mut stdout) => stdout.flush(),
+        }
+    }
+}
