@@ -77,7 +77,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Two hosts joined by a veth pair, both ends up.
+    /// Two hosts joined by a veth pair, both ends up and ready to send.
     pub fn two_hosts(options: &Options) -> Result<Self, LabError> {
         let host = |interface, number| -> Result<Host, LabError> {
             Ok(Host {
@@ -92,6 +92,9 @@ impl Lab {
         veth::connect(&lab.sender, &lab.receiver, options)?;
         veth::set_up(&lab.sender, &lab.receiver, options)?;
         veth::set_up(&lab.receiver, &lab.sender, options)?;
+        for host in [&lab.sender, &lab.receiver] {
+            veth::wait_until_running(host)?;
+        }
         Ok(lab)
     }
 }

@@ -168,19 +168,16 @@ impl Located {
 /// exists at all is for whoever opens it to find out: `port::interface` knows the names that do.
 pub fn resolve(spec: &str) -> Result<Located, LabError> {
     let wrong = || LabError::Spec { spec: spec.to_owned() };
-    let (name, namespace) = match spec.split_once('@') {
-        Some((name, namespace)) => (name, Some(NamespaceRef::parse(namespace).ok_or_else(wrong)?.open()?)),
-        None => (spec, lab_namespace_with(spec)?),
-    };
+    let (name, elsewhere) = spec.split_once('@').map_or((spec, None), |(name, rest)| (name, Some(rest)));
     // The kernel's own rules for a name, `dev_valid_name`.
-    if name.is_empty()
-        || name == "."
-        || name == ".."
-        || name.contains(['/', ':', '\0'])
-        || name.contains(char::is_whitespace)
-    {
+    let impossible = |character: char| matches!(character, '/' | ':' | '\0') || character.is_whitespace();
+    if matches!(name, "" | "." | "..") || name.contains(impossible) {
         return Err(wrong());
     }
+    let namespace = match elsewhere {
+        Some(elsewhere) => Some(NamespaceRef::parse(elsewhere).ok_or_else(wrong)?.open()?),
+        None => lab_namespace_with(name)?,
+    };
     Ok(Located { namespace, name: name.to_owned() })
 }
 

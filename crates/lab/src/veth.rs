@@ -1,9 +1,10 @@
 //! The cable: creates a veth pair across two namespaces and sets its ends up, over rtnetlink.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
 
 use port::ethtool::{Ethtool, Offload};
-use port::netlink::{CREATE, Message, REQUEST, Socket};
+use port::netlink::{CREATE, Message, REQUEST, Socket, read_u32};
 use rustix::io::Errno;
 
 use crate::{Host, LabError, Options};
@@ -83,6 +84,29 @@ pub fn set_up(host: &Host, peer: &Host, options: &Options) -> Result<(), LabErro
         set_addresses(&mut socket, index, host, peer)?;
     }
     Ok(())
+}
+
+/// The end that comes up first gets its carrier when the other does, and the kernel hooks up its queue a moment
+/// later, from a work queue. Until then it drops what is sent. `IFF_RUNNING` is set when that is done.
+pub fn wait_until_running(host: &Host) -> Result<(), LabError> {
+    let name = host.interface;
+    let mut socket = route_socket(host)?;
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        let link = Message::new(libc::RTM_GETLINK, REQUEST).link(0, 0, 0).attr_str(libc::IFLA_IFNAME, name);
+        let answers = socket
+            .request(link)
+            .map_err(|source| LabError::Netlink { doing: format!("look at {name}"), source })?;
+        // struct ifinfomsg: the flags are its third 32-bit word.
+        let flags = answers.first().and_then(|answer| read_u32(answer, 8)).unwrap_or(0);
+        if flags & libc::IFF_RUNNING as u32 != 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err(LabError::kernel(format!("get {name} to run"))(Errno::TIMEDOUT));
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
 }
 
 fn set_addresses(socket: &mut Socket, index: u32, host: &Host, peer: &Host) -> Result<(), LabError> {
