@@ -19,6 +19,9 @@ use crate::values::Values;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Most varying fields, and most checksums, of a stream: what the executor's 32-bit partial sums have room for.
+pub const MAX_FIELDS: usize = 64;
+
 /// Everything there is to know about the frames of a run.
 #[derive(Debug, Clone)]
 pub struct Program {
@@ -267,6 +270,9 @@ impl Stream {
                 ));
             }
             inside("a field", u64::from(field.offset) + u64::from(field.bytes))?;
+        }
+        if self.fields.len() > MAX_FIELDS || self.sums.len() > MAX_FIELDS {
+            return Err(inconsistent("at most 64 fields vary, and at most 64 checksums are computed"));
         }
         for (i, field) in self.fields.iter().enumerate() {
             if self.fields[..i].iter().any(|before| before.overlaps(field)) {

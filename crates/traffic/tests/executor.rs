@@ -5,8 +5,8 @@ use netdyno_traffic as traffic;
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::Arc;
-use traffic::executor::frame;
-use traffic::{Executor, Field, Held, LengthField, Lengths, Program, Stream, Sum, Values};
+use traffic::executor::{Slab, frame};
+use traffic::{Executor, Field, LengthField, Lengths, Program, Stream, Sum, Values};
 use wire::signature::Signature;
 
 const HEADERS: usize = 42;
@@ -173,17 +173,21 @@ proptest! {
             // frames made anew.
             let mut part = Executor::new(&program).unwrap();
             part.seek(n);
-            let mut buffers = vec![(vec![0xeeu8; program.longest() as usize], Held::NOTHING); 3];
-            for i in 0..length {
-                let (buffer, held) = &mut buffers[(i % 3) as usize];
+            let mut slab = Slab::new(7, program.longest() as usize);
+            let mut left = length as usize;
+            while left > 0 {
                 prop_assert_eq!(part.next_length(), whole.next_length());
-                let got = part.render(buffer, held, n);
-                let fresh = frame(&program, n, n).unwrap();
-                prop_assert_eq!(&buffer[..got], &fresh[..], "frame {}", n);
-                let mut one = vec![0; program.longest() as usize];
-                let again = whole.render(&mut one, &mut Held::default(), n);
-                prop_assert_eq!(&one[..again], &fresh[..]);
-                n += 1;
+                let made = part.render(&mut slab.buffers(), left.min(7), || 0);
+                prop_assert_eq!(made, left.min(7));
+                left -= made;
+                for i in 0..made {
+                    let fresh = frame(&program, n, 0).unwrap();
+                    prop_assert_eq!(slab.frame(i), &fresh[..], "frame {}", n);
+                    let mut one = Slab::new(1, program.longest() as usize);
+                    whole.render(&mut one.buffers(), 1, || 0);
+                    prop_assert_eq!(one.frame(0), &fresh[..]);
+                    n += 1;
+                }
             }
         }
     }
