@@ -11,9 +11,21 @@
 //!                 '-- schema               (docs/report.schema.json)
 //! ```
 
+pub mod classic;
+mod conclusion;
+pub mod csv;
 pub mod distribution;
+pub mod html;
+pub mod json;
+pub mod live;
 pub mod model;
+mod schema;
+pub mod store;
+mod table;
+pub mod text;
 pub mod units;
 
 pub use distribution::{Bucket, Distribution, Exact};
 pub use model::*;
+pub use schema::schema;
+pub use store::{prepare_dir, read, write_dir};

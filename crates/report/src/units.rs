@@ -56,6 +56,20 @@ pub fn time(ns: u64) -> String {
     }
 }
 
+/// A round time for an axis, without needless zeros: `10 us`, `2.5 ms`.
+pub fn tick_time(ns: f64) -> String {
+    let steps = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+    let (unit, name) = steps.into_iter().find(|(unit, _)| ns >= *unit).unwrap_or((1.0, "ns"));
+    let digits = format!("{:.3}", ns / unit);
+    format!("{} {name}", trim_zeros(&digits))
+}
+
+/// The decimal prefix that makes `largest` a number below 1000, with its factor: `(1e6, "M")`.
+pub fn prefix(largest: f64) -> (f64, &'static str) {
+    let steps = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    steps.into_iter().find(|(factor, _)| largest >= *factor).unwrap_or((1.0, ""))
+}
+
 /// As [`time`], with a sign.
 pub fn signed_time(ns: i64) -> String {
     format!("{}{}", if ns < 0 { "-" } else { "" }, time(ns.unsigned_abs()))
@@ -119,18 +133,21 @@ pub fn rfc3339(unix_seconds: u64) -> String {
     format!("{year:04}-{month:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", left + 1)
 }
 
-/// Text from outside made fit for a terminal: control and direction-changing characters become escapes, so that
-/// a file name cannot move the cursor, recolour the screen or turn the line around.
+/// Text from outside made fit for a terminal: what [`is_unprintable`] becomes an escape, so that a file name
+/// cannot move the cursor, recolour the screen or turn the line around.
 pub fn printable(text: &str) -> String {
-    let is_hostile = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hostile(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_unprintable(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
+}
+
+/// Control characters, invisible ones, and those that change the direction of text.
+pub fn is_unprintable(c: char) -> bool {
+    let ranges =
+        ['\u{200b}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2060}'..='\u{2069}', '\u{feff}'..='\u{feff}'];
+    c.is_control() || ranges.iter().any(|range| range.contains(&c))
 }
 
 fn scaled(value: f64, unit: &str) -> String {
@@ -201,6 +218,10 @@ mod tests {
             assert_eq!(time(ns), text, "{ns} ns");
         }
         assert_eq!(signed_time(-45_000), "-45.0 us");
+        assert_eq!(
+            [1.0, 200.0, 1e3, 2.5e6, 1e10].map(tick_time),
+            ["1 ns", "200 ns", "1 us", "2.5 ms", "10 s"]
+        );
         assert_eq!(clock(u64::MAX), "5124095h 34m");
     }
 

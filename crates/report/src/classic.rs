@@ -1,0 +1,124 @@
+//! The closing block as tcpreplay's users and their scripts know it: `Actual:`, `Rated:`, `Flows:`, `Statistics
+//! for network device`. Layout and integer arithmetic (truncated, never rounded) are that tool's; the figures
+//! are the report's.
+
+use std::fmt::Write;
+
+use crate::model::{Report, Tx};
+use crate::units::printable;
+
+/// Empty when nothing was sent by us (no `result.tx`).
+pub fn render(report: &Report) -> String {
+    let Some(tx) = &report.result.tx else { return String::new() };
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    write_block(&mut out, report, tx).unwrap_or_default();
+    out
+}
+
+fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
+    let t = &tx.totals;
+    let bits = u128::from(t.bytes) * 8;
+    let mbps_digits = if bits * 1000 < u128::from(t.duration_ns) { 3 } else { 2 };
+    let per_second = |quantity: u128, digits| ratio(quantity * 1_000_000_000, t.duration_ns.into(), digits);
+
+    let seconds_digits = if t.duration_ns >= 1_000_000_000 { 2 } else { 6 };
+    let seconds = ratio(t.duration_ns.into(), 1_000_000_000, seconds_digits);
+    writeln!(out, "Actual: {} packets ({} bytes) sent in {seconds} seconds", t.frames, t.bytes)?;
+    writeln!(
+        out,
+        "Rated: {} Bps, {} Mbps, {} pps",
+        per_second(t.bytes.into(), 1),
+        ratio(bits * 1000, t.duration_ns.into(), mbps_digits),
+        per_second(t.frames.into(), 2),
+    )?;
+    if tx.failed != 0 {
+        writeln!(out, "Failed write attempts: {}", tx.failed)?;
+    }
+    if let Some(f) = &report.result.flows {
+        writeln!(
+            out,
+            "Flows: {} flows, {} fps, {} unique flow packets, {} unique non-flow packets",
+            f.flows,
+            per_second(f.flows.into(), 2),
+            f.flow_frames,
+            f.non_flow_frames,
+        )?;
+    }
+    let device = report.requested.interfaces.first().unwrap_or(&tx.engine);
+    writeln!(out, "Statistics for network device: {}", printable(device))?;
+    let lines = [
+        ("Successful packets:", t.frames),
+        ("Failed packets:", tx.failed),
+        ("Truncated packets:", tx.truncated),
+        ("Retried packets (ENOBUFS):", tx.retried_enobufs),
+        ("Retried packets (EAGAIN):", tx.retried_eagain),
+    ];
+    for (label, value) in lines {
+        writeln!(out, "\t{label:<26} {value}")?;
+    }
+    Ok(())
+}
+
+/// `a / b` with so many digits after the point, truncated; 0 when `b` is 0.
+fn ratio(a: u128, b: u128, digits: u32) -> String {
+    let one = 10u128.pow(digits);
+    let scaled = (a * one).checked_div(b).unwrap_or(0);
+    format!("{}.{:0width$}", scaled / one, scaled % one, width = digits as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Flows, Totals};
+
+    fn block(frames: u64, bytes: u64, duration_ns: u64, flows: u64) -> String {
+        let mut report = Report::new("replay");
+        report.requested.interfaces = vec!["ens17".into()];
+        report.result.tx = Some(Tx { totals: Totals::over(frames, bytes, duration_ns), ..Tx::default() });
+        report.result.flows = Some(Flows::over(flows, frames, 0, duration_ns));
+        render(&report)
+    }
+
+    // The expected lines of these tests were printed by tcpreplay 4.4.
+
+    #[test]
+    fn a_long_run_reads_as_published() {
+        let text = block(322_555_000, 25_159_290_000, 201_274_000_000, 64_511);
+        let head = "Actual: 322555000 packets (25159290000 bytes) sent in 201.27 seconds\n\
+                    Rated: 125000198.7 Bps, 1000.00 Mbps, 1602566.65 pps\n\
+                    Flows: 64511 flows, 320.51 fps, ";
+        assert!(text.starts_with(head), "{text}");
+    }
+
+    #[test]
+    fn a_run_under_a_second_shows_microseconds() {
+        let text = block(792, 105_438, 1_650_000, 4);
+        let head = "Actual: 792 packets (105438 bytes) sent in 0.001650 seconds\n\
+                    Rated: 63901818.1 Bps, 511.21 Mbps, 480000.00 pps\n\
+                    Flows: 4 flows, 2424.24 fps, 792 unique flow packets, 0 unique non-flow packets\n\
+                    Statistics for network device: ens17\n\
+                    \tSuccessful packets:        792\n\
+                    \tFailed packets:            0\n";
+        assert!(text.starts_with(head), "{text}");
+    }
+
+    #[test]
+    fn a_slow_run_shows_three_digits_of_a_megabit() {
+        let text = block(4, 393, 1_500_300_000, 2);
+        assert!(text.contains("sent in 1.50 seconds\nRated: 261.9 Bps, 0.002 Mbps, 2.66 pps\n"), "{text}");
+        assert!(text.contains("Flows: 2 flows, 1.33 fps, "), "{text}");
+    }
+
+    #[test]
+    fn failures_are_named_and_no_time_is_no_rate() {
+        let mut report = Report::new("replay");
+        report.result.tx = Some(Tx { failed: 3, engine: "null".into(), ..Tx::default() });
+        let text = render(&report);
+        assert!(text.contains("Rated: 0.0 Bps, 0.00 Mbps, 0.00 pps\nFailed write attempts: 3\n"), "{text}");
+        assert!(text.contains("Statistics for network device: null\n"), "{text}");
+        assert!(!text.contains("Flows:"), "{text}");
+        report.result.tx = Some(Tx { totals: Totals::over(u64::MAX, u64::MAX, 1), ..Tx::default() });
+        assert!(render(&report).contains("18446744073709551615000000000.00 pps"));
+    }
+}

@@ -1,0 +1,78 @@
+//! The run in words: one sentence that says what happened, and what to do next. Shared by the terminal summary
+//! and the HTML page, so that both say the same.
+
+use crate::model::{Report, Verdict};
+use crate::units;
+
+/// The verdict in two to five words.
+pub fn headline(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Done => "Done as asked",
+        Verdict::Short { .. } => "Short of what was asked",
+        Verdict::Failed { .. } => "Not done",
+    }
+}
+
+/// What happened, in one plain sentence made of measured figures only.
+pub fn sentence(report: &Report) -> String {
+    let result = &report.result;
+    let volume = |t: &crate::model::Totals| {
+        let mut text = format!("{} ({})", units::counted(t.frames, "frame"), units::bytes(t.bytes));
+        if t.duration_ns > 0 && t.frames > 0 {
+            let (pps, bps) = (units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second));
+            text += &format!(" in {} at {pps} ({bps})", units::time(t.duration_ns));
+        }
+        text
+    };
+    let mut text = match (&result.tx, &result.rx) {
+        (Some(tx), None) => format!("Sent {}; what arrived was not measured", volume(&tx.totals)),
+        (Some(tx), Some(rx)) => {
+            let sent = format!("Sent {}", volume(&tx.totals));
+            match result.loss {
+                _ if tx.totals.frames == 0 => format!("{sent}; {} arrived", rx.totals.frames),
+                Some(loss) if loss.frames == 0 => format!("{sent}; every frame arrived"),
+                Some(loss) => format!(
+                    "{sent}; {} of them ({}) were lost",
+                    units::count(loss.frames),
+                    units::percent(loss.ratio)
+                ),
+                None => format!("{sent}; {} arrived", units::count(rx.totals.frames)),
+            }
+        }
+        (None, Some(rx)) => format!("Received {}", volume(&rx.totals)),
+        (None, None) => "Nothing was sent or received".to_owned(),
+    };
+    if let Some(latency) = result.latency_ns.as_ref().filter(|d| d.count > 0) {
+        let (half, most) = (units::time(latency.p50), units::time(latency.p99));
+        text += &format!(", half of those measured within {half}, 99 % within {most}");
+    }
+    text + "."
+}
+
+/// What the user may want to do now; `page` is the written report.html, if any.
+pub fn next_step(report: &Report, page: Option<&str>) -> String {
+    let interface =
+        report.requested.interfaces.first().map(|i| format!(" {}", units::printable(i))).unwrap_or_default();
+    let result = &report.result;
+    let advice = match &result.verdict {
+        Verdict::Done if page.is_some() => None,
+        Verdict::Done => Some("Add `--report DIR` to keep this result with plots.".to_owned()),
+        Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
+            Some("Lower `--rate` to find where loss begins.".to_owned())
+        }
+        Verdict::Short { .. } => {
+            Some(format!("`netdyno doctor{interface}` says what this machine can reach and what to change."))
+        }
+        Verdict::Failed { .. } => {
+            Some(format!("Mend that and run again; `netdyno doctor{interface}` checks this machine."))
+        }
+    };
+    let open = page.map(|page| format!("Open {} for the plots.", units::printable(page)));
+    [advice, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// Reasons as one clause, each without its full stop.
+pub fn reasons(verdict: &Verdict) -> String {
+    let clauses: Vec<_> = verdict.reasons().iter().map(|r| r.trim_end().trim_end_matches('.')).collect();
+    clauses.join("; ")
+}

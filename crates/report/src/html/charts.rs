@@ -1,0 +1,348 @@
+//! The page's plots, each made from a report: rates, loss and latency over time, the latency histogram, pacing
+//! and frame sizes. A plot whose data was not measured is `None`.
+
+use super::escape::Esc;
+use super::plot::{Frame, Scale, Svg, WIDTH, round_up, tick_number};
+use crate::distribution::{Bucket, Distribution, coarsen};
+use crate::model::{Interval, Report};
+use crate::units;
+
+const FRAME: Frame = Frame { left: 64.0, right: 12.0, top: 26.0, bottom: 46.0 };
+
+/// More stretches than this are joined: a plot has no more pixels to tell them apart.
+const MOST_STRETCHES: usize = 300;
+
+/// A plot with its caption.
+pub(super) struct Chart {
+    pub heading: &'static str,
+    pub svg: String,
+    /// `(css class, name)` of each series; empty when there is only one.
+    pub legend: Vec<(&'static str, &'static str)>,
+    /// One sentence under the heading.
+    pub note: String,
+}
+
+/// Offered, sent and received frames a second.
+pub(super) fn rate(report: &Report) -> Option<Chart> {
+    let stretches = stretches(&report.intervals);
+    let offered = |i: &Interval| i.offered_frames_per_second();
+    let sent = |i: &Interval| i.tx().map(|t| t.frames_per_second);
+    let received = |i: &Interval| i.rx().map(|t| t.frames_per_second);
+    let series: [Series<'_>; 3] =
+        [("sent", "sent", &sent), ("received", "received", &received), ("offered", "offered", &offered)];
+    let note =
+        "Frames a second in each interval. Received below sent is loss or frames still under way.".to_owned();
+    let tip = |i: &Interval| {
+        let mut parts = vec![span(i)];
+        parts.extend(offered(i).map(|r| format!("offered {}", units::frame_rate(r))));
+        let both = |t: crate::model::Totals| {
+            format!("{} ({})", units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second))
+        };
+        parts.extend(i.tx().map(|t| format!("sent {}", both(t))));
+        parts.extend(i.rx().map(|t| format!("received {}", both(t))));
+        parts.join(" · ")
+    };
+    let max = stretches.iter().flat_map(|i| [offered(i), sent(i), received(i)]).flatten().reduce(f64::max)?;
+    let (factor, prefix) = units::prefix(max);
+    let axis = Axis { title: format!("{prefix}pps"), factor, max };
+    Some(Chart { heading: "Rate over time", ..over_time(&stretches, &series, axis, &tip, note) })
+}
+
+/// The share of frames lost.
+pub(super) fn loss(report: &Report) -> Option<Chart> {
+    let stretches = stretches(&report.intervals);
+    // Of the frames sent in the interval; where the sender is not ours, of those that should have arrived.
+    let share = |i: &Interval| {
+        let lost = i.lost_frames?;
+        let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
+        Some(if of == 0 { 0.0 } else { (lost as f64 / of as f64).min(1.0) * 100.0 })
+    };
+    let max = stretches.iter().filter_map(share).reduce(f64::max)?;
+    let lossy = report.intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).count();
+    let note = match lossy {
+        0 => format!(
+            "No frame was lost in any of {}.",
+            units::counted(report.intervals.len() as u64, "interval")
+        ),
+        n => format!(
+            "Share of each interval's frames; {} of {} had loss.",
+            units::count(n as u64),
+            units::counted(report.intervals.len() as u64, "interval")
+        ),
+    };
+    let tip = |i: &Interval| {
+        let lost = units::counted(i.lost_frames.unwrap_or(0), "frame");
+        format!("{} · lost {lost} ({})", span(i), units::percent(share(i).unwrap_or(0.0) / 100.0))
+    };
+    let series: [Series<'_>; 1] = [("lost", "lost", &share)];
+    let axis = Axis { title: "% lost".to_owned(), factor: 1.0, max };
+    Some(Chart { heading: "Loss over time", ..over_time(&stretches, &series, axis, &tip, note) })
+}
+
+/// Median and 99th percentile of latency in each interval.
+pub(super) fn latency_over_time(report: &Report) -> Option<Chart> {
+    let stretches = stretches(&report.intervals);
+    let (half, most) = (
+        |i: &Interval| i.latency_p50_ns.map(|n| n as f64),
+        |i: &Interval| i.latency_p99_ns.map(|n| n as f64),
+    );
+    let series: [Series<'_>; 2] =
+        [("sent", "half of the frames within", &half), ("received", "99 % within", &most)];
+    let tip = |i: &Interval| {
+        let time = |ns: Option<u64>| ns.map_or("-".to_owned(), units::time);
+        format!("{} · p50 {} · p99 {}", span(i), time(i.latency_p50_ns), time(i.latency_p99_ns))
+    };
+    let max = stretches.iter().flat_map(|i| [half(i), most(i)]).flatten().reduce(f64::max)?;
+    let (factor, unit) = match max {
+        m if m >= 1e9 => (1e9, "s"),
+        m if m >= 1e6 => (1e6, "ms"),
+        m if m >= 1e3 => (1e3, "us"),
+        _ => (1.0, "ns"),
+    };
+    let axis = Axis { title: unit.to_owned(), factor, max };
+    let note = "Where an interval of the plot joins several, the worst of them counts.".to_owned();
+    Some(Chart { heading: "Latency over time", ..over_time(&stretches, &series, axis, &tip, note) })
+}
+
+/// How many frames took how long, by powers of ten on both axes: the tail is what matters.
+pub(super) fn latency(report: &Report) -> Option<Chart> {
+    let d = report.result.latency_ns.as_ref().filter(|d| !d.histogram.is_empty())?;
+    let buckets = coarsen(&d.histogram, 220);
+    let mut svg = Svg::new(270.0, Frame { top: 58.0, ..FRAME });
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    // The axis runs over whole bars: a bar ends where the next value would begin.
+    let lo = buckets.first()?.from.max(1) as f64;
+    let hi = buckets.last()?.to as f64 + 1.0;
+    let x = if hi / lo < 1.5 { Scale::log(lo * 0.8, hi * 1.25, x0, x1) } else { Scale::log(lo, hi, x0, x1) };
+    let most = buckets.iter().map(|b| b.count).max()?.max(1) as f64;
+    let y = Scale::log(0.6, 10f64.powf((most * 1.3).log10().ceil().max(1.0)), y0, y1);
+    let y_ticks = decades(&y).into_iter().map(|v| (v, power(v))).collect::<Vec<_>>();
+    svg.y_axis(&y, &y_ticks, "frames");
+    for b in &buckets {
+        let (from, to) = (x.at(b.from as f64), x.at(b.to as f64 + 1.0));
+        let top = y.at(b.count as f64);
+        let share = units::percent(b.count as f64 / d.count.max(1) as f64);
+        let tip = format!(
+            "{} to {} · {} ({share})",
+            units::time(b.from),
+            units::time(b.to),
+            units::counted(b.count, "frame")
+        );
+        // A hair of room between bars, where they are wide enough for it.
+        let gap = if to - from > 4.0 { 1.0 } else { 0.0 };
+        svg.rect("bar", from, top, (to - from - gap).max(0.8), y0 - top, None);
+        svg.rect("hit", from, y1, (to - from).max(0.8), y0 - y1, Some(&tip));
+    }
+    let ticks: Vec<_> = x.ticks(7).into_iter().map(|v| (v, units::tick_time(v))).collect();
+    svg.x_axis(&x, &ticks, "latency", false);
+    for (row, (name, value)) in [("p50", d.p50), ("p99", d.p99), ("p99.9", d.p999)].into_iter().enumerate() {
+        let (px, py) = (x.at(value.max(1) as f64), 24.0 + 13.0 * row as f64);
+        svg.line("mark", px, py - 3.0, px, y0);
+        // Near the right edge the label stands on the left of its mark.
+        let (class, at) =
+            if px > WIDTH - 150.0 { ("mark-label end", px - 5.0) } else { ("mark-label", px + 5.0) };
+        svg.text(class, at, py + 5.0, &format!("{name} {}", units::time(value)));
+    }
+    let facts = [("min", d.min), ("p50", d.p50), ("p99", d.p99), ("max", d.max)]
+        .map(|(n, v)| format!("{n} {}", units::time(v)));
+    let note = format!(
+        "{} measured. Both axes by powers of ten, so that the tail shows.",
+        units::counted(d.count, "frame")
+    );
+    let svg = svg.finish(&format!("Latency histogram: {}", facts.join(", ")));
+    Some(Chart { heading: "Latency", svg, legend: Vec::new(), note })
+}
+
+/// The percentiles of gap error and lateness, a row each.
+pub(super) fn pacing(report: &Report) -> Option<Chart> {
+    let p = report.result.pacing.as_ref()?;
+    let known = |class, name, d: &'_ Option<Distribution>| d.clone().map(|d| (class, name, d));
+    let series: Vec<(&str, &str, Distribution)> =
+        [known("sent", "gap error", &p.gap_error_ns), known("received", "lateness", &p.lateness_ns)]
+            .into_iter()
+            .flatten()
+            .collect();
+    let max = series.iter().map(|(_, _, d)| d.max).max()? as f64;
+    let min = series.iter().map(|(_, _, d)| d.p50).filter(|v| *v > 0).min().unwrap_or(1) as f64;
+    let row_height = 34.0;
+    let mut svg = Svg::new(5.0 * row_height + 56.0, Frame { right: 92.0, top: 8.0, ..FRAME });
+    let ((x0, x1), (_, y1)) = (svg.x_range(), svg.y_range());
+    let lo = 10f64.powf(min.log10().floor());
+    let x = Scale::log(lo, 10f64.powf((max.max(lo * 10.0)).log10().ceil()), x0, x1);
+    let ticks: Vec<_> = x.ticks(8).into_iter().map(|v| (v, units::tick_time(v))).collect();
+    svg.x_axis(&x, &ticks, "from the scheduled time", true);
+    for (row, (name, _)) in series.first()?.2.percentiles().into_iter().enumerate() {
+        let middle = y1 + row_height * (row as f64 + 0.5);
+        svg.text("tick end", x0 - 8.0, middle + 4.0, name);
+        for (i, (class, what, d)) in series.iter().enumerate() {
+            let value = d.percentiles().get(row).map_or(0, |(_, v)| *v);
+            let y = middle + (i as f64 - (series.len() as f64 - 1.0) / 2.0) * 13.0;
+            let px = x.at(value as f64);
+            svg.line(&format!("stem {class}"), x0, y, px, y);
+            svg.dot(&format!("dot {class}"), px, y);
+            svg.text("value", px + 9.0, y + 4.0, &units::time(value));
+            svg.rect(
+                "hit",
+                x0,
+                y - 6.5,
+                x1 - x0,
+                13.0,
+                Some(&format!("{what} {name}: {}", units::time(value))),
+            );
+        }
+    }
+    let at = p.measured_at.as_deref().map(|at| format!(", measured at the {at}")).unwrap_or_default();
+    let note = format!("How far gaps between frames were from the schedule, and how late frames left{at}.");
+    let legend = series.iter().map(|(class, name, _)| (*class, *name)).collect();
+    Some(Chart { heading: "Pacing", svg: svg.finish("Pacing percentiles"), legend, note })
+}
+
+/// The share of frames of each size.
+pub(super) fn sizes(report: &Report) -> Option<Chart> {
+    let all = &report.result.frame_sizes;
+    let total = all.iter().map(|b| b.count as f64).sum::<f64>();
+    if total == 0.0 {
+        return None;
+    }
+    let buckets: Vec<Bucket> = coarsen(all, 16);
+    let mut svg = Svg::new(240.0, FRAME);
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let share = |b: &Bucket| b.count as f64 / total * 100.0;
+    let top = round_up(buckets.iter().map(share).fold(0.0, f64::max));
+    let y = Scale::linear(0.0, top, y0, y1);
+    let ticks = y.ticks(4);
+    svg.y_axis(&y, &ticks.iter().map(|v| (*v, tick_number(*v, &ticks))).collect::<Vec<_>>(), "% of frames");
+    let slot = (x1 - x0) / buckets.len().max(4) as f64;
+    for (i, b) in buckets.iter().enumerate() {
+        let (x, bar) = (x0 + slot * i as f64, y.at(share(b)));
+        let name = if b.from == b.to { b.from.to_string() } else { format!("{}-{}", b.from, b.to) };
+        let percent = units::percent(share(b) / 100.0);
+        svg.rect("bar", x + slot * 0.14, bar, slot * 0.72, y0 - bar, None);
+        svg.text("value mid", x + slot / 2.0, bar - 5.0, &percent);
+        let class = if buckets.len() > 10 { "tick small mid" } else { "tick mid" };
+        svg.text(class, x + slot / 2.0, y0 + 17.0, &name);
+        svg.rect(
+            "hit",
+            x,
+            y1,
+            slot,
+            y0 - y1,
+            Some(&format!("{name} bytes · {} ({percent})", units::counted(b.count, "frame"))),
+        );
+    }
+    svg.x_axis(&Scale::linear(0.0, 1.0, x0, x1), &[], "frame size in bytes, FCS counted", false);
+    let note = format!("{}.", units::counted(total as u64, "frame"));
+    Some(Chart { heading: "Frame sizes", svg: svg.finish("Frame sizes"), legend: Vec::new(), note })
+}
+
+/// CSS class, name in the legend, value of a stretch.
+type Series<'a> = (&'static str, &'static str, &'a dyn Fn(&Interval) -> Option<f64>);
+
+struct Axis {
+    title: String,
+    /// What one of the axis's units is worth.
+    factor: f64,
+    max: f64,
+}
+
+fn over_time(
+    stretches: &[Interval],
+    series: &[Series<'_>],
+    axis: Axis,
+    tip: &dyn Fn(&Interval) -> String,
+    note: String,
+) -> Chart {
+    let mut svg = Svg::new(270.0, FRAME);
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let (start, end) =
+        (stretches.first().map_or(0, |i| i.start_ns), stretches.last().map_or(0, |i| i.end_ns));
+    let (unit, unit_name) = match end.saturating_sub(start) {
+        0..2_000_000_000 => (1e6, "ms"),
+        2_000_000_000..600_000_000_000 => (1e9, "s"),
+        600_000_000_000..36_000_000_000_000 => (60e9, "minutes"),
+        _ => (3600e9, "hours"),
+    };
+    let x = Scale::linear(start as f64 / unit, end as f64 / unit, x0, x1);
+    // Some air above the highest value; an axis of no height would hide that it is 0.
+    let y = Scale::linear(0.0, round_up(axis.max / axis.factor * 1.04), y0, y1);
+    let labels = |ticks: Vec<f64>| ticks.iter().map(|v| (*v, tick_number(*v, &ticks))).collect::<Vec<_>>();
+    svg.y_axis(&y, &labels(y.ticks(5)), &axis.title);
+    svg.x_axis(&x, &labels(x.ticks(8)), unit_name, false);
+    let px = |ns: u64| x.at(ns as f64 / unit);
+    let mut legend = Vec::new();
+    for (class, name, value) in series {
+        if stretches.iter().any(|i| value(i).is_some()) {
+            legend.push((*class, *name));
+        }
+        let points =
+            stretches.iter().map(|i| (px(i.start_ns), px(i.end_ns), value(i).map(|v| y.at(v / axis.factor))));
+        svg.steps(&format!("line {class}"), points);
+    }
+    for i in stretches {
+        let (from, to) = (px(i.start_ns), px(i.end_ns));
+        svg.rect("hit", from, y1, (to - from).max(0.8), y0 - y1, Some(&tip(i)));
+    }
+    if legend.len() < 2 && series.len() == 1 {
+        legend.clear();
+    }
+    let names: Vec<_> = series.iter().map(|(_, name, _)| *name).collect();
+    let svg = svg.finish(&format!("{} over time: {}", axis.title, names.join(", ")));
+    Chart { heading: "", svg, legend, note }
+}
+
+/// The intervals, neighbours joined until there are few enough to draw.
+fn stretches(intervals: &[Interval]) -> Vec<Interval> {
+    let group = intervals.len().div_ceil(MOST_STRETCHES).max(1);
+    intervals.chunks(group).filter_map(|group| group.iter().copied().reduce(join)).collect()
+}
+
+fn join(a: Interval, b: Interval) -> Interval {
+    // A sum is known only when both parts are; the worst latency is known when either is.
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    Interval {
+        start_ns: a.start_ns,
+        end_ns: b.end_ns,
+        offered_frames: sum(a.offered_frames, b.offered_frames),
+        tx_frames: sum(a.tx_frames, b.tx_frames),
+        tx_bytes: sum(a.tx_bytes, b.tx_bytes),
+        rx_frames: sum(a.rx_frames, b.rx_frames),
+        rx_bytes: sum(a.rx_bytes, b.rx_bytes),
+        lost_frames: sum(a.lost_frames, b.lost_frames),
+        late_frames: sum(a.late_frames, b.late_frames),
+        latency_p50_ns: a.latency_p50_ns.max(b.latency_p50_ns),
+        latency_p99_ns: a.latency_p99_ns.max(b.latency_p99_ns),
+    }
+}
+
+fn span(i: &Interval) -> String {
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    format!("{:.2} s to {:.2} s", seconds(i.start_ns), seconds(i.end_ns))
+}
+
+/// Powers of ten within the scale.
+fn decades(scale: &Scale) -> Vec<f64> {
+    let every = ((scale.hi / scale.lo.max(1.0)).log10() / 6.0).ceil().max(1.0) as usize;
+    (0..20).step_by(every).map(|d| 10f64.powi(d)).filter(|v| *v >= scale.lo && *v <= scale.hi).collect()
+}
+
+fn power(value: f64) -> String {
+    let (factor, prefix) = units::prefix(value);
+    format!("{:.0}{prefix}", value / factor)
+}
+
+impl Chart {
+    /// The figure with heading, legend and the place where the script shows what is pointed at.
+    pub fn html(&self) -> String {
+        let legend: String = self
+            .legend
+            .iter()
+            .map(|(class, name)| format!("<span class=\"key {class}\"><i></i>{}</span>", Esc(name)))
+            .collect();
+        format!(
+            "<figure class=\"plot\"><figcaption><h3>{}</h3><p>{}</p></figcaption><div class=\"legend\">{legend}<output></output></div>{}</figure>\n",
+            Esc(self.heading),
+            Esc(&self.note),
+            self.svg
+        )
+    }
+}

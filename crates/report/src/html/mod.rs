@@ -1,0 +1,175 @@
+//! The page a person opens, prints and hands on: one file, no network, no library. Plots are SVG made here; a
+//! few lines of script only show what is pointed at, and nothing is lost without them. The report's JSON is
+//! inside, so the page alone can be read again ([`embedded_report`]).
+//!
+//! Everything that came from outside goes through `escape`; the content security policy forbids the page to
+//! fetch anything at all.
+
+mod charts;
+mod escape;
+mod plot;
+mod tables;
+
+use std::fmt::Write;
+
+use crate::conclusion;
+use crate::json::{self, ReadError};
+use crate::model::{Report, Verdict};
+use crate::units;
+use escape::{Esc, json_in_script};
+
+/// Stands near the top of every page; [`crate::store`] knows our files by it.
+pub const GENERATOR: &str = "<meta name=\"generator\" content=\"netdyno\">";
+
+const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"netdyno-report\">";
+const DATA_END: &str = "</script>";
+
+/// The whole page.
+pub fn render(report: &Report) -> String {
+    let title = format!("netdyno {}: {}", report.command, conclusion::headline(&report.result.verdict));
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+        Esc(&title),
+        include_str!("style.css"),
+    );
+    out += &header(report);
+    out += &plots(report);
+    out += &tables::figures(report);
+    out += &tables::requested(report);
+    out += &tables::environment(report);
+    out += &tables::intervals(report);
+    let version = match report.environment.netdyno_version.as_str() {
+        "" => String::new(),
+        version => format!(" {version}"),
+    };
+    // Writing to a String cannot fail.
+    write!(
+        out,
+        "<footer>Made by netdyno{}. This page holds its data, `{}`, and reads nothing from the network.</footer>\n</main>\n\
+         {DATA_BEGIN}\n{}{DATA_END}\n<script>\n{}</script>\n</body>\n</html>\n",
+        Esc(&version),
+        Esc(&report.schema),
+        json_in_script(&json::to_string(report)),
+        include_str!("script.js"),
+    )
+    .unwrap_or_default();
+    out
+}
+
+/// The report a page was made from.
+pub fn embedded_report(page: &str) -> Result<Report, ReadError> {
+    let data = page.split_once(DATA_BEGIN).and_then(|(_, rest)| rest.split_once(DATA_END));
+    json::from_str(data.ok_or(ReadError::NoDataInPage)?.0)
+}
+
+/// Verdict, the figures everybody asks for, warnings.
+fn header(report: &Report) -> String {
+    let verdict = &report.result.verdict;
+    let class = match verdict {
+        Verdict::Done => "done",
+        Verdict::Short { .. } => "short",
+        Verdict::Failed { .. } => "failed",
+    };
+    let list = |items: &[String]| match items {
+        [] => String::new(),
+        items => {
+            format!("<ul>{}</ul>", items.iter().map(|i| format!("<li>{}</li>", Esc(i))).collect::<String>())
+        }
+    };
+    let facts: Vec<&str> = [report.environment.hostname.as_deref(), report.environment.started.as_deref()]
+        .into_iter()
+        .flatten()
+        .collect();
+    let mut out = format!(
+        "<div class=\"eyebrow\"><span><b>netdyno</b> {}</span><span>{}</span></div>\n\
+         <section class=\"verdict {class}\"><h1>{}</h1><p>{}</p>{}</section>\n",
+        Esc(&report.command),
+        Esc(&facts.join(" · ")),
+        conclusion::headline(verdict),
+        Esc(&conclusion::sentence(report)),
+        list(verdict.reasons()),
+    );
+    out += &tiles(report);
+    if !report.warnings.is_empty() {
+        out += &format!(
+            "<section class=\"warnings\"><h3>Before you trust these figures</h3>{}</section>\n",
+            list(&report.warnings)
+        );
+    }
+    out
+}
+
+fn tiles(report: &Report) -> String {
+    let result = &report.result;
+    let mut tiles: Vec<(&str, String, String)> = Vec::new();
+    let tx = result.tx.as_ref();
+    let asked = report.requested.rate.as_ref();
+    match (tx.and_then(|tx| tx.offered_frames_per_second), asked) {
+        (Some(pps), asked) => {
+            tiles.push(("Offered", units::frame_rate(pps), asked.map(|r| r.text.clone()).unwrap_or_default()))
+        }
+        (None, Some(asked)) => tiles.push(("Asked for", asked.text.clone(), String::new())),
+        (None, None) => {}
+    }
+    let pair = |t: &crate::model::Totals| {
+        (units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second))
+    };
+    if let Some(tx) = tx {
+        let (pps, bps) = pair(&tx.totals);
+        tiles.push(("Sent", pps, bps));
+    }
+    if let Some(rx) = &result.rx {
+        let (pps, bps) = pair(&rx.totals);
+        tiles.push(("Received", pps, bps));
+    }
+    if let Some(loss) = result.loss {
+        tiles.push(("Lost", units::percent(loss.ratio), units::counted(loss.frames, "frame")));
+    }
+    if let Some(d) = &result.latency_ns {
+        tiles.push(("Latency, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
+    }
+    if let Some(f) = &result.flows {
+        tiles.push(("Flows", units::count(f.flows), units::flow_rate(f.flows_per_second)));
+    }
+    if let Some(d) = result.pacing.as_ref().and_then(|p| p.gap_error_ns.as_ref()) {
+        tiles.push(("Gap error, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
+    }
+    let tile = |(name, value, more): &(&str, String, String)| {
+        format!(
+            "<div class=\"tile\"><span>{name}</span><b>{}</b><span>{}</span></div>",
+            Esc(value),
+            Esc(more)
+        )
+    };
+    match tiles.as_slice() {
+        [] => String::new(),
+        tiles => {
+            format!("<section class=\"tiles\">{}</section>\n", tiles.iter().map(tile).collect::<String>())
+        }
+    }
+}
+
+fn plots(report: &Report) -> String {
+    let absent = |what: &str| format!("<p class=\"absent\">{what}</p>\n");
+    let mut out = "<h2>Plots</h2>\n".to_owned();
+    // The first three are what the page is for: their absence is said. The others just stay away.
+    let main = [
+        (charts::rate(report), "Rate over time: this run has no intervals."),
+        (
+            charts::loss(report),
+            "Loss over time was not measured: give a measuring interface with <code>--measure</code>.",
+        ),
+        (
+            charts::latency(report),
+            "Latency was not measured: only frames that carry netdyno's signature tell it.",
+        ),
+    ];
+    for (chart, without) in main {
+        out += &chart.map_or_else(|| absent(without), |chart| chart.html());
+    }
+    let more = [charts::latency_over_time(report), charts::pacing(report), charts::sizes(report)];
+    out.extend(more.into_iter().flatten().map(|chart| chart.html()));
+    out
+}

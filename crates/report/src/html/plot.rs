@@ -1,0 +1,250 @@
+//! The small part of a plotting library that the page needs: scales, ticks, axes and step lines as SVG text.
+//! It knows pixels and numbers, not reports.
+
+use std::fmt::Write;
+
+use super::escape::Esc;
+
+/// Width of every plot in SVG units; the page scales it to its column.
+pub(super) const WIDTH: f64 = 880.0;
+
+/// Margins around the plotting area.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+/// Maps values to pixels, linearly or by decades.
+#[derive(Clone, Copy)]
+pub(super) struct Scale {
+    pub lo: f64,
+    pub hi: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    /// From `lo` at pixel `from` to `hi` at pixel `to`. An empty range is widened: there is always an axis.
+    pub fn linear(lo: f64, hi: f64, from: f64, to: f64) -> Self {
+        let hi = if hi > lo { hi } else { lo + 1.0 };
+        Self { lo, hi, from, to, log: false }
+    }
+
+    /// By decades; `lo` must be above 0.
+    pub fn log(lo: f64, hi: f64, from: f64, to: f64) -> Self {
+        let lo = lo.max(f64::MIN_POSITIVE);
+        let hi = if hi > lo { hi } else { lo * 10.0 };
+        Self { lo, hi, from, to, log: true }
+    }
+
+    /// The pixel of `value`, held within the axis.
+    pub fn at(&self, value: f64) -> f64 {
+        let value = value.clamp(self.lo, self.hi);
+        let share = if self.log {
+            (value / self.lo).ln() / (self.hi / self.lo).ln()
+        } else {
+            (value - self.lo) / (self.hi - self.lo)
+        };
+        self.from + (self.to - self.from) * share
+    }
+
+    /// Round values for tick marks, about `wanted` of them.
+    pub fn ticks(&self, wanted: usize) -> Vec<f64> {
+        if self.log { log_ticks(self.lo, self.hi, wanted) } else { linear_ticks(self.lo, self.hi, wanted) }
+    }
+}
+
+/// The step of 1, 2 or 5 times a power of ten that cuts `span` into about `wanted` pieces.
+fn round_step(span: f64, wanted: usize) -> f64 {
+    let rough = span / wanted.max(1) as f64;
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|m| m * power).find(|step| *step >= rough * 0.999).unwrap_or(10.0 * power)
+}
+
+fn linear_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
+    let step = round_step(hi - lo, wanted);
+    let first = (lo / step).ceil() as i64;
+    (first..).map(|i| i as f64 * step).take_while(|v| *v <= hi + step * 1e-6).take(50).collect()
+}
+
+fn log_ticks(lo: f64, hi: f64, wanted: usize) -> Vec<f64> {
+    let multiples: &[f64] = match (hi / lo).log10() {
+        decades if decades <= 1.2 => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0],
+        decades if decades <= 3.0 => &[1.0, 2.0, 5.0],
+        _ => &[1.0],
+    };
+    let (first, last) = (lo.log10().floor() as i32, hi.log10().ceil() as i32);
+    let every = (usize::try_from(last - first).unwrap_or(0) / wanted.max(1)).max(1);
+    let decades = (first..=last).step_by(every);
+    let all = decades.flat_map(|d| multiples.iter().map(move |m| m * 10f64.powi(d)));
+    all.filter(|v| *v >= lo * 0.999 && *v <= hi * 1.001).collect()
+}
+
+/// The smallest round value at or above `value`, for the upper end of an axis.
+pub(super) fn round_up(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return 1.0;
+    }
+    let step = round_step(value, 5);
+    (value / step - 1e-9).ceil() * step
+}
+
+/// Digits that tell the ticks of `step` apart.
+pub(super) fn tick_number(value: f64, ticks: &[f64]) -> String {
+    let step = match ticks {
+        [a, b, ..] => b - a,
+        _ => 1.0,
+    };
+    let decimals = (-step.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// An SVG under construction.
+pub(super) struct Svg {
+    pub height: f64,
+    pub frame: Frame,
+    body: String,
+}
+
+impl Svg {
+    pub fn new(height: f64, frame: Frame) -> Self {
+        Self { height, frame, body: String::new() }
+    }
+
+    pub fn x_range(&self) -> (f64, f64) {
+        (self.frame.left, WIDTH - self.frame.right)
+    }
+
+    /// Bottom first: values grow upwards.
+    pub fn y_range(&self) -> (f64, f64) {
+        (self.height - self.frame.bottom, self.frame.top)
+    }
+
+    pub fn text(&mut self, class: &str, x: f64, y: f64, text: &str) {
+        // Writing to a String cannot fail, here and below.
+        write!(self.body, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", Esc(text))
+            .unwrap_or_default();
+    }
+
+    pub fn line(&mut self, class: &str, x1: f64, y1: f64, x2: f64, y2: f64) {
+        write!(
+            self.body,
+            "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
+        )
+        .unwrap_or_default();
+    }
+
+    /// A rectangle; `tip` is what a reader sees who points at it.
+    pub fn rect(&mut self, class: &str, x: f64, y: f64, width: f64, height: f64, tip: Option<&str>) {
+        let (width, height) = (width.max(0.0), height.max(0.0));
+        write!(
+            self.body,
+            "<rect class=\"{class}\" x=\"{x:.2}\" y=\"{y:.2}\" width=\"{width:.2}\" height=\"{height:.2}\""
+        )
+        .unwrap_or_default();
+        self.body += &match tip {
+            Some(tip) => format!("><title>{}</title></rect>", Esc(tip)),
+            None => "/>".to_owned(),
+        };
+    }
+
+    pub fn dot(&mut self, class: &str, x: f64, y: f64) {
+        write!(self.body, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\"/>")
+            .unwrap_or_default();
+    }
+
+    /// The horizontal axis: title, ticks, a faint line up from each when `grid`.
+    pub fn x_axis(&mut self, scale: &Scale, ticks: &[(f64, String)], title: &str, grid: bool) {
+        let ((x0, x1), (y0, y1)) = (self.x_range(), self.y_range());
+        for (value, label) in ticks {
+            let x = scale.at(*value);
+            if grid {
+                self.line("grid", x, y0, x, y1);
+            }
+            self.line("axis", x, y0, x, y0 + 4.0);
+            self.text("tick mid", x, y0 + 18.0, label);
+        }
+        self.line("axis", x0, y0, x1, y0);
+        self.text("title mid", (x0 + x1) / 2.0, self.height - 4.0, title);
+    }
+
+    /// The vertical axis with its grid; the title stands above it, to be read without turning the head.
+    pub fn y_axis(&mut self, scale: &Scale, ticks: &[(f64, String)], title: &str) {
+        let (x0, x1) = self.x_range();
+        for (value, label) in ticks {
+            let y = scale.at(*value);
+            self.line("grid", x0, y, x1, y);
+            self.text("tick end", x0 - 8.0, y + 4.0, label);
+        }
+        self.text("title", 0.0, 13.0, title);
+    }
+
+    /// A line that holds each value over its stretch `(from, to, value)` in pixels; a stretch without a value
+    /// is a gap.
+    pub fn steps(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64, Option<f64>)>) {
+        let mut path = String::new();
+        let mut pen_down = false;
+        for (x0, x1, y) in points {
+            match y {
+                Some(y) if pen_down => write!(path, "V{y:.1}H{x1:.1}").unwrap_or_default(),
+                Some(y) => write!(path, "M{x0:.1} {y:.1}H{x1:.1}").unwrap_or_default(),
+                None => {}
+            }
+            pen_down = y.is_some();
+        }
+        if !path.is_empty() {
+            write!(self.body, "<path class=\"{class}\" d=\"{path}\"/>").unwrap_or_default();
+        }
+    }
+
+    /// The finished element; `label` is what a screen reader says.
+    pub fn finish(self, label: &str) -> String {
+        let Self { height, body, .. } = self;
+        format!(
+            "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\" xmlns=\"http://www.w3.org/2000/svg\">{body}</svg>",
+            Esc(label)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn linear_ticks_are_round_and_within_the_axis() {
+        assert_eq!(
+            Scale::linear(0.0, 1.0, 0.0, 100.0).ticks(5),
+            [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]
+        );
+        assert_eq!(Scale::linear(0.0, 1800.0, 0.0, 100.0).ticks(4), [0.0, 500.0, 1000.0, 1500.0]);
+        assert!(Scale::linear(0.0, 0.0, 0.0, 100.0).ticks(5).len() > 1);
+    }
+
+    #[test]
+    fn log_ticks_suit_one_decade_and_twelve() {
+        assert_eq!(Scale::log(1.0, 10.0, 0.0, 1.0).ticks(6).len(), 9);
+        let many = Scale::log(1.0, 1e12, 0.0, 1.0).ticks(6);
+        assert!((5..=13).contains(&many.len()), "{many:?}");
+    }
+
+    #[test]
+    fn every_value_lands_on_the_axis() {
+        for scale in [Scale::log(1.0, 1e6, 10.0, 90.0), Scale::linear(0.0, 0.0, 10.0, 90.0)] {
+            for value in [0.0, -5.0, 1.0, 1e9, f64::INFINITY] {
+                let x = scale.at(value);
+                assert!((10.0..=90.0).contains(&x), "{value} lands on {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_axis_ends_on_a_round_value() {
+        let ends = [0.0, 0.93, 1.6e6, 2.0, 11.0].map(round_up);
+        assert_eq!(ends, [1.0, 1.0, 2e6, 2.0, 15.0]);
+    }
+}

@@ -1,0 +1,128 @@
+//! A result on disk: a folder with `result.json`, `intervals.csv` and `report.html`, and reading it back.
+//!
+//! Each file appears under its name complete or not at all: all three are written and synced under temporary
+//! names in the same folder first, then renamed. A full disk leaves what was there before. Files of the same
+//! name that netdyno did not write are never replaced.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::model::Report;
+use crate::{csv, html, json};
+
+const JSON: &str = "result.json";
+const CSV: &str = "intervals.csv";
+const HTML: &str = "report.html";
+
+/// A report file larger than this is not read: a day of 100 ms intervals in HTML stays far below it.
+const LARGEST_READ: u64 = 1 << 30;
+
+/// The three files that were written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    pub json: PathBuf,
+    pub csv: PathBuf,
+    pub html: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("cannot make the report folder {}: {source}; name a folder you may write to", dir.display())]
+    Folder { dir: PathBuf, source: io::Error },
+    #[error(
+        "cannot write the report to {}: {source}; nothing was replaced, free space or name another folder",
+        path.display()
+    )]
+    Write { path: PathBuf, source: io::Error },
+    #[error("{} is there already and is not a netdyno report; move it or name another folder", path.display())]
+    Foreign { path: PathBuf },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: it is larger than any report (1 GiB)", path.display())]
+    TooLarge { path: PathBuf },
+    #[error("{}: {source}", path.display())]
+    Content { path: PathBuf, source: json::ReadError },
+}
+
+/// Makes the folder if need be and finds out whether a report can be written there, so that a long run does not
+/// end in "permission denied". Leaves nothing behind but the folder.
+pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })?;
+    for name in [JSON, CSV, HTML] {
+        refuse_foreign(&dir.join(name))?;
+    }
+    temporary(dir).map(drop).map_err(|source| StoreError::Write { path: dir.to_owned(), source })
+}
+
+/// Writes the three files, replacing those of an earlier report.
+pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
+    prepare_dir(dir)?;
+    let contents =
+        [(JSON, json::to_string(report)), (CSV, csv::render(report)), (HTML, html::render(report))];
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| StoreError::Write { path, source }
+    };
+    let mut ready = Vec::with_capacity(contents.len());
+    for (name, content) in contents {
+        let path = dir.join(name);
+        let mut file = temporary(dir).map_err(failed(&path))?;
+        file.write_all(content.as_bytes()).map_err(failed(&path))?;
+        file.as_file().sync_all().map_err(failed(&path))?;
+        ready.push((path, file));
+    }
+    for (path, file) in ready {
+        file.persist(&path).map_err(|e| failed(&path)(e.error))?;
+    }
+    // The renames last only once the folder itself is on disk.
+    File::open(dir).and_then(|folder| folder.sync_all()).map_err(failed(dir))?;
+    Ok(Written { json: dir.join(JSON), csv: dir.join(CSV), html: dir.join(HTML) })
+}
+
+/// Reads a report from a folder, a `result.json` or a `report.html`.
+pub fn read(path: &Path) -> Result<Report, StoreError> {
+    let path = if path.is_dir() { path.join(JSON) } else { path.to_owned() };
+    let unreadable = |source| StoreError::Read { path: path.clone(), source };
+    let file = File::open(&path).map_err(unreadable)?;
+    let mut text = String::new();
+    file.take(LARGEST_READ + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > LARGEST_READ {
+        return Err(StoreError::TooLarge { path });
+    }
+    let is_page = text.trim_start().starts_with('<');
+    let report = if is_page { html::embedded_report(&text) } else { json::from_str(&text) };
+    report.map_err(|source| StoreError::Content { path, source })
+}
+
+/// A file in `dir` that vanishes unless it is renamed. Readable as the umask allows, not only by its owner:
+/// netdyno often runs as root for a user who then opens the page.
+fn temporary(dir: &Path) -> io::Result<tempfile::NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(".netdyno-report-")
+        .permissions(fs::Permissions::from_mode(0o666))
+        .tempfile_in(dir)
+}
+
+/// An earlier report's file may be replaced, anything else may not.
+fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
+    let unreadable = |source| StoreError::Read { path: path.to_owned(), source };
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(unreadable(e)),
+    };
+    if !metadata.is_file() {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    let mut head = Vec::new();
+    File::open(path).and_then(|f| f.take(512).read_to_end(&mut head)).map_err(unreadable)?;
+    let head = String::from_utf8_lossy(&head);
+    let marks = ["\"schema\": \"netdyno.report/", html::GENERATOR, "start_ns,end_ns,offered_frames,"];
+    if marks.iter().any(|mark| head.contains(mark)) {
+        Ok(())
+    } else {
+        Err(StoreError::Foreign { path: path.to_owned() })
+    }
+}

@@ -1,0 +1,210 @@
+//! The summary a person reads on the terminal when a run has ended. Plain text without colour, so that it reads
+//! the same in a log; nothing in it is meant for programs (that is [`crate::json`]).
+
+use crate::conclusion;
+use crate::distribution::Distribution;
+use crate::model::{Pacing, Report, Totals};
+use crate::table::Table;
+use crate::units::{self, printable};
+
+/// How much to show, and where the page is.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Streams to list at most.
+    pub streams: usize,
+    /// The written report.html, named in the last line.
+    pub page: Option<&'a str>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Self { streams: 8, page: None }
+    }
+}
+
+/// The whole summary, ending with the verdict and what to do next.
+pub fn render(report: &Report, options: Options<'_>) -> String {
+    let parts = [totals(report), lines(report), streams(report, options.streams), warnings(report)];
+    let mut out = String::new();
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        out += &part;
+        out.push('\n');
+    }
+    out + &last_line(report, options)
+}
+
+fn totals(report: &Report) -> String {
+    let result = &report.result;
+    let mut table = Table::with_header(["", "frames", "bytes", "frames/s", "layer 2", "on the wire"]);
+    let rates = |t: &Totals| {
+        let rate = |text: String| (t.duration_ns > 0).then_some(text);
+        [
+            Some(units::count(t.frames)),
+            Some(units::count(t.bytes)),
+            rate(units::frame_rate(t.frames_per_second)),
+            rate(units::bit_rate(t.bits_per_second)),
+            rate(units::bit_rate(t.bits_per_second_l1)),
+        ]
+    };
+    if let Some(tx) = &result.tx {
+        let asked = report.requested.rate.as_ref();
+        if tx.offered_frames.is_some() || tx.offered_frames_per_second.is_some() {
+            let pps = tx.offered_frames_per_second.map(units::frame_rate);
+            let l2 = asked.and_then(|r| r.bits_per_second).map(units::bit_rate);
+            let l1 = asked.and_then(|r| r.bits_per_second_l1).map(units::bit_rate);
+            table.row("offered", [tx.offered_frames.map(units::count), None, pps, l2, l1]);
+        }
+        table.row("sent", rates(&tx.totals));
+    }
+    if let Some(rx) = &result.rx {
+        table.row("received", rates(&rx.totals));
+    }
+    if let Some(loss) = result.loss {
+        let share = Some(units::percent(loss.ratio));
+        table.row(
+            "lost",
+            [Some(units::count(loss.frames)), share, None, None, None].map(|c| c.or(Some(String::new()))),
+        );
+    }
+    if result.tx.is_none() && result.rx.is_none() { String::new() } else { table.to_string() }
+}
+
+/// One line a topic, each with its label in front.
+fn lines(report: &Report) -> String {
+    let result = &report.result;
+    let mut out = String::new();
+    let mut line = |label: &str, facts: Vec<String>| {
+        if !facts.is_empty() {
+            out += &format!("{label:<9} {}\n", facts.join(", "));
+        }
+    };
+    if let Some(tx) = &result.tx {
+        let mut facts =
+            vec![format!("{} engine, {}", printable(&tx.engine), units::time(tx.totals.duration_ns))];
+        for (count, what) in [
+            (tx.failed, "failed"),
+            (tx.truncated, "truncated"),
+            (tx.retried_enobufs, "retried (ENOBUFS)"),
+            (tx.retried_eagain, "retried (EAGAIN)"),
+        ] {
+            if count > 0 {
+                facts.push(format!("{} {what}", units::count(count)));
+            }
+        }
+        line("sender", facts);
+    }
+    if let Some(rx) = &result.rx {
+        let counts = [
+            (rx.duplicated_frames, "duplicated"),
+            (rx.reordered_frames, "reordered"),
+            (rx.corrupted_frames, "corrupted"),
+            (rx.foreign_frames, "not ours"),
+            (rx.dropped_frames, "dropped by the receiver"),
+        ];
+        let known = |(count, what): (Option<u64>, &str)| Some(format!("{} {what}", units::count(count?)));
+        line("receiver", counts.into_iter().filter_map(known).collect());
+    }
+    if let Some(d) = &result.latency_ns {
+        let mut facts =
+            vec![format!("min {}", units::time(d.min)), format!("mean {}", units::time(d.mean as u64))];
+        facts.extend(percentiles(d));
+        line("latency", facts);
+    }
+    if let Some(f) = &result.flows {
+        let (flows, rate) = (units::counted(f.flows, "flow"), units::flow_rate(f.flows_per_second));
+        line(
+            "flows",
+            vec![flows, rate, format!("{} outside any flow", units::counted(f.non_flow_frames, "frame"))],
+        );
+    }
+    if let Some(p) = &result.pacing {
+        line("pacing", pacing(p));
+    }
+    for c in result.tx.iter().flat_map(|tx| &tx.interface_counters) {
+        let mut facts =
+            vec![format!("{} counted {}", printable(&c.interface), units::counted(c.tx_packets, "frame"))];
+        match (c.missing_frames, c.foreign_frames) {
+            (0, 0) => facts.push("all of them ours".to_owned()),
+            (0, foreign) => facts.push(format!("{} not ours", units::count(foreign))),
+            (missing, _) => facts.push(format!("{} fewer than were sent", units::count(missing))),
+        }
+        line("interface", facts);
+    }
+    out
+}
+
+fn percentiles(d: &Distribution) -> impl Iterator<Item = String> {
+    d.percentiles().into_iter().map(|(name, value)| format!("{name} {}", units::time(value)))
+}
+
+fn pacing(p: &Pacing) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(d) = &p.gap_error_ns {
+        facts.push(format!("gap error {}", percentiles(d).collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(late) = p.last_frame_late_ns {
+        facts.push(format!("last frame late by {}", units::signed_time(late)));
+    }
+    if let Some(late) = p.late_frames {
+        let than =
+            p.late_threshold_ns.map(|ns| format!(" by more than {}", units::time(ns))).unwrap_or_default();
+        facts.push(format!("{} late{than}", units::count(late)));
+    }
+    if let Some(ratio) = p.back_to_back_ratio {
+        facts.push(format!("{} back to back", units::percent(ratio)));
+    }
+    if let Some(c) = p.catch_up.filter(|c| c.stalls > 0) {
+        let (stalls, longest) = (units::counted(c.stalls, "stall"), units::time(c.longest_stall_ns));
+        facts.push(format!(
+            "{stalls} of up to {longest}, caught up at no more than {:.1}x the rate",
+            c.rate_limit_ratio
+        ));
+        if c.abandoned_ns > 0 {
+            facts.push(format!("{} given up", units::time(c.abandoned_ns)));
+        }
+    }
+    facts
+}
+
+fn streams(report: &Report, limit: usize) -> String {
+    if report.streams.is_empty() || limit == 0 {
+        return String::new();
+    }
+    let header = ["stream", "sent", "received", "lost", "duplicated", "reordered", "p50", "p99", "max"];
+    let mut table = Table::with_header(header);
+    for s in report.streams.iter().take(limit) {
+        let label = match &s.name {
+            Some(name) => format!("{} {name}", s.stream),
+            None => s.stream.to_string(),
+        };
+        let latency = |get: fn(&Distribution) -> u64| s.latency_ns.as_ref().map(|d| units::time(get(d)));
+        let counts = [s.rx_frames, s.lost_frames, s.duplicated_frames, s.reordered_frames]
+            .map(|n| Some(units::count(n)));
+        let [received, lost, duplicated, reordered] = counts;
+        let sent = s.tx_frames.map(units::count);
+        let (p50, p99, max) = (latency(|d| d.p50), latency(|d| d.p99), latency(|d| d.max));
+        table.row(&label, [sent, received, lost, duplicated, reordered, p50, p99, max]);
+    }
+    let more = report.streams.len().saturating_sub(limit);
+    let rest = if more > 0 {
+        format!("... and {} more; `--json` has all\n", units::counted(more as u64, "stream"))
+    } else {
+        String::new()
+    };
+    format!("{table}{rest}")
+}
+
+fn warnings(report: &Report) -> String {
+    report.warnings.iter().map(|w| format!("warning: {}\n", printable(w))).collect()
+}
+
+fn last_line(report: &Report, options: Options<'_>) -> String {
+    let verdict = &report.result.verdict;
+    let reasons = match conclusion::reasons(verdict) {
+        reasons if reasons.is_empty() => ".".to_owned(),
+        reasons => format!(": {}.", printable(&reasons)),
+    };
+    let line =
+        format!("{}{reasons} {}", conclusion::headline(verdict), conclusion::next_step(report, options.page));
+    line.trim_end().to_owned() + "\n"
+}

@@ -1,0 +1,226 @@
+//! Reports to render: a full one as a lossy replay leaves it, and sparse ones.
+
+use netdyno_report::*;
+
+/// Six seconds of replay at 1.6 Mpps with a stall and loss in the middle.
+pub fn lossy_replay() -> Report {
+    let mut report = Report::new("replay");
+    report.requested = Requested {
+        command_line: [
+            "netdyno",
+            "replay",
+            "big flows.pcap",
+            "--on",
+            "v0",
+            "--rate",
+            "1.6mpps",
+            "--loop",
+            "50",
+            "--unique-ip",
+            "--measure",
+            "v1",
+        ]
+        .map(String::from)
+        .to_vec(),
+        source: Some(Source::Files { files: vec!["big flows.pcap".into()] }),
+        engine: Some("auto".into()),
+        rate: Some(RequestedRate {
+            text: "1.6mpps".into(),
+            frames_per_second: Some(1.6e6),
+            ..RequestedRate::default()
+        }),
+        loops: Some(50),
+        count: None,
+        duration_ns: Some(6_000_000_000),
+        unique_ip: Some(true),
+        seed: Some(7),
+        interfaces: vec!["v0".into(), "v1".into()],
+    };
+    report.environment = Environment {
+        netdyno_version: "0.1.0".into(),
+        netdyno_commit: Some("1b4acca".into()),
+        started: Some(units::rfc3339(1_795_245_166)),
+        hostname: Some("bench-3".into()),
+        kernel: Some("6.18.0".into()),
+        cpu_model: Some("Example CPU @ 3.00GHz".into()),
+        cpus: Some(2),
+        governor: Some("performance".into()),
+        clocksource: Some("tsc".into()),
+        interfaces: ["v0", "v1"]
+            .map(|name| Interface {
+                name: name.into(),
+                role: Some(if name == "v0" { "send" } else { "measure" }.into()),
+                driver: Some("veth".into()),
+                mtu: Some(1500),
+                speed_bits_per_second: (name == "v1").then_some(10_000_000_000),
+                tx_queues: Some(1),
+                rx_queues: Some(1),
+                offloads: vec!["rx-gro".into()],
+            })
+            .to_vec(),
+        engine: Some(Choice { name: "packet".into(), reason: "the fastest that veth offers".into() }),
+        meter: Some(Choice { name: "xdp native".into(), reason: "the driver supports it".into() }),
+    };
+    report.intervals = (0..60).map(interval).collect();
+    let sum = |get: fn(&Interval) -> Option<u64>| report.intervals.iter().filter_map(get).sum::<u64>();
+    let (offered, sent, arrived, lost) =
+        (sum(|i| i.offered_frames), sum(|i| i.tx_frames), sum(|i| i.rx_frames), sum(|i| i.lost_frames));
+    let second = 1_000_000_000;
+    let latency = latency(arrived);
+    report.result = Achieved {
+        verdict: Verdict::Done,
+        tx: Some(Tx {
+            totals: Totals::over(sent, sent * 445, 6 * second),
+            offered_frames: Some(offered),
+            offered_frames_per_second: Some(1.6e6),
+            engine: "packet".into(),
+            failed: 0,
+            retried_enobufs: 12,
+            retried_eagain: 0,
+            truncated: 3,
+            interface_counters: vec![InterfaceCounters::compare("v0", sent, sent + 2)],
+            cores: vec![Core { core: 1, frames: sent, bytes: sent * 445, cpu_ratio: Some(0.93) }],
+        }),
+        rx: Some(Rx {
+            totals: Totals::over(arrived, arrived * 445, 6 * second),
+            duplicated_frames: Some(0),
+            reordered_frames: Some(4),
+            corrupted_frames: None,
+            foreign_frames: Some(2),
+            dropped_frames: None,
+        }),
+        loss: Some(Loss::of(lost, sent)),
+        latency_ns: Some(latency.clone()),
+        flows: Some(Flows::over(2_034_300, sent - 21_800, 21_800, 6 * second)),
+        pacing: Some(Pacing {
+            measured_at: Some("sender".into()),
+            gap_error_ns: Distribution::from_samples(
+                &mut (0..10_000u64).map(|i| i * i / 9_000 + 80).collect::<Vec<_>>(),
+            ),
+            lateness_ns: Distribution::from_samples(
+                &mut (0..10_000u64).map(|i| if i < 6_000 { 0 } else { i / 8 }).collect::<Vec<_>>(),
+            ),
+            last_frame_late_ns: Some(820),
+            late_frames: Some(31),
+            late_threshold_ns: Some(10_000),
+            back_to_back_ratio: Some(0.0004),
+            catch_up: Some(CatchUp {
+                stalls: 1,
+                longest_stall_ns: 100_000_000,
+                frames: 160_000,
+                rate_limit_ratio: 2.0,
+                abandoned_ns: 0,
+            }),
+        }),
+        frame_sizes: [
+            (64, 64, 3_100_000),
+            (65, 127, 900_000),
+            (128, 255, 400_000),
+            (256, 511, 300_000),
+            (512, 1023, 700_000),
+            (1024, 1518, 4_200_000),
+        ]
+        .map(|(from, to, count)| Bucket { from, to, count })
+        .to_vec(),
+    };
+    report.result.verdict.fall_short(format!(
+        "{} of {} frames sent did not arrive",
+        units::count(lost),
+        units::count(sent)
+    ));
+    report.streams = (0..10)
+        .map(|stream| Stream {
+            stream,
+            name: (stream == 0).then(|| "voice".into()),
+            tx_frames: Some(sent / 10),
+            rx_frames: arrived / 10,
+            rx_bytes: arrived / 10 * 445,
+            lost_frames: lost / 10,
+            duplicated_frames: 0,
+            reordered_frames: u64::from(stream % 3),
+            latency_ns: Some(Distribution { histogram: Vec::new(), ..latency.clone() }),
+        })
+        .collect();
+    report.warnings = vec!["v0 has no link speed; percent rates are refused".into()];
+    report
+}
+
+/// 100 ms number `n`: a stall at 20, catching up at 21 and 22, loss from 35 to 39.
+fn interval(n: u64) -> Interval {
+    let step = 100_000_000;
+    let tx = match n {
+        20 => 0,
+        21 | 22 => 240_000,
+        _ => 160_000,
+    };
+    let lost = if (35..40).contains(&n) { 12_000 * (n - 34) } else { 0 };
+    Interval {
+        start_ns: n * step,
+        end_ns: (n + 1) * step,
+        offered_frames: Some(160_000),
+        tx_frames: Some(tx),
+        tx_bytes: Some(tx * 445),
+        rx_frames: Some(tx - lost),
+        rx_bytes: Some((tx - lost) * 445),
+        lost_frames: Some(lost),
+        late_frames: Some(if n == 21 { 31 } else { 0 }),
+        latency_p50_ns: (tx > 0).then_some(12_000 + n * 50),
+        latency_p99_ns: (tx > 0).then_some(38_000 + lost),
+    }
+}
+
+/// Buckets eight to the octave, as a meter keeps them, falling off from 10 us to 4 ms.
+fn latency(frames: u64) -> Distribution {
+    let buckets = (13..22u32).flat_map(|octave| {
+        (0..8u64).map(move |part| {
+            let (base, width) = (1u64 << octave, 1u64 << (octave - 3));
+            let from = base + part * width;
+            let distance = (from as f64).log2() - 13.6;
+            let share = if distance < 0.0 { (distance * 9.0).exp() } else { (-distance * 2.4).exp() };
+            Bucket { from, to: from + width - 1, count: (share * 1e6 * frames as f64 / 9.4e6) as u64 }
+        })
+    });
+    Distribution::from_histogram(buckets, Exact::default()).expect("some buckets are filled")
+}
+
+/// Reports with little or nothing in them, each with its name.
+pub fn sparse() -> Vec<(&'static str, Report)> {
+    let empty = Report::new("measure");
+
+    let mut failed = Report::new("replay");
+    failed.result.verdict.fail("eth9: no such interface");
+
+    let mut one_interval = Report::new("replay");
+    one_interval.result.tx =
+        Some(Tx { totals: Totals::over(1, 60, 1_000), engine: "null".into(), ..Tx::default() });
+    one_interval.intervals =
+        vec![Interval { end_ns: 1_000, tx_frames: Some(1), tx_bytes: Some(60), ..Interval::default() }];
+
+    let mut no_frames = Report::new("replay");
+    no_frames.result.tx = Some(Tx { engine: "packet".into(), ..Tx::default() });
+    no_frames.result.rx = Some(Rx::default());
+    no_frames.result.loss = Some(Loss::default());
+    no_frames.intervals =
+        vec![
+            Interval { tx_frames: Some(0), rx_frames: Some(0), lost_frames: Some(0), ..Interval::default() };
+            3
+        ];
+
+    let mut only_received = Report::new("measure");
+    only_received.result.rx =
+        Some(Rx { totals: Totals::over(5_000, 300_000, 1_000_000_000), ..Rx::default() });
+    only_received.result.latency_ns =
+        Distribution::from_histogram([Bucket { from: 0, to: 0, count: 5_000 }], Exact::default());
+    only_received.result.pacing =
+        Some(Pacing { gap_error_ns: Distribution::from_samples(&mut [0, 0, 0]), ..Pacing::default() });
+    only_received.intervals =
+        vec![Interval { end_ns: 1_000_000_000, rx_frames: Some(5_000), ..Interval::default() }];
+
+    vec![
+        ("empty", empty),
+        ("failed", failed),
+        ("one_interval", one_interval),
+        ("no_frames", no_frames),
+        ("only_received", only_received),
+    ]
+}

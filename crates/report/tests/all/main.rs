@@ -1,0 +1,8 @@
+//! The report as its users see it, one binary for all of it.
+
+mod fixtures;
+mod golden;
+mod hostile;
+mod live;
+mod renderings;
+mod store;

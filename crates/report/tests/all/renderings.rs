@@ -1,0 +1,195 @@
+//! What each rendering looks like, held by golden files, and what they promise for any report.
+
+use netdyno_report::*;
+
+use crate::fixtures::{lossy_replay, sparse};
+use crate::golden::assert_golden;
+use crate::hostile::hostile;
+
+#[test]
+fn text_reads_as_agreed() {
+    let report = lossy_replay();
+    let options = text::Options { page: Some("out/report.html"), ..text::Options::default() };
+    assert_golden("tests/golden/lossy_replay.txt", &text::render(&report, options));
+}
+
+#[test]
+fn sparse_text_reads_as_agreed() {
+    let all: String = sparse()
+        .iter()
+        .map(|(name, r)| format!("## {name}\n{}\n", text::render(r, text::Options::default())))
+        .collect();
+    assert_golden("tests/golden/sparse.txt", &all);
+}
+
+#[test]
+fn classic_reads_as_agreed() {
+    assert_golden("tests/golden/lossy_replay.classic.txt", &classic::render(&lossy_replay()));
+}
+
+#[test]
+fn csv_reads_as_agreed_and_every_row_is_complete() {
+    let csv = csv::render(&lossy_replay());
+    assert_golden("tests/golden/lossy_replay.csv", &csv);
+    for (name, report) in sparse() {
+        for row in csv::render(&report).lines() {
+            assert_eq!(row.matches(',').count(), csv::HEADER.matches(',').count(), "{name}: {row}");
+        }
+    }
+}
+
+#[test]
+fn json_reads_as_agreed() {
+    let mut report = lossy_replay();
+    report.intervals.truncate(1);
+    report.streams.truncate(1);
+    if let Some(latency) = &mut report.result.latency_ns {
+        latency.histogram.truncate(1);
+    }
+    assert_golden("tests/golden/lossy_replay.json", &json::to_string(&report));
+}
+
+/// The page without styles, script, data and drawings: its headings, sentences, tables and legends.
+#[test]
+fn html_structure_is_as_agreed() {
+    let mut page = html::render(&lossy_replay());
+    for (begin, end) in
+        [("<style>", "</style>"), ("<svg", "</svg>"), ("<script", "</script>"), ("<details>", "</details>")]
+    {
+        while let Some(from) = page.find(begin) {
+            let to = from + page[from..].find(end).expect("every element is closed") + end.len();
+            page.replace_range(from..to, &format!("[{}]", begin.trim_matches(['<', '>'])));
+        }
+    }
+    assert_golden(
+        "tests/golden/lossy_replay.html.txt",
+        &page.replace("</tr>", "</tr>\n").replace("<tr>", "\n<tr>"),
+    );
+}
+
+#[test]
+fn the_schema_in_docs_is_that_of_the_model() {
+    assert_golden("../../docs/report.schema.json", &schema());
+}
+
+#[test]
+fn a_report_survives_json_and_html_unchanged() {
+    let reports = sparse().into_iter().map(|(_, r)| r).chain([lossy_replay(), hostile()]);
+    for report in reports {
+        assert_eq!(json::from_str(&json::to_string(&report)).expect("own JSON reads"), report);
+        assert_eq!(html::embedded_report(&html::render(&report)).expect("own page reads"), report);
+    }
+}
+
+#[test]
+fn readers_ignore_members_of_later_minor_versions() {
+    let report = lossy_replay();
+    let mut value: serde_json::Value = serde_json::from_str(&json::to_string(&report)).expect("JSON");
+    for place in [
+        "",
+        "/requested",
+        "/environment",
+        "/result",
+        "/result/tx",
+        "/result/rx",
+        "/result/verdict",
+        "/streams/0",
+        "/intervals/0",
+    ] {
+        let object = value.pointer_mut(place).and_then(|v| v.as_object_mut()).expect("an object");
+        object.insert("added_later".into(), serde_json::json!({"x": [1]}));
+    }
+    assert_eq!(json::from_str(&value.to_string()).expect("still reads"), report);
+}
+
+#[test]
+fn what_is_not_a_report_is_named() {
+    let say = |text: &str| json::from_str(text).expect_err("refused").to_string();
+    assert!(say("{").contains("not a netdyno report"));
+    assert!(say("{}").contains("no `schema` member"));
+    assert!(say(r#"{"schema": "netdyno.report/2"}"#).contains("`netdyno.report/2`"));
+    assert!(say(r#"{"schema": "netdyno.report/1"}"#).contains("missing field `command`"));
+    assert!(
+        html::embedded_report("<html></html>").expect_err("refused").to_string().contains("no report data")
+    );
+}
+
+#[test]
+fn names_that_scripts_rely_on_are_there() {
+    let value = serde_json::to_value(lossy_replay()).expect("JSON");
+    let places = "schema command requested environment result streams intervals warnings \
+        result/tx/frames result/tx/bytes result/tx/duration_ns result/tx/frames_per_second result/tx/bits_per_second \
+        result/tx/bits_per_second_l1 result/rx/frames result/rx/bits_per_second_l1 result/loss/frames result/loss/ratio \
+        result/latency_ns/min result/latency_ns/mean result/latency_ns/p50 result/latency_ns/p90 result/latency_ns/p99 \
+        result/latency_ns/p999 result/latency_ns/max result/flows result/pacing/gap_error_ns/p999 result/verdict/outcome";
+    for place in places.split_whitespace() {
+        assert!(value.pointer(&format!("/{place}")).is_some(), "{place}");
+    }
+    assert_eq!(value["schema"], "netdyno.report/1");
+}
+
+#[test]
+fn every_page_is_well_formed_xml_apart_from_html_void_elements() {
+    let all = sparse().into_iter().chain([("lossy", lossy_replay()), ("hostile", hostile())]);
+    for (name, report) in all {
+        let page = html::render(&report);
+        let mut open: Vec<&str> = Vec::new();
+        let mut rest = page.as_str();
+        while let Some((_, tag)) = rest.split_once('<') {
+            let (inside, after) = tag.split_once('>').expect("a tag ends");
+            rest = after;
+            let word = inside.split([' ', '/']).find(|w| !w.is_empty()).unwrap_or_default();
+            match inside {
+                _ if inside.starts_with('!') || inside.ends_with('/') || word == "meta" => {}
+                _ if inside.starts_with('/') => assert_eq!(open.pop(), Some(word), "{name}: </{word}>"),
+                _ => open.push(word),
+            }
+            // Style and script are not markup inside.
+            if matches!(inside, "style" | "script") {
+                let (_, end) = rest.split_once(&format!("</{inside}>")).expect("closed");
+                rest = end;
+                open.pop();
+            }
+        }
+        assert!(open.is_empty(), "{name}: {open:?} stay open");
+        assert!(!page.contains("NaN") && !page.contains("inf\""), "{name}: a number went wrong");
+    }
+}
+
+#[test]
+fn a_day_of_intervals_makes_a_page_of_bounded_drawings() {
+    let mut report = lossy_replay();
+    let day = report.intervals.iter().cycle().take(864_000).copied();
+    report.intervals = day
+        .enumerate()
+        .map(|(n, i)| {
+            let s = n as u64 * 100_000_000;
+            Interval { start_ns: s, end_ns: s + 100_000_000, ..i }
+        })
+        .collect();
+    let page = html::render(&report);
+    let drawn: usize = page.split("<svg").skip(1).filter_map(|svg| svg.find("</svg>")).sum();
+    assert!(drawn < 600_000, "{drawn} bytes of SVG");
+}
+
+#[test]
+fn exit_status_follows_the_verdict() {
+    let mut verdict = Verdict::Done;
+    assert_eq!(verdict.exit_status(), 0);
+    verdict.fall_short("rate not reached");
+    assert_eq!(verdict.exit_status(), 1);
+    verdict.fail("interface went down");
+    verdict.fall_short("frames missing");
+    assert_eq!(verdict.exit_status(), 2);
+    assert_eq!(verdict.reasons(), ["interface went down", "rate not reached", "frames missing"]);
+}
+
+#[test]
+fn totals_count_layer_1_as_the_standard_does() {
+    // 64-byte frames (60 in a buffer) at line rate on 10GbE: 14,880,952 a second.
+    let t = Totals::over(14_880_952, 14_880_952 * 60, 1_000_000_000);
+    assert!((t.bits_per_second_l1 - 10e9).abs() < 1e3, "{t:?}");
+    assert_eq!(t.bits_per_second, 14_880_952.0 * 480.0);
+    assert_eq!(Totals::over(5, 300, 0).frames_per_second, 0.0);
+    assert!(Totals::over(u64::MAX, u64::MAX, 1).bits_per_second_l1.is_finite());
+}
