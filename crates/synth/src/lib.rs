@@ -1,1 +1,100 @@
-//! Synthesises captures that look like published ones, frame by frame, from a seed. No I/O.
+//! Synthesises captures that look like an Internet access link, frame by frame, from a seed.
+//!
+//! A [`Profile`] says what the capture amounts to (frames, bytes, flows, duration, applications) and every total
+//! is met exactly. Frames are whole and right: Ethernet, IPv4, TCP that opens, acknowledges and closes, UDP, DNS,
+//! HTTP, TLS records, ARP; every checksum holds. There is no IPv6 and there are no fragments, because the
+//! published captures state no share of them. Payload is a keyed pattern, copied from nobody.
+//!
+//! What this is not: a model of any one network. Only totals of the captures it imitates are published; the mix
+//! behind them is a stated choice (see `plan`). There is no I/O here: `netdyno` writes the frames to a file.
+//!
+//! ```
+//! use netdyno_synth::{Profile, Synth};
+//!
+//! let mut synth = Synth::new(Profile::SMALLFLOWS, 1)?;
+//! let mut bytes = 0;
+//! while let Some((_time_ns, frame)) = synth.next() {
+//!     bytes += frame.len() as u64;
+//! }
+//! assert_eq!(bytes, Profile::SMALLFLOWS.bytes);
+//! # Ok::<(), netdyno_synth::Error>(())
+//! ```
+
+mod application;
+mod frame;
+mod hosts;
+mod payload;
+mod plan;
+mod profile;
+mod random;
+
+pub use profile::Profile;
+
+use frame::Assembler;
+use plan::{Conversation, Slot};
+
+/// Changes whenever the same profile and seed give other frames, so that a kept file can be told to be stale.
+pub const GENERATION: u32 = 1;
+
+/// Why a profile cannot be met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// One total does not fit the others.
+    #[error(
+        "profile: {what} is {asked}, but with its other values it must be {least} to {most}; change one of them"
+    )]
+    OutOfRange {
+        /// The total, by its name in [`Profile`].
+        what: &'static str,
+        /// What the profile says.
+        asked: u64,
+        /// Smallest value that fits.
+        least: u64,
+        /// Largest value that fits.
+        most: u64,
+    },
+}
+
+/// A capture being synthesised: hands out its frames in the order of time.
+///
+/// Holds a plan of 16 bytes a frame, not the frames.
+#[derive(Debug)]
+pub struct Synth {
+    profile: Profile,
+    conversations: Vec<Conversation>,
+    slots: std::vec::IntoIter<Slot>,
+    assembler: Assembler,
+}
+
+impl Synth {
+    /// Plans the capture that `profile` and `seed` mean. The same two give the same frames on every machine.
+    pub fn new(profile: Profile, seed: u64) -> Result<Synth, Error> {
+        let key = random::Key::new(seed);
+        let plan = plan::plan(&profile, key)?;
+        let assembler = Assembler::new(key, profile.hosts);
+        Ok(Synth { profile, conversations: plan.conversations, slots: plan.slots.into_iter(), assembler })
+    }
+
+    /// What was asked for, and is met.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Frames still to come.
+    pub fn remaining(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The next frame: nanoseconds since the first one, and its bytes, which are lent until the next call.
+    #[expect(clippy::should_implement_trait, reason = "an Iterator cannot lend its items")]
+    pub fn next(&mut self) -> Option<(u64, &[u8])> {
+        let slot = self.slots.next()?;
+        let conversations = self.conversations.len();
+        let bytes = match self.conversations.get_mut(slot.source as usize) {
+            Some(conversation) => self.assembler.of_conversation(conversation, &slot),
+            None => self.assembler.arp(slot.source as usize - conversations, &slot),
+        };
+        Some((slot.time, bytes))
+    }
+}
