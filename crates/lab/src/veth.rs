@@ -66,16 +66,17 @@ pub fn set_up(host: &Host, peer: &Host, options: &Options) -> Result<(), LabErro
             return Err(LabError::Netlink { doing: format!("keep IPv6 silent on {name}"), source });
         }
     }
-    if options.gro {
-        host.namespace
-            .run_in(|| Ethtool::open(name)?.set_offload(Offload::Gro, true))?
-            .map_err(LabError::kernel(format!("switch GRO on at {name}")))?;
-    }
     let up = libc::IFF_UP as u32;
     let set_link = || Message::new(libc::RTM_SETLINK, REQUEST);
     request(&mut socket, set_link().link(LOOPBACK_INDEX, up, up), "set lo up")?;
     let set_up = set_link().link(0, up, up).attr_str(libc::IFLA_IFNAME, name);
     request(&mut socket, set_up, &format!("set {name} up"))?;
+    // Not before: veth renews what it declares about XDP only when GRO changes on an interface that is up.
+    if options.gro {
+        host.namespace
+            .run_in(|| Ethtool::open(name)?.set_offload(Offload::Gro, true))?
+            .map_err(LabError::kernel(format!("switch GRO on at {name}")))?;
+    }
     if options.addresses {
         let index = host
             .namespace

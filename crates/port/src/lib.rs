@@ -1,4 +1,7 @@
 //! Network interfaces: what they are, what they can do, and sockets that put frames on them.
 
 pub mod ethtool;
+pub mod interface;
 pub mod netlink;
+pub mod packet;
+pub mod tx;

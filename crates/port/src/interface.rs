@@ -1,0 +1,566 @@
+//! Interfaces: what one is, what it counted, and whether it may be loaded.
+//!
+//! Everything is asked over netlink and ethtool, in the network namespace of the calling thread, and nothing
+//! from `/sys/class/net`: that shows the namespace in which `/sys` was mounted, which inside a lab is another
+//! one. It changes nothing. Callers: the engines and the meter (by name to index, counters), every command
+//! that loads an interface ([`guard`]), and `doctor`.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
+
+use rustix::io::Errno;
+use serde::Serialize;
+
+use crate::ethtool::Ethtool;
+use crate::netlink::{
+    Attributes, DUMP, Message, NetlinkError, REQUEST, Socket, read_u16, read_u32, read_u64,
+};
+
+/// Sizes of the fixed structs in front of attributes (`linux/rtnetlink.h`, `linux/if_addr.h`, `linux/if_link.h`).
+const IFINFOMSG: usize = 16;
+const IFADDRMSG: usize = 8;
+const RTMSG: usize = 12;
+const IF_STATS_MSG: usize = 12;
+const RTNEXTHOP: usize = 8;
+
+const IFLA_XDP: u16 = 43;
+const IFLA_XDP_ATTACHED: u16 = 2;
+const IFLA_XDP_PROG_ID: u16 = 4;
+const IFLA_STATS_LINK_64: u16 = 1;
+const IFLA_PARENT_DEV_NAME: u16 = 56;
+const RTM_GETSTATS: u16 = 94;
+/// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK`, whose frames start with an Ethernet header, too.
+const FRAMED: [u16; 2] = [1, 772];
+
+/// What can go wrong when an interface is looked up.
+#[derive(Debug, thiserror::Error)]
+pub enum InterfaceError {
+    #[error("there is no interface '{name}'{}; there are: {}", did_you_mean(nearest.as_deref()), known.join(", "))]
+    Unknown { name: String, nearest: Option<String>, known: Vec<String> },
+    #[error(
+        "{name} {why}: loading it could cut this machine off. To do it all the same, add --yes-disrupt {name}; \
+         to try netdyno without risk, use `netdyno lab`"
+    )]
+    Protected { name: String, why: Disruption },
+    #[error("cannot look at the interface '{name}': {source}")]
+    Netlink { name: String, source: NetlinkError },
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+}
+
+/// Where an XDP program sits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum XdpMode {
+    /// In the driver, before a socket buffer is made.
+    Native,
+    /// In the stack, after one was made.
+    Generic,
+    /// In the NIC.
+    Offloaded,
+    /// Several at the same time.
+    Multiple,
+}
+
+/// An XDP program attached to an interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct XdpAttachment {
+    pub mode: XdpMode,
+    /// As in `bpftool prog show id N`; zero with [`XdpMode::Multiple`].
+    pub program_id: u32,
+}
+
+/// An interface at the moment it was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Interface {
+    pub name: String,
+    pub index: u32,
+    /// `None` for links without Ethernet addresses.
+    pub mac: Option<[u8; 6]>,
+    /// Frames on it start with an Ethernet header.
+    pub ethernet: bool,
+    pub loopback: bool,
+    /// The largest packet: the frame without its 14 bytes of Ethernet header.
+    pub mtu: u32,
+    /// Set up by the administrator.
+    pub up: bool,
+    /// Up and ready to send: set a moment after carrier is.
+    pub running: bool,
+    /// The cable, or what stands for it, is in.
+    pub carrier: bool,
+    /// The kind of a virtual interface (`veth`, `bridge`, ...); `None` for hardware.
+    pub kind: Option<String>,
+    pub driver: Option<String>,
+    /// Where the device sits (`0000:3b:00.0`, `virtio1`); `None` for virtual ones.
+    pub device: Option<String>,
+    /// Megabits per second, where the driver tells. A veth says 10,000 and means nothing by it.
+    pub speed_mbps: Option<u32>,
+    pub tx_queues: u32,
+    pub rx_queues: u32,
+    pub queueing_discipline: Option<String>,
+    pub xdp: Option<XdpAttachment>,
+    /// The index of what it belongs to: a bridge, a bond.
+    pub master: Option<u32>,
+    /// The index of the interface below (VLAN) or at the other end (veth).
+    pub link: Option<u32>,
+    /// `link` counts in another network namespace.
+    pub link_elsewhere: bool,
+    pub counters: Counters,
+}
+
+impl Interface {
+    /// Looks an interface up; alternative names (`ip link property add altname`) serve as well.
+    pub fn by_name(name: &str) -> Result<Self, InterfaceError> {
+        let failed = |source| InterfaceError::Netlink { name: name.to_owned(), source };
+        let mut socket = Socket::route().map_err(failed)?;
+        let ask = Message::new(libc::RTM_GETLINK, REQUEST).link(0, 0, 0);
+        // The kernel finds a longer name under the one attribute, a shorter one of either sort under the other.
+        let attribute = if name.len() < libc::IFNAMSIZ { libc::IFLA_IFNAME } else { libc::IFLA_ALT_IFNAME };
+        if !name.is_empty() && name.len() < 128 && !name.contains('\0') {
+            match socket.request(ask.attr_str(attribute, name)) {
+                Ok(answers) => {
+                    let link = answers.first().and_then(|answer| parse_link(answer));
+                    return link.ok_or_else(|| failed(NetlinkError::Malformed("not a link")));
+                }
+                Err(error) if error.errno() == Some(Errno::NODEV) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let known: Vec<String> =
+            list(&mut socket).map_err(failed)?.into_iter().map(|link| link.name).collect();
+        Err(InterfaceError::Unknown { name: name.to_owned(), nearest: nearest(name, &known), known })
+    }
+
+    /// All interfaces of this namespace.
+    pub fn list() -> Result<Vec<Self>, InterfaceError> {
+        let failed = |source| InterfaceError::Netlink { name: "all".to_owned(), source };
+        list(&mut Socket::route().map_err(failed)?).map_err(failed)
+    }
+
+    /// The longest frame it carries, with the Ethernet header and without FCS.
+    pub fn max_frame(&self) -> usize {
+        self.mtu as usize + 14
+    }
+}
+
+fn list(socket: &mut Socket) -> Result<Vec<Interface>, NetlinkError> {
+    let links = socket.request(Message::new(libc::RTM_GETLINK, DUMP).link(0, 0, 0))?;
+    Ok(links.iter().filter_map(|link| parse_link(link)).collect())
+}
+
+fn parse_link(message: &[u8]) -> Option<Interface> {
+    let framing = read_u16(message, 2)?;
+    let index = read_u32(message, 4)?;
+    let flags = read_u32(message, 8)?;
+    let is = |flag: i32| flags & flag as u32 != 0;
+    let attributes = Attributes::after(message, IFINFOMSG);
+    let name = attributes.str(libc::IFLA_IFNAME)?;
+    let ethtool = Ethtool::open(&name);
+    let ethtool = ethtool.as_ref().ok();
+    let xdp = attributes.nested(IFLA_XDP);
+    let mode = match xdp.u8(IFLA_XDP_ATTACHED) {
+        Some(1) => Some(XdpMode::Native),
+        Some(2) => Some(XdpMode::Generic),
+        Some(3) => Some(XdpMode::Offloaded),
+        Some(4) => Some(XdpMode::Multiple),
+        _ => None,
+    };
+    Some(Interface {
+        index,
+        mac: attributes.get(libc::IFLA_ADDRESS).and_then(|mac| mac.try_into().ok()),
+        ethernet: FRAMED.contains(&framing),
+        loopback: is(libc::IFF_LOOPBACK),
+        mtu: attributes.u32(libc::IFLA_MTU)?,
+        up: is(libc::IFF_UP),
+        running: is(libc::IFF_RUNNING),
+        carrier: attributes.u8(libc::IFLA_CARRIER) == Some(1),
+        kind: attributes.nested(libc::IFLA_LINKINFO).str(1),
+        driver: ethtool
+            .and_then(|ethtool| ethtool.driver().ok())
+            .map(|driver| driver.name)
+            .filter(|name| !name.is_empty()),
+        device: attributes.str(IFLA_PARENT_DEV_NAME),
+        speed_mbps: ethtool.and_then(|ethtool| ethtool.speed_mbps().ok()).flatten(),
+        tx_queues: attributes.u32(libc::IFLA_NUM_TX_QUEUES).unwrap_or(1),
+        rx_queues: attributes.u32(libc::IFLA_NUM_RX_QUEUES).unwrap_or(1),
+        queueing_discipline: attributes.str(libc::IFLA_QDISC),
+        xdp: mode.map(|mode| XdpAttachment { mode, program_id: xdp.u32(IFLA_XDP_PROG_ID).unwrap_or(0) }),
+        master: attributes.u32(libc::IFLA_MASTER),
+        link: attributes.u32(libc::IFLA_LINK).filter(|link| *link != 0 && *link != index),
+        link_elsewhere: attributes.get(libc::IFLA_LINK_NETNSID).is_some(),
+        counters: attributes.get(libc::IFLA_STATS64).and_then(Counters::parse).unwrap_or_default(),
+        name,
+    })
+}
+
+/// What an interface counted since it exists (`struct rtnl_link_stats64`). Bytes are without FCS; whether frames
+/// that XDP took are among them is the driver's choice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    pub rx_packets: u64,
+    pub tx_packets: u64,
+    pub rx_bytes: u64,
+    pub tx_bytes: u64,
+    pub rx_errors: u64,
+    pub tx_errors: u64,
+    pub rx_dropped: u64,
+    pub tx_dropped: u64,
+    /// Dropped because the receive ring was full.
+    pub rx_missed: u64,
+}
+
+impl Counters {
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| read_u64(bytes, at * 8);
+        Some(Self {
+            rx_packets: word(0)?,
+            tx_packets: word(1)?,
+            rx_bytes: word(2)?,
+            tx_bytes: word(3)?,
+            rx_errors: word(4)?,
+            tx_errors: word(5)?,
+            rx_dropped: word(6)?,
+            tx_dropped: word(7)?,
+            rx_missed: word(15)?,
+        })
+    }
+
+    /// What was counted between `earlier` and now. A driver that was reset counts from zero again.
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            rx_packets: self.rx_packets.saturating_sub(earlier.rx_packets),
+            tx_packets: self.tx_packets.saturating_sub(earlier.tx_packets),
+            rx_bytes: self.rx_bytes.saturating_sub(earlier.rx_bytes),
+            tx_bytes: self.tx_bytes.saturating_sub(earlier.tx_bytes),
+            rx_errors: self.rx_errors.saturating_sub(earlier.rx_errors),
+            tx_errors: self.tx_errors.saturating_sub(earlier.tx_errors),
+            rx_dropped: self.rx_dropped.saturating_sub(earlier.rx_dropped),
+            tx_dropped: self.tx_dropped.saturating_sub(earlier.tx_dropped),
+            rx_missed: self.rx_missed.saturating_sub(earlier.rx_missed),
+        }
+    }
+}
+
+/// Reads one interface's counters again and again, for one small message each time.
+#[derive(Debug)]
+pub struct CounterReader {
+    socket: Socket,
+    name: String,
+    index: u32,
+}
+
+impl CounterReader {
+    /// Opened in the interface's namespace, it reads from any thread.
+    pub fn open(name: &str) -> Result<Self, InterfaceError> {
+        let index = Interface::by_name(name)?.index;
+        let socket =
+            Socket::route().map_err(|source| InterfaceError::Netlink { name: name.to_owned(), source })?;
+        Ok(Self { socket, name: name.to_owned(), index })
+    }
+
+    pub fn read(&mut self) -> Result<Counters, InterfaceError> {
+        // struct if_stats_msg: family and padding, index, filter: one bit for each attribute from 1 up.
+        let mut ask = [0; IF_STATS_MSG];
+        ask[4..8].copy_from_slice(&self.index.to_ne_bytes());
+        ask[8..12].copy_from_slice(&(1_u32 << (IFLA_STATS_LINK_64 - 1)).to_ne_bytes());
+        self.socket
+            .request(Message::new(RTM_GETSTATS, REQUEST).fixed(&ask))
+            .and_then(|answers| {
+                answers
+                    .first()
+                    .and_then(|answer| Attributes::after(answer, IF_STATS_MSG).get(IFLA_STATS_LINK_64))
+                    .and_then(Counters::parse)
+                    .ok_or(NetlinkError::Malformed("no counters"))
+            })
+            .map_err(|source| InterfaceError::Netlink { name: self.name.clone(), source })
+    }
+}
+
+/// What a driver can do with XDP, as it declares since Linux 6.3 (`xdp-features` of
+/// `Documentation/netlink/specs/netdev.yaml`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct XdpFeatures {
+    /// Native programs, with the verdicts drop, pass, abort and send back.
+    pub native: bool,
+    /// Frames can be redirected from it.
+    pub redirect: bool,
+    /// Frames redirected to it are sent: live frames and other interfaces' redirects need this. On veth it says
+    /// whether the *peer* would take them now.
+    pub transmit: bool,
+    /// AF_XDP without copying.
+    pub zero_copy: bool,
+    /// Programs inside the NIC.
+    pub offload: bool,
+    /// Frames of several buffers received, and sent.
+    pub multi_buffer_receive: bool,
+    pub multi_buffer_transmit: bool,
+}
+
+/// What the driver declares; `None` if this kernel cannot be asked (before 6.3).
+pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, NetlinkError> {
+    const NETDEV_CMD_DEV_GET: u8 = 1;
+    const NETDEV_A_DEV_IFINDEX: u16 = 1;
+    const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+    let mut socket = Socket::generic()?;
+    let family = match socket.family("netdev") {
+        Err(NetlinkError::NoFamily(_)) => return Ok(None),
+        other => other?,
+    };
+    let ask = Message::generic(family, REQUEST, NETDEV_CMD_DEV_GET).attr_u32(NETDEV_A_DEV_IFINDEX, index);
+    let answers = socket.request(ask)?;
+    let bits = answers.first().and_then(|answer| Attributes::after(answer, 4).u64(NETDEV_A_DEV_XDP_FEATURES));
+    Ok(bits.map(|bits| {
+        let has = |bit: u32| bits & (1 << bit) != 0;
+        XdpFeatures {
+            native: has(0),
+            redirect: has(1),
+            transmit: has(2),
+            zero_copy: has(3),
+            offload: has(4),
+            multi_buffer_receive: has(5),
+            multi_buffer_transmit: has(6),
+        }
+    }))
+}
+
+/// Why an interface must not be loaded without being told so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disruption {
+    /// The way to the rest of the world leads through it.
+    DefaultRoute,
+    /// The user is logged in from this address, through it.
+    Login(IpAddr),
+}
+
+impl fmt::Display for Disruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DefaultRoute => f.write_str("carries the default route"),
+            Self::Login(client) => write!(f, "carries your login from {client}"),
+        }
+    }
+}
+
+/// Refuses an interface that this machine or its user depends on, unless `yes_disrupt` names it.
+pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError> {
+    match disruption(name)? {
+        Some(why) if yes_disrupt != Some(name) => {
+            Err(InterfaceError::Protected { name: name.to_owned(), why })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What loading the interface would disrupt. What lies below an interface in use (a bridge's ports, a VLAN's
+/// parent) is in use, too.
+pub fn disruption(name: &str) -> Result<Option<Disruption>, InterfaceError> {
+    let index = Interface::by_name(name)?.index;
+    let failed = |source| InterfaceError::Netlink { name: name.to_owned(), source };
+    let mut socket = Socket::route().map_err(failed)?;
+    let links = list(&mut socket).map_err(failed)?;
+    if and_below(default_routes(&mut socket).map_err(failed)?, &links).contains(&index) {
+        return Ok(Some(Disruption::DefaultRoute));
+    }
+    if let Some((client, server)) = login() {
+        let mut used = owners(&mut socket, server).map_err(failed)?;
+        used.extend(route_to(&mut socket, client));
+        if and_below(used, &links).contains(&index) {
+            return Ok(Some(Disruption::Login(client)));
+        }
+    }
+    Ok(None)
+}
+
+/// `used`, and the interfaces that frames through them pass.
+fn and_below(mut used: BTreeSet<u32>, links: &[Interface]) -> BTreeSet<u32> {
+    loop {
+        let below: Vec<u32> = links
+            .iter()
+            .filter(|link| {
+                let under_one = |upper: &&Interface| {
+                    used.contains(&upper.index) && upper.link == Some(link.index) && !upper.link_elsewhere
+                };
+                link.master.is_some_and(|master| used.contains(&master))
+                    || links.iter().any(|upper| under_one(&upper))
+            })
+            .map(|link| link.index)
+            .filter(|index| !used.contains(index))
+            .collect();
+        if below.is_empty() {
+            return used;
+        }
+        used.extend(below);
+    }
+}
+
+/// Interfaces that default routes lead to, in any table. A route to half of the world counts: that is how VPNs
+/// put themselves before the default.
+fn default_routes(socket: &mut Socket) -> Result<BTreeSet<u32>, NetlinkError> {
+    let routes = socket.request(Message::new(libc::RTM_GETROUTE, DUMP).fixed(&[0; RTMSG]))?;
+    // struct rtmsg: the second byte is the prefix length of the destination, the eighth the type.
+    let is_default = |route: &&Vec<u8>| {
+        route.get(1).is_some_and(|length| *length <= 1) && route.get(7) == Some(&libc::RTN_UNICAST)
+    };
+    Ok(routes.iter().filter(is_default).flat_map(|route| out_interfaces(route)).collect())
+}
+
+/// Where a route leads: to one interface, or to several.
+fn out_interfaces(route: &[u8]) -> Vec<u32> {
+    let attributes = Attributes::after(route, RTMSG);
+    let mut found: Vec<u32> = attributes.u32(libc::RTA_OIF).into_iter().collect();
+    let mut hops = attributes.get(libc::RTA_MULTIPATH).unwrap_or_default();
+    // struct rtnexthop: u16 length, u8 flags, u8 weight, u32 interface.
+    while let (Some(length), Some(index)) = (read_u16(hops, 0), read_u32(hops, 4)) {
+        found.push(index);
+        hops = hops.get(usize::from(length).next_multiple_of(4).max(RTNEXTHOP)..).unwrap_or_default();
+    }
+    found
+}
+
+/// The interface that packets to `address` leave by, if there is a way.
+fn route_to(socket: &mut Socket, address: IpAddr) -> Vec<u32> {
+    let (family, bytes) = family_and_bytes(address);
+    let mut ask = [0; RTMSG];
+    ask[0] = family;
+    ask[1] = bytes.len() as u8 * 8;
+    let routes =
+        socket.request(Message::new(libc::RTM_GETROUTE, REQUEST).fixed(&ask).attr(libc::RTA_DST, &bytes));
+    routes.iter().flatten().flat_map(|route| out_interfaces(route)).collect()
+}
+
+/// The interfaces that have `address`.
+fn owners(socket: &mut Socket, address: IpAddr) -> Result<BTreeSet<u32>, NetlinkError> {
+    let (_, bytes) = family_and_bytes(address);
+    let addresses = socket.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
+    let is_it = |message: &&Vec<u8>| {
+        let attributes = Attributes::after(message, IFADDRMSG);
+        // IPv6 addresses come without IFA_LOCAL unless there is a peer.
+        attributes.get(libc::IFA_LOCAL).or(attributes.get(libc::IFA_ADDRESS)) == Some(&bytes[..])
+    };
+    Ok(addresses.iter().filter(is_it).filter_map(|message| read_u32(message, 4)).collect())
+}
+
+fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
+    match address.to_canonical() {
+        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+    }
+}
+
+/// The client's and our own address if the user came by SSH. `sudo` clears the variable that tells, so the
+/// environments of the processes above are looked at, too.
+fn login() -> Option<(IpAddr, IpAddr)> {
+    let own = std::env::var("SSH_CONNECTION").ok();
+    own.or_else(|| ancestors().find_map(ssh_connection_of)).and_then(|text| parse_ssh_connection(&text))
+}
+
+fn ancestors() -> impl Iterator<Item = u32> {
+    let parent = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the name, in parentheses, and may hold anything; the fourth is the parent.
+        let (_, fields) = stat.rsplit_once(')')?;
+        fields.split_whitespace().nth(1)?.parse().ok().filter(|pid| *pid > 1)
+    };
+    std::iter::successors(Some(std::process::id()), parent).skip(1)
+}
+
+fn ssh_connection_of(pid: u32) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    environment
+        .split(|byte| *byte == 0)
+        .find_map(|entry| Some(str::from_utf8(entry).ok()?.strip_prefix("SSH_CONNECTION=")?.to_owned()))
+}
+
+/// `CLIENT PORT SERVER PORT`, ssh(1). A link-local address carries its interface: `fe80::1%eth0`.
+fn parse_ssh_connection(text: &str) -> Option<(IpAddr, IpAddr)> {
+    let mut words = text.split_whitespace();
+    let mut address = |nth| words.nth(nth)?.split('%').next()?.parse().ok();
+    Some((address(0)?, address(1)?))
+}
+
+/// The name closest to `name`, if any is close: at most a third of it would have to change.
+fn nearest(name: &str, known: &[String]) -> Option<String> {
+    let (distance, best) = known.iter().map(|candidate| (edits(name, candidate), candidate)).min()?;
+    (distance <= name.chars().count().div_ceil(3)).then(|| best.clone())
+}
+
+/// Letters to insert, delete or replace to get from one to the other (Levenshtein).
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_found_with_its_properties() {
+        let lo = Interface::by_name("lo").unwrap();
+        assert_eq!((lo.index, lo.loopback, lo.ethernet, lo.mac), (1, true, true, Some([0; 6])));
+        assert!(Interface::list().unwrap().iter().any(|link| link.name == "lo"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_nearest_and_all() {
+        let error = Interface::by_name("l0").unwrap_err().to_string();
+        assert!(error.contains("'l0' (did you mean 'lo'?); there are: lo"), "{error}");
+        for name in ["", "a-name-longer-than-the-kernel-takes", "x\0y", &"x".repeat(500)] {
+            assert!(matches!(Interface::by_name(name), Err(InterfaceError::Unknown { .. })), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn distance_counts_letters() {
+        for (a, b, distance) in
+            [("eth0", "eth0", 0), ("etho", "eth0", 1), ("", "abc", 3), ("kitten", "sitting", 3)]
+        {
+            assert_eq!((edits(a, b), edits(b, a)), (distance, distance), "{a} {b}");
+        }
+        assert_eq!(nearest("wlan7", &["eth0".into(), "lo".into()]), None);
+    }
+
+    #[test]
+    fn what_lies_below_a_used_interface_is_used() {
+        let lo = Interface::by_name("lo").unwrap();
+        let link = |index, master, link, link_elsewhere| Interface {
+            index,
+            master,
+            link,
+            link_elsewhere,
+            ..lo.clone()
+        };
+        // 4 is a VLAN on the bond 3 with the members 1 and 2; 5 is a veth whose peer is 1 in another namespace.
+        let links = [
+            link(1, Some(3), None, false),
+            link(2, Some(3), None, false),
+            link(3, None, None, false),
+            link(4, None, Some(3), false),
+            link(5, None, Some(1), true),
+        ];
+        assert_eq!(and_below([4].into(), &links), [1, 2, 3, 4].into());
+        assert_eq!(and_below([5].into(), &links), [5].into());
+    }
+
+    #[test]
+    fn an_ssh_login_names_both_addresses() {
+        let parsed = parse_ssh_connection("192.0.2.7 51234 198.51.100.1 22").unwrap();
+        assert_eq!(parsed, ("192.0.2.7".parse().unwrap(), "198.51.100.1".parse().unwrap()));
+        let parsed = parse_ssh_connection("fe80::1%eth0 51234 fe80::2%eth0 22").unwrap();
+        assert_eq!(parsed.1, "fe80::2".parse::<IpAddr>().unwrap());
+        assert_eq!(parse_ssh_connection("garbage"), None);
+    }
+}
