@@ -44,7 +44,7 @@ pub fn sentence(report: &Report) -> String {
     };
     if let Some(latency) = result.latency_ns.as_ref().filter(|d| d.count > 0) {
         let (half, most) = (units::time(latency.p50), units::time(latency.p99));
-        text += &format!(", half of those measured within {half}, 99 % within {most}");
+        text += &format!("; half of the frames measured took at most {half}, 99 % at most {most}");
     }
     text + "."
 }
@@ -69,6 +69,23 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
     };
     let open = page.map(|page| format!("Open {} for the plots.", units::printable(page)));
     [advice, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// How far the mean rate was from the one the schedule asked for: `0.0012 % below the rate asked`.
+pub fn rate_error(report: &Report) -> Option<String> {
+    let tx = report.result.tx.as_ref().filter(|tx| tx.totals.duration_ns > 0)?;
+    let asked = tx.offered_frames_per_second.filter(|asked| *asked > 0.0)?;
+    let error = tx.totals.frames_per_second / asked - 1.0;
+    // Below a millionth of a percent it is the rounding of the figures themselves.
+    Some(if error.abs() < 1e-8 {
+        "mean rate as asked".to_owned()
+    } else {
+        format!(
+            "mean rate {} {} the one asked",
+            units::percent(error.abs()),
+            if error < 0.0 { "below" } else { "above" }
+        )
+    })
 }
 
 /// Reasons as one clause, each without its full stop.

@@ -22,6 +22,9 @@ impl Default for Options<'_> {
     }
 }
 
+/// Columns that lines of facts are folded to; tables take what they need.
+const WIDTH: usize = 100;
+
 /// The whole summary, ending with the verdict and what to do next.
 pub fn render(report: &Report, options: Options<'_>) -> String {
     let parts = [totals(report), lines(report), streams(report, options.streams), warnings(report)];
@@ -30,12 +33,12 @@ pub fn render(report: &Report, options: Options<'_>) -> String {
         out += &part;
         out.push('\n');
     }
-    out + &last_line(report, options)
+    out + &ending(report, options)
 }
 
 fn totals(report: &Report) -> String {
     let result = &report.result;
-    let mut table = Table::with_header(["", "frames", "bytes", "frames/s", "layer 2", "on the wire"]);
+    let mut table = Table::with_header(["", "frames", "bytes", "frames/s", "layer 2, no FCS", "layer 1"]);
     let rates = |t: &Totals| {
         let rate = |text: String| (t.duration_ns > 0).then_some(text);
         [
@@ -73,14 +76,11 @@ fn totals(report: &Report) -> String {
 fn lines(report: &Report) -> String {
     let result = &report.result;
     let mut out = String::new();
-    let mut line = |label: &str, facts: Vec<String>| {
-        if !facts.is_empty() {
-            out += &format!("{label:<9} {}\n", facts.join(", "));
-        }
-    };
+    let mut line = |label: &str, facts: Vec<String>| out += &wrapped(label, &facts);
     if let Some(tx) = &result.tx {
         let mut facts =
             vec![format!("{} engine, {}", printable(&tx.engine), units::time(tx.totals.duration_ns))];
+        facts.extend(conclusion::rate_error(report));
         for (count, what) in [
             (tx.failed, "failed"),
             (tx.truncated, "truncated"),
@@ -133,6 +133,21 @@ fn lines(report: &Report) -> String {
     out
 }
 
+/// The label, then the facts with commas between, on as many lines as they need. Empty without facts.
+fn wrapped(label: &str, facts: &[String]) -> String {
+    let mut out = String::new();
+    let mut line = format!("{label:<9}");
+    for (i, fact) in facts.iter().enumerate() {
+        let comma = if i + 1 < facts.len() { "," } else { "" };
+        if i > 0 && line.chars().count() + fact.chars().count() + 2 > WIDTH {
+            out += &format!("{line}\n");
+            line = " ".repeat(9);
+        }
+        line += &format!(" {fact}{comma}");
+    }
+    if facts.is_empty() { out } else { format!("{out}{line}\n") }
+}
+
 fn percentiles(d: &Distribution) -> impl Iterator<Item = String> {
     d.percentiles().into_iter().map(|(name, value)| format!("{name} {}", units::time(value)))
 }
@@ -140,7 +155,9 @@ fn percentiles(d: &Distribution) -> impl Iterator<Item = String> {
 fn pacing(p: &Pacing) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(d) = &p.gap_error_ns {
-        facts.push(format!("gap error {}", percentiles(d).collect::<Vec<_>>().join(", ")));
+        let mut all = percentiles(d);
+        facts.push(format!("gap error {}", all.next().unwrap_or_default()));
+        facts.extend(all);
     }
     if let Some(late) = p.last_frame_late_ns {
         facts.push(format!("last frame late by {}", units::signed_time(late)));
@@ -198,13 +215,14 @@ fn warnings(report: &Report) -> String {
     report.warnings.iter().map(|w| format!("warning: {}\n", printable(w))).collect()
 }
 
-fn last_line(report: &Report, options: Options<'_>) -> String {
+/// The verdict with its reasons, then what to do next.
+fn ending(report: &Report, options: Options<'_>) -> String {
     let verdict = &report.result.verdict;
-    let reasons = match conclusion::reasons(verdict) {
-        reasons if reasons.is_empty() => ".".to_owned(),
-        reasons => format!(": {}.", printable(&reasons)),
-    };
-    let line =
-        format!("{}{reasons} {}", conclusion::headline(verdict), conclusion::next_step(report, options.page));
-    line.trim_end().to_owned() + "\n"
+    let mut out = conclusion::headline(verdict).to_owned();
+    if !verdict.reasons().is_empty() {
+        out += &format!(": {}", printable(&conclusion::reasons(verdict)));
+    }
+    out += ".\n";
+    let next = conclusion::next_step(report, options.page);
+    if next.is_empty() { out } else { out + &next + "\n" }
 }

@@ -111,15 +111,16 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
     let mut svg = Svg::new(270.0, Frame { top: 58.0, ..FRAME });
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     // The axis runs over whole bars: a bar ends where the next value would begin.
-    let lo = buckets.first()?.from.max(1) as f64;
-    let hi = buckets.last()?.to as f64 + 1.0;
-    let x = if hi / lo < 1.5 { Scale::log(lo * 0.8, hi * 1.25, x0, x1) } else { Scale::log(lo, hi, x0, x1) };
+    // No logarithm reaches 0 ns; half a nanosecond stands for it.
+    let log = |ns: u64| (ns as f64).max(0.5);
+    let (lo, hi) = (log(buckets.first()?.from), log(buckets.last()?.to.saturating_add(1)));
+    let x = if hi / lo < 4.0 { Scale::log(lo * 0.5, hi * 2.0, x0, x1) } else { Scale::log(lo, hi, x0, x1) };
     let most = buckets.iter().map(|b| b.count).max()?.max(1) as f64;
     let y = Scale::log(0.6, 10f64.powf((most * 1.3).log10().ceil().max(1.0)), y0, y1);
     let y_ticks = decades(&y).into_iter().map(|v| (v, power(v))).collect::<Vec<_>>();
     svg.y_axis(&y, &y_ticks, "frames");
     for b in &buckets {
-        let (from, to) = (x.at(b.from as f64), x.at(b.to as f64 + 1.0));
+        let (from, to) = (x.at(log(b.from)), x.at(log(b.to.saturating_add(1))));
         let top = y.at(b.count as f64);
         let share = units::percent(b.count as f64 / d.count.max(1) as f64);
         let tip = format!(
@@ -133,10 +134,11 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
         svg.rect("bar", from, top, (to - from - gap).max(0.8), y0 - top, None);
         svg.rect("hit", from, y1, (to - from).max(0.8), y0 - y1, Some(&tip));
     }
-    let ticks: Vec<_> = x.ticks(7).into_iter().map(|v| (v, units::tick_time(v))).collect();
+    let ticks: Vec<_> =
+        x.ticks(7).into_iter().filter(|v| *v >= 1.0).map(|v| (v, units::tick_time(v))).collect();
     svg.x_axis(&x, &ticks, "latency", false);
     for (row, (name, value)) in [("p50", d.p50), ("p99", d.p99), ("p99.9", d.p999)].into_iter().enumerate() {
-        let (px, py) = (x.at(value.max(1) as f64), 24.0 + 13.0 * row as f64);
+        let (px, py) = (x.at(log(value)), 24.0 + 13.0 * row as f64);
         svg.line("mark", px, py - 3.0, px, y0);
         // Near the right edge the label stands on the left of its mark.
         let (class, at) =
@@ -257,10 +259,10 @@ fn over_time(
     let (start, end) =
         (stretches.first().map_or(0, |i| i.start_ns), stretches.last().map_or(0, |i| i.end_ns));
     let (unit, unit_name) = match end.saturating_sub(start) {
-        0..2_000_000_000 => (1e6, "ms"),
-        2_000_000_000..600_000_000_000 => (1e9, "s"),
-        600_000_000_000..36_000_000_000_000 => (60e9, "minutes"),
-        _ => (3600e9, "hours"),
+        0..2_000_000_000 => (1e6, "milliseconds since the start"),
+        2_000_000_000..600_000_000_000 => (1e9, "seconds since the start"),
+        600_000_000_000..36_000_000_000_000 => (60e9, "minutes since the start"),
+        _ => (3600e9, "hours since the start"),
     };
     let x = Scale::linear(start as f64 / unit, end as f64 / unit, x0, x1);
     // Some air above the highest value; an axis of no height would hide that it is 0.
@@ -290,8 +292,9 @@ fn over_time(
     Chart { heading: "", svg, legend, note }
 }
 
-/// The intervals, neighbours joined until there are few enough to draw.
+/// The intervals, neighbours joined until there are few enough to draw. One without extent has no rate.
 fn stretches(intervals: &[Interval]) -> Vec<Interval> {
+    let intervals: Vec<_> = intervals.iter().filter(|i| i.duration_ns() > 0).copied().collect();
     let group = intervals.len().div_ceil(MOST_STRETCHES).max(1);
     intervals.chunks(group).filter_map(|group| group.iter().copied().reduce(join)).collect()
 }
@@ -331,17 +334,17 @@ fn power(value: f64) -> String {
 }
 
 impl Chart {
-    /// The figure with heading, legend and the place where the script shows what is pointed at.
+    /// The figure with heading, the place where the script shows what is pointed at, and legend.
     pub fn html(&self) -> String {
-        let legend: String = self
-            .legend
-            .iter()
-            .map(|(class, name)| format!("<span class=\"key {class}\"><i></i>{}</span>", Esc(name)))
-            .collect();
+        let key =
+            |(class, name): &(&str, &str)| format!("<span class=\"key {class}\"><i></i>{}</span>", Esc(name));
+        let legend = match self.legend.as_slice() {
+            [] => String::new(),
+            keys => format!("<div class=\"legend\">{}</div>", keys.iter().map(key).collect::<String>()),
+        };
+        let (heading, note) = (Esc(self.heading), Esc(&self.note));
         format!(
-            "<figure class=\"plot\"><figcaption><h3>{}</h3><p>{}</p></figcaption><div class=\"legend\">{legend}<output></output></div>{}</figure>\n",
-            Esc(self.heading),
-            Esc(&self.note),
+            "<figure class=\"plot\"><figcaption><h3>{heading}</h3><output></output><p>{note}</p></figcaption>{legend}{}</figure>\n",
             self.svg
         )
     }

@@ -113,8 +113,9 @@ fn tiles(report: &Report) -> String {
         (None, Some(asked)) => tiles.push(("Asked for", asked.text.clone(), String::new())),
         (None, None) => {}
     }
-    let pair = |t: &crate::model::Totals| {
-        (units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second))
+    let pair = |t: &crate::model::Totals| match t.duration_ns {
+        0 => ("-".to_owned(), units::counted(t.frames, "frame")),
+        _ => (units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second)),
     };
     if let Some(tx) = tx {
         let (pps, bps) = pair(&tx.totals);
@@ -155,16 +156,15 @@ fn plots(report: &Report) -> String {
     let absent = |what: &str| format!("<p class=\"absent\">{what}</p>\n");
     let mut out = "<h2>Plots</h2>\n".to_owned();
     // The first three are what the page is for: their absence is said. The others just stay away.
+    let no_latency = match report.result.latency_ns {
+        Some(_) => "No histogram of latency was kept; its percentiles stand below.",
+        None => "Latency was not measured: only frames that carry netdyno's signature tell it.",
+    };
+    let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (<code>--measure</code>).";
     let main = [
-        (charts::rate(report), "Rate over time: this run has no intervals."),
-        (
-            charts::loss(report),
-            "Loss over time was not measured: give a measuring interface with <code>--measure</code>.",
-        ),
-        (
-            charts::latency(report),
-            "Latency was not measured: only frames that carry netdyno's signature tell it.",
-        ),
+        (charts::rate(report), "Rate over time was not measured: this run has no intervals."),
+        (charts::loss(report), no_loss),
+        (charts::latency(report), no_latency),
     ];
     for (chart, without) in main {
         out += &chart.map_or_else(|| absent(without), |chart| chart.html());

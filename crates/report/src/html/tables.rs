@@ -87,6 +87,7 @@ fn counters(report: &Report) -> String {
     let mut facts = Facts::default();
     if let Some(tx) = &result.tx {
         facts.add("engine", &tx.engine);
+        facts.maybe("rate", crate::conclusion::rate_error(report));
         facts.add("frames failed", &units::count(tx.failed));
         facts.add("frames truncated", &units::count(tx.truncated));
         facts.add("retries (ENOBUFS)", &units::count(tx.retried_enobufs));

@@ -159,12 +159,12 @@ fn every_page_is_well_formed_xml_apart_from_html_void_elements() {
 #[test]
 fn a_day_of_intervals_makes_a_page_of_bounded_drawings() {
     let mut report = lossy_replay();
-    let day = report.intervals.iter().cycle().take(864_000).copied();
+    let day = report.intervals.iter().cycle().take(86_400).copied();
     report.intervals = day
         .enumerate()
         .map(|(n, i)| {
-            let s = n as u64 * 100_000_000;
-            Interval { start_ns: s, end_ns: s + 100_000_000, ..i }
+            let s = n as u64 * 1_000_000_000;
+            Interval { start_ns: s, end_ns: s + 1_000_000_000, ..i }
         })
         .collect();
     let page = html::render(&report);
