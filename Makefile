@@ -1,0 +1,64 @@
+# One target for each thing a person does. `make help` lists them.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 10
+export FUZZ_SECONDS
+
+# rustup's toolchain before a distribution's, which is often older (as in scripts/environment).
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+NETDYNO := $(TARGET)/release/netdyno
+BIN := $(DESTDIR)$(PREFIX)/bin
+SHARE := $(DESTDIR)$(PREFIX)/share
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+.PHONY: help demo build test lint fuzz bench docs install uninstall clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: build ## install what is missing, build, and watch traffic being sent and accounted for
+	$(SUDO) $(NETDYNO) demo $(ARGS)
+
+build: ## install what is missing and build target/release/netdyno
+	@scripts/setup
+	cargo build --release --locked -p netdyno
+
+test: ## install what is missing and run every test (as root, or with sudo)
+	@scripts/setup test
+	@scripts/test
+
+lint: ## check formatting, lints and shell scripts
+	@scripts/lint
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (10)
+	@scripts/fuzz
+
+bench: build ## measure speed, with the machine's own limits beside each figure
+	cargo bench --workspace --locked
+
+docs: build ## write man pages and shell completions to target/docs
+	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions
+	$(NETDYNO) man $(TARGET)/docs/man
+	$(NETDYNO) completions bash > $(TARGET)/docs/completions/netdyno
+	$(NETDYNO) completions zsh > $(TARGET)/docs/completions/_netdyno
+	$(NETDYNO) completions fish > $(TARGET)/docs/completions/netdyno.fish
+
+install: ## put the binary, man pages and completions under PREFIX (/usr/local); after make docs
+	@test -d $(TARGET)/docs/man -a -x $(NETDYNO) || { echo "nothing to install yet: run 'make docs' first, without sudo"; exit 1; }
+	install -D -m 755 $(NETDYNO) $(BIN)/netdyno
+	install -d $(SHARE)/man/man1
+	install -m 644 $(TARGET)/docs/man/*.1 $(SHARE)/man/man1/
+	install -D -m 644 $(TARGET)/docs/completions/netdyno $(SHARE)/bash-completion/completions/netdyno
+	install -D -m 644 $(TARGET)/docs/completions/_netdyno $(SHARE)/zsh/site-functions/_netdyno
+	install -D -m 644 $(TARGET)/docs/completions/netdyno.fish $(SHARE)/fish/vendor_completions.d/netdyno.fish
+
+uninstall: ## remove what install put there
+	rm -f $(BIN)/netdyno $(SHARE)/man/man1/netdyno.1 $(SHARE)/man/man1/netdyno-*.1 \
+		$(SHARE)/bash-completion/completions/netdyno $(SHARE)/zsh/site-functions/_netdyno \
+		$(SHARE)/fish/vendor_completions.d/netdyno.fish
+
+clean: ## remove everything that was built
+	rm -rf $(TARGET) fuzz/target
