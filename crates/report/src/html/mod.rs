@@ -47,7 +47,7 @@ pub fn render(report: &Report) -> String {
     // Writing to a String cannot fail.
     write!(
         out,
-        "<footer>Made by netdyno{}. This page holds its data, `{}`, and reads nothing from the network.</footer>\n</main>\n\
+        "<footer>Made by netdyno{}. This page holds its data, <code>{}</code>, and reads nothing from the network.</footer>\n</main>\n\
          {DATA_BEGIN}\n{}{DATA_END}\n<script>\n{}</script>\n</body>\n</html>\n",
         Esc(&version),
         Esc(&report.schema),
