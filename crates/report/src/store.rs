@@ -36,6 +36,11 @@ pub enum StoreError {
         path.display()
     )]
     Write { path: PathBuf, source: io::Error },
+    #[error(
+        "cannot put {} in place: {source}; files of an earlier report may stand beside new ones, write it again",
+        path.display()
+    )]
+    Replace { path: PathBuf, source: io::Error },
     #[error("{} is there already and is not a netdyno report; move it or name another folder", path.display())]
     Foreign { path: PathBuf },
     #[error("cannot read {}: {source}", path.display())]
@@ -74,10 +79,11 @@ pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
         ready.push((path, file));
     }
     for (path, file) in ready {
-        file.persist(&path).map_err(|e| failed(&path)(e.error))?;
+        file.persist(&path).map_err(|e| StoreError::Replace { path, source: e.error })?;
     }
     // The renames last only once the folder itself is on disk.
-    File::open(dir).and_then(|folder| folder.sync_all()).map_err(failed(dir))?;
+    let synced = File::open(dir).and_then(|folder| folder.sync_all());
+    synced.map_err(|source| StoreError::Replace { path: dir.to_owned(), source })?;
     Ok(Written { json: dir.join(JSON), csv: dir.join(CSV), html: dir.join(HTML) })
 }
 
