@@ -13,7 +13,14 @@
  * for each possible stream and CPU, allocated at load.
  *
  * User space adds the CPUs' shares (crates/meter/src/measurement.rs says why that is exact). It sets the constants
- * below before loading; the verifier removes what they switch off. crates/meter/src/tracker.rs does the same in Rust
+ * below before loading; the verifier removes what they switch off. Cost of a 60-byte frame over an empty program, which
+ * takes 30 ns in the same test run (Linux 6.18 on a virtual machine; crates/meter/src/twin.rs prints it; the signed
+ * ones take a duplicate's way, which is as long as that of one in order):
+ *
+ *   counted only 9 ns, signed 13 ns; with the clock read for each frame: unsigned 44 ns, signed with latency 54 ns,
+ *   and with its arrival recorded 57 ns
+ *
+ crates/meter/src/tracker.rs does the same in Rust
  * for machines without XDP, and a property test holds the two equal.
  */
 #include <linux/bpf.h>
@@ -26,7 +33,7 @@
 const volatile __u32 verdict = XDP_PASS;
 /* Size of the table of streams on each CPU. */
 const volatile __u32 stream_limit = 1;
-/* 1: read the exact clock once for each frame (about 33 ns on a virtual machine), else the coarse one (a tick). */
+/* 1: read the clock for each frame (about 33 ns on a virtual machine), else once a tick (1 to 10 ms). */
 const volatile __u32 exact_clock = 0;
 const volatile __u32 measure_latency = 0;
 /* How many arrival times are kept; 0: none. */
@@ -77,6 +84,20 @@ static __always_inline __u32 size_class(__u64 length)
 	return size < 512 ? 4 : 5;
 }
 
+static __always_inline __u64 time_of_frame(struct totals *sums)
+{
+	__u64 tick;
+
+	if (exact_clock)
+		return bpf_ktime_get_ns();
+	/* The JIT makes this one load, where even the coarse clock would be a call of 12 ns. */
+	tick = bpf_jiffies64();
+	if (tick == sums->tick)
+		return sums->last_ns;
+	sums->tick = tick;
+	return bpf_ktime_get_ns();
+}
+
 static __always_inline void record_arrival(__u64 now)
 {
 	__u32 zero = 0, slot;
@@ -113,7 +134,7 @@ static __always_inline void add_latency(struct latency *sums, __s64 elapsed)
 
 static __always_inline void record_latency(struct totals *sums, struct stream *stream, __s64 elapsed)
 {
-	__u32 bucket;
+	__u64 bucket;
 
 	add_latency(&sums->latency, elapsed);
 	if (stream)
@@ -121,6 +142,8 @@ static __always_inline void record_latency(struct totals *sums, struct stream *s
 	if (elapsed < 0)
 		return;
 	bucket = loglinear_bucket(elapsed);
+	/* Hides from the compiler where it comes from, so that the register that is tested is the one that is used. */
+	asm volatile("" : "+r"(bucket));
 	if (bucket < LOGLINEAR_BUCKETS) /* it always is: this is for the verifier */
 		sums->histogram[bucket]++;
 }
@@ -130,7 +153,7 @@ int meter(struct xdp_md *ctx)
 {
 	__u64 linear = (long)ctx->data_end - (long)ctx->data, length = linear, now;
 	__u32 cpu = bpf_get_smp_processor_id(), slot;
-	struct signature signature = {};
+	struct signature signature = {}, copied;
 	struct totals *sums;
 	struct stream *stream = NULL;
 	bool is_signed;
@@ -138,7 +161,7 @@ int meter(struct xdp_md *ctx)
 	sums = bpf_map_lookup_elem(&totals, &cpu);
 	if (!sums)
 		return verdict;
-	now = exact_clock ? bpf_ktime_get_ns() : bpf_ktime_get_coarse_ns();
+	now = time_of_frame(sums);
 	if (multi_buffer)
 		length = bpf_xdp_get_buff_len(ctx);
 
@@ -150,10 +173,13 @@ int meter(struct xdp_md *ctx)
 	if (arrivals_limit)
 		record_arrival(now);
 
-	if (multi_buffer && length != linear)
-		is_signed = signature_copied(ctx, length, &signature);
-	else
+	if (multi_buffer && length != linear) {
+		is_signed = signature_copied(ctx, length, &copied);
+		if (is_signed)
+			signature = copied;
+	} else {
 		is_signed = signature_in_place(ctx, length, &signature);
+	}
 	if (!is_signed)
 		return verdict;
 

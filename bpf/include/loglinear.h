@@ -14,10 +14,10 @@
 #define LOGLINEAR_RANGE_BITS 37
 #define LOGLINEAR_BUCKETS ((LOGLINEAR_RANGE_BITS - LOGLINEAR_PART_BITS + 1) << LOGLINEAR_PART_BITS)
 
-static __always_inline __u32 loglinear_bucket(__u64 value)
+static __always_inline __u64 loglinear_bucket(__u64 value)
 {
 	__u64 rest = value >> LOGLINEAR_PART_BITS;
-	__u32 shift = 0;
+	__u64 shift = 0;
 
 	if (value >> LOGLINEAR_RANGE_BITS)
 		return LOGLINEAR_BUCKETS - 1;

@@ -32,6 +32,7 @@ struct totals {
 	__u64 bytes;    /* from the destination address to the last byte before the FCS */
 	__u64 first_ns; /* CLOCK_MONOTONIC; 0: nothing yet */
 	__u64 last_ns;
+	__u64 tick;     /* in jiffies: when last_ns was read, if the clock is not read for each frame */
 	__u64 signed_frames;
 	__u64 unplaced;   /* signed, but the stream's number is beyond the table */
 	__u64 reordered;  /* of all streams, as below */

@@ -23,9 +23,7 @@ pub enum MeterError {
     )]
     Memory { bytes: u64 },
     /// The kernel did not take the program; the second part is what it said.
-    #[error(
-        "the kernel does not load the meter's XDP program ({error}); it wants Linux 5.11 or newer. {log}"
-    )]
+    #[error("the kernel does not load the meter's XDP program ({error}); it wants Linux 5.9 or newer. {log}")]
     Load { error: String, log: String },
     /// The way that was asked for is not possible, or none is.
     #[error("cannot measure on {interface}: {reasons}")]

@@ -34,6 +34,8 @@ pub struct Totals {
     /// `CLOCK_MONOTONIC`; 0: nothing yet.
     pub first_ns: u64,
     pub last_ns: u64,
+    /// The kernel's own: when it last read the clock, if not for each frame.
+    pub tick: u64,
     pub signed_frames: u64,
     pub unplaced: u64,
     pub reordered: u64,
@@ -69,6 +71,7 @@ impl Default for Totals {
             bytes: 0,
             first_ns: 0,
             last_ns: 0,
+            tick: 0,
             signed_frames: 0,
             unplaced: 0,
             reordered: 0,

@@ -23,6 +23,8 @@ mod meter;
 mod ring;
 mod socket;
 mod tracker;
+#[cfg(test)]
+mod twin;
 
 pub use error::MeterError;
 pub use histogram::{Bucket, Histogram};

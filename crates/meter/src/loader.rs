@@ -61,7 +61,8 @@ pub fn load(options: &Options) -> Result<Loaded, MeterError> {
     })
 }
 
-fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterError> {
+/// With or without support for frames in several buffers.
+pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterError> {
     let cpus = cpu_numbers()?;
     let slots = u64::from(cpus) * u64::from(options.streams);
     let times = options.arrivals as u64 + 1;
@@ -69,7 +70,12 @@ fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterError
     let too_many = |_| MeterError::Memory { bytes };
     let (slots, times) = (u32::try_from(slots).map_err(too_many)?, u32::try_from(times).map_err(too_many)?);
     let failed = |error: libbpf_rs::Error| match error.kind() {
-        ErrorKind::PermissionDenied => MeterError::Permission { what: "loading an XDP program" },
+        // The verifier's refusal is EACCES, which has the same kind; but it comes with its log.
+        ErrorKind::PermissionDenied
+            if !LOG.lock().unwrap_or_else(PoisonError::into_inner).contains("PROG LOAD LOG") =>
+        {
+            MeterError::Permission { what: "loading an XDP program" }
+        }
         ErrorKind::OutOfMemory => MeterError::Memory { bytes },
         _ => MeterError::Load { error: format!("{error:#}"), log: last_log() },
     };

@@ -24,8 +24,8 @@ pub struct Snapshot {
     /// Signed frames of streams beyond [`Options::streams`](crate::Options::streams): in `signed` and in the
     /// latencies, in no stream.
     pub unplaced: u64,
-    /// Arrival of the first and the last frame; `None` if there was none. Within a clock tick (1 to 10 ms) if neither
-    /// latency nor arrivals were asked for.
+    /// Arrival of the first and the last frame; `None` if there was none. If neither latency nor arrivals were
+    /// asked for, the last may be up to a clock tick (1 to 10 ms) later than this says.
     pub first_ns: Option<u64>,
     pub last_ns: Option<u64>,
     /// Frames that came after one with a higher sequence number, of all streams; `late` ones included.
