@@ -211,7 +211,7 @@ impl Walk<'_> {
             _ => checksum::finish(partial),
         };
         // 0x0000 and 0xffff are the same number in one's complement (RFC 1071).
-        if right == found || (right % 0xffff == 0 && found % 0xffff == 0) {
+        if right == found || (right.is_multiple_of(0xffff) && found.is_multiple_of(0xffff)) {
             "correct".into()
         } else {
             format!("bad, should be 0x{right:04x}")

@@ -170,6 +170,9 @@ pub enum Auto {
     Derived,
 }
 
+/// Finds a field's first bit in a header; `None` where the header does not have it.
+pub type Place = fn(&[u8]) -> Option<usize>;
+
 /// One field of a header.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
@@ -187,7 +190,7 @@ pub struct Field {
     /// One line for the reference.
     pub doc: &'static str,
     /// Set where the field's presence or place depends on the header: its first bit, if it is there.
-    pub at: Option<fn(&[u8]) -> Option<usize>>,
+    pub at: Option<Place>,
     /// The one-bit field that says this one is present; giving a value to this one sets it.
     pub needs: Option<&'static str>,
     /// Another name for bits that are already in the table: not dumped.
@@ -229,7 +232,7 @@ impl Field {
         self
     }
 
-    pub(crate) const fn at(mut self, at: fn(&[u8]) -> Option<usize>) -> Field {
+    pub(crate) const fn at(mut self, at: Place) -> Field {
         self.at = Some(at);
         self
     }

@@ -1,0 +1,450 @@
+//! Layers stacked to a frame: what follows what, lengths, checksums, and the laws of what varies.
+
+use super::Options;
+use super::error::{Fault, Outcome};
+use super::header::{self, Header, Payload};
+use super::size::{FCS, MAX_SIZE};
+use super::syntax::{Layer, Span};
+use super::value::{Every, Sequence};
+use crate::lengths::Lengths;
+use crate::program::{Field, LengthField, Program, Stream, Sum};
+use crate::templates::Templates;
+use crate::values::{self, Values};
+use std::ops::Range;
+use wire::proto::{Auto, Protocol, numbers};
+use wire::signature;
+
+/// Added to a checksum that is to be wrong. Not 1: from 0xffff that leads to 0x0000, which is the same number in
+/// one's complement, and right again.
+const WRONG: u16 = 0x5555;
+/// Selects the random lengths among the sequences of a seed; fields are numbered from 0.
+const LENGTH_KEY: u64 = u64::MAX;
+
+pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Outcome<Program> {
+    let mut headers = Vec::with_capacity(layers.len() + 1);
+    for layer in layers {
+        let protocol = header::protocol(&layer.name)?;
+        if headers.is_empty() && protocol != Protocol::Ether {
+            headers.push(header::default(Protocol::Ether)?);
+        }
+        headers.push(header::build(protocol, layer)?);
+    }
+    let mut at = 0;
+    for header in &mut headers {
+        header.start = at;
+        at += header.bytes.len();
+    }
+    for i in 0..headers.len() {
+        announce(&mut headers, i)?;
+    }
+    active_segments(&mut headers);
+    let fields = fields(&headers, options.seed)?;
+    let (template, lengths) = lengths(&headers, options)?;
+    let length_fields = length_fields(&headers, lengths.bounds(template.len() as u32))?;
+    let name =
+        if options.name.is_empty() { text.trim().chars().take(200).collect() } else { options.name.clone() };
+    let program = Program::single(Stream {
+        name,
+        fields,
+        lengths,
+        length_fields,
+        sums: sums(&headers),
+        signature: options.signature,
+        templates: Templates::single(&template),
+        unique_addresses: false,
+    });
+    // What is checked there holds by construction; should it not, that is said rather than sent.
+    program.check().map_err(|bad| Fault::at(whole(text), bad.to_string()))?;
+    Ok(program)
+}
+
+fn whole(text: &str) -> Span {
+    Span { start: 0, end: text.len() }
+}
+
+/// Fills in the field of layer `i` that says what layer `i + 1` is, and refuses what cannot follow.
+fn announce(headers: &mut [Header], i: usize) -> Outcome<()> {
+    let child = headers.get(i + 1).map(|header| (header.spec, header.span));
+    let above = i.checked_sub(1).and_then(|above| headers.get(above)).map(|header| header.spec.protocol);
+    let Some(parent) = headers.get_mut(i) else { return Ok(()) };
+    let protocol = parent.spec.protocol;
+    let given = parent.spec.auto(Auto::Next).is_some_and(|field| parent.is_set(field))
+        || parent.spec.field("dport").is_some_and(|field| parent.is_set(field)) && protocol == Protocol::Udp;
+    if let Some((child, span)) = child
+        && !given
+        && !follows(protocol, child.protocol)
+    {
+        let can: Vec<&str> =
+            Protocol::ALL.into_iter().filter(|p| follows(protocol, *p)).map(|p| p.spec().name).collect();
+        let anyway = match parent.spec.auto(Auto::Next) {
+            Some(field) => {
+                format!("; to send it all the same, give `{}` of {}", field.name, parent.spec.name)
+            }
+            None if protocol == Protocol::Udp => "; to send it all the same, give `dport` of udp".into(),
+            None => String::new(),
+        };
+        let message =
+            format!("{} cannot follow {}; {} can{anyway}", child.name, parent.spec.name, can.join(", "));
+        return Err(Fault::at(span, message));
+    }
+    if protocol == Protocol::HopOpts && above != Some(Protocol::Ipv6) {
+        return Err(Fault::at(parent.span, "hopopts stands directly after ipv6 (RFC 8200 section 4.1)"));
+    }
+    let child = child.map(|(spec, _)| spec.protocol);
+    if let Some(field) = parent.auto(Auto::Next) {
+        let value = match (field.bits, child) {
+            (16, child) => child.and_then(numbers::ethertype_of).unwrap_or(numbers::ETHERTYPE_EXPERIMENTAL),
+            (_, child) => {
+                let nothing =
+                    if protocol == Protocol::Ipv4 { numbers::IP_EXPERIMENTAL } else { numbers::IP_NO_NEXT };
+                u16::from(child.and_then(numbers::ip_number_of).unwrap_or(nothing))
+            }
+        };
+        parent.write(field.name, u128::from(value));
+    }
+    match (protocol, child) {
+        (Protocol::Udp, Some(Protocol::Vxlan)) => parent.write("dport", u128::from(numbers::PORT_VXLAN)),
+        (Protocol::Udp, Some(Protocol::Gtpu)) => parent.write("dport", u128::from(numbers::PORT_GTPU)),
+        (Protocol::Mpls, child) => parent.write("s", u128::from(child != Some(Protocol::Mpls))),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Whether `child` may stand after `parent` without more being said.
+fn follows(parent: Protocol, child: Protocol) -> bool {
+    use Protocol::*;
+    if child == Raw {
+        return true;
+    }
+    match parent {
+        Ether | Vlan | Qinq | Gre => numbers::ethertype_of(child).is_some(),
+        Ipv4 => matches!(child, Icmp | Ipv4 | Tcp | Udp | Ipv6 | Gre | Mpls | Ether),
+        Ipv6 => numbers::ip_number_of(child).is_some() && child != Icmp,
+        HopOpts | DstOpts | Routing | Fragment | Srv6 => {
+            numbers::ip_number_of(child).is_some() && !matches!(child, Icmp | HopOpts)
+        }
+        Mpls => matches!(child, Mpls | Ipv4 | Ipv6 | Ether),
+        Udp => matches!(child, Vxlan | Gtpu),
+        Icmp => child == Ipv4,
+        Icmpv6 => child == Ipv6,
+        Vxlan => child == Ether,
+        Gtpu => matches!(child, Ipv4 | Ipv6),
+        Arp | Tcp | Raw => false,
+    }
+}
+
+/// An IPv6 packet with a segment routing header goes to its active segment (RFC 8754 section 4.1).
+fn active_segments(headers: &mut [Header]) {
+    for i in 0..headers.len() {
+        let Some((before, after)) = headers.split_at_mut_checked(i + 1) else { return };
+        let Some(ip) = before.last_mut().filter(|header| header.spec.protocol == Protocol::Ipv6) else {
+            continue;
+        };
+        let srh = after
+            .iter()
+            .take_while(|header| header.spec.protocol.is_ipv6_extension())
+            .find(|header| header.spec.protocol == Protocol::Srv6);
+        let Some(srh) = srh else { continue };
+        let left = srh.read("segleft").and_then(|left| usize::try_from(left).ok()).unwrap_or(0);
+        if let Some(segment) = srh.segments.get(left).or(srh.segments.last()) {
+            ip.write("dst", u128::from(*segment));
+        }
+    }
+}
+
+/// Everything that varies, with its place in the frame.
+fn fields(headers: &[Header], seed: u64) -> Outcome<Vec<Field>> {
+    let mut fields = Vec::new();
+    for (layer, header) in headers.iter().enumerate() {
+        for setting in header.settings.iter().filter(|setting| setting.sequence.varies()) {
+            let key = values::hash(seed, fields.len() as u64);
+            let at = setting.field.place(&header.bytes).unwrap_or(0) as u64 + header.start as u64 * 8;
+            let every = every(headers, layer, &setting.every, 0)?;
+            for (offset, width, values) in laws(&setting.sequence, u32::from(setting.field.bits), key)
+                .map_err(|message| Fault::at(setting.span, message))?
+            {
+                let field = Field::at_bit(at + u64::from(offset), width, values)
+                    .ok_or_else(|| Fault::at(setting.span, "this field cannot vary"))?;
+                fields.push(field.every(every));
+            }
+        }
+    }
+    Ok(fields)
+}
+
+/// Frames between two steps, with references to other fields followed.
+fn every(headers: &[Header], layer: usize, every: &Every, depth: usize) -> Outcome<u64> {
+    let (name, field, span) = match every {
+        Every::Frames(frames) => return Ok(*frames),
+        Every::Wrap { layer, field, span } => (layer.as_deref(), field, *span),
+    };
+    let varying = |i: &usize| {
+        headers[*i].settings.iter().find(|s| s.field.is_called(field) && s.sequence.varies()).map(|s| (*i, s))
+    };
+    let of_name = |i: &usize| match name {
+        None => true,
+        Some(name) => header::protocol(&super::syntax::Word { text: name, span })
+            .is_ok_and(|protocol| protocol == headers[*i].spec.protocol),
+    };
+    let own = varying(&layer).filter(|(i, _)| of_name(i));
+    let mut all = (0..headers.len()).filter(of_name).filter_map(|i| varying(&i));
+    let (found, setting) = match (own, all.next(), all.next()) {
+        (Some(own), _, _) => own,
+        (None, Some(only), None) => only,
+        (None, None, _) => {
+            let message = format!("every={field}: no field of that name varies; give a number of frames");
+            return Err(Fault::at(span, message));
+        }
+        _ => {
+            let message =
+                format!("every={field}: several layers vary it; write LAYER.{field}, or a number of frames");
+            return Err(Fault::at(span, message));
+        }
+    };
+    // A chain longer than any expression has fields goes round in a circle.
+    if depth > headers.iter().map(|header| header.settings.len()).sum() {
+        return Err(Fault::at(span, "these fields wait for each other: one of them needs a number"));
+    }
+    let inner = self::every(headers, found, &setting.every, depth + 1)?;
+    let laws = laws(&setting.sequence, u32::from(setting.field.bits), 0)
+        .map_err(|message| Fault::at(setting.span, message))?;
+    let period =
+        laws.last().and_then(|(_, _, values)| values.period()).and_then(|period| period.checked_mul(inner));
+    period.ok_or_else(|| {
+        Fault::at(span, format!("every={field}: `{field}` never starts over; give a number of frames"))
+    })
+}
+
+/// A sequence as laws of 64 bits at most: first bit in the field, width, values.
+fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Values)>, &'static str> {
+    const WITHIN: &str =
+        "IPv6 addresses that vary by a range must lie within one /64; write a list or a prefix";
+    let width = bits.min(64);
+    let low = bits - width;
+    let high = |value: u128| (value >> 64) as u64;
+    let items = |items: &[u128], high_half: bool| -> std::sync::Arc<[u64]> {
+        items.iter().map(|value| if high_half { high(*value) } else { *value as u64 }).collect()
+    };
+    let same_high = |items: &[u128]| items.windows(2).all(|pair| high(pair[0]) == high(pair[1]));
+    // Steps from the first value to the last, and one; 2^64 is written as 0.
+    let count = |first: u128, last: u128, step: u128| (first.abs_diff(last) / step).wrapping_add(1) as u64;
+    Ok(match sequence {
+        Sequence::One(_) => Vec::new(),
+        Sequence::Range { first, last, step, prefix } => {
+            let (first, last) = if high(*first) == high(*last) {
+                (*first, *last)
+            } else if *prefix {
+                // Nobody sends 2^64 frames: of a prefix shorter than /64 the first /64 is what is walked.
+                (*first, *first | u128::from(u64::MAX))
+            } else {
+                return Err(WITHIN);
+            };
+            let signed = if first <= last { *step as u64 } else { (*step as u64).wrapping_neg() };
+            let count = count(first, last, *step);
+            vec![(low, width, Values::Range { start: first as u64, step: signed, count })]
+        }
+        Sequence::Random { first, last, step, prefix } => {
+            let (start, end) = (*first.min(last), *first.max(last));
+            let step64 = u64::try_from(*step).unwrap_or(u64::MAX);
+            let of = |start: u64, step: u64, count: u64, key: u64| Values::Random { key, start, step, count };
+            if high(start) == high(end) {
+                vec![(low, width, of(start as u64, step64, count(start, end, *step), key))]
+            } else if *prefix && *step == 1 {
+                let upper = high(end).wrapping_sub(high(start)).wrapping_add(1);
+                vec![
+                    (0, 64, of(high(start), 1, upper, values::hash(key, 1))),
+                    (64, 64, of(start as u64, 1, 0, key)),
+                ]
+            } else {
+                return Err(WITHIN);
+            }
+        }
+        Sequence::List(list) => {
+            let mut laws = Vec::new();
+            if bits > 64 && !same_high(list) {
+                laws.push((0, 64, Values::List(items(list, true))));
+            }
+            laws.push((low, width, Values::List(items(list, false))));
+            laws
+        }
+        Sequence::RandomList(list) => {
+            // One key for both halves: they are picked together.
+            let mut laws = Vec::new();
+            if bits > 64 && !same_high(list) {
+                laws.push((0, 64, Values::RandomList { key, items: items(list, true) }));
+            }
+            laws.push((low, width, Values::RandomList { key, items: items(list, false) }));
+            laws
+        }
+    })
+}
+
+/// The template, as long as the longest frame, and the law of lengths.
+fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths)> {
+    let mut template: Vec<u8> = headers.iter().flat_map(|header| header.bytes.iter().copied()).collect();
+    let here = headers.last().map_or(Span { start: 0, end: 1 }, |header| header.span);
+    let payload =
+        headers.last().and_then(|header| header.payload.as_ref().map(|payload| (header.start, payload)));
+    if let Some(early) =
+        headers.iter().rev().skip(1).filter_map(|h| h.payload.as_ref()).find_map(|p| p.length.as_ref())
+    {
+        return Err(Fault::at(early.1, "only the last layer's length can vary"));
+    }
+    let key = values::hash(options.seed, LENGTH_KEY);
+    let content = payload.map_or(template.len(), |(start, payload)| start + payload.content);
+    let reserved = if options.signature.is_some() { signature::LEN } else { 0 };
+    let least = template.len().max(content + reserved);
+    let lengths = match (&options.size, payload.and_then(|(start, p)| p.length.as_ref().map(|l| (start, l))))
+    {
+        (Some(_), Some((_, (_, span)))) => {
+            let message = "len= varies, and a frame size is asked for as well: one of them decides";
+            return Err(Fault::at(*span, message));
+        }
+        (None, Some((start, (sequence, span)))) => payload_lengths(start, sequence, key)
+            .map_err(|message| Fault::at(*span, message))
+            .and_then(|lengths| within(lengths, least, reserved, *span))?,
+        (Some(size), None) => {
+            let (smallest, largest) = size.bounds();
+            if (smallest as usize) < least + FCS as usize {
+                let message = format!(
+                    "frames of {smallest} bytes are asked for, but these layers need {} at least ({least} and {FCS} of frame check sequence{})",
+                    least + FCS as usize,
+                    if reserved > 0 { ", 18 for the signature included" } else { "" },
+                );
+                return Err(Fault::at(here, message));
+            }
+            if largest > MAX_SIZE {
+                return Err(Fault::at(
+                    here,
+                    format!("frames of {largest} bytes are asked for; {MAX_SIZE} are the most"),
+                ));
+            }
+            size.lengths(key)
+        }
+        (None, None) => Lengths::Fixed(least as u32),
+    };
+    let (_, longest) = lengths.bounds(least as u32);
+    if longest > MAX_SIZE {
+        return Err(Fault::at(here, format!("a frame of {longest} bytes; {MAX_SIZE} are the most")));
+    }
+    let nothing = Payload { content: 0, fill: vec![0], length: None };
+    let filler = payload.map_or(&nothing, |(_, payload)| payload);
+    header::extend(&mut template, content, &filler.fill, longest as usize);
+    Ok((template, lengths))
+}
+
+/// `payload(len=...)` as a law of frame lengths, where the payload starts at `start`.
+fn payload_lengths(start: usize, sequence: &Sequence, key: u64) -> Result<Lengths, &'static str> {
+    let frame = |length: &u128| start as u32 + *length as u32;
+    Ok(match sequence {
+        Sequence::One(length) => Lengths::Fixed(frame(length)),
+        Sequence::List(items) => Lengths::List(items.iter().map(frame).collect()),
+        Sequence::Range { first, last, step, .. } => {
+            let Ok(step) = usize::try_from(*step) else { return Err("the step is larger than any length") };
+            let lengths = *first.min(last)..=*first.max(last);
+            let mut all: Vec<u32> = if first <= last {
+                lengths.step_by(step).map(|length| frame(&length)).collect()
+            } else {
+                lengths.rev().step_by(step).map(|length| frame(&length)).collect()
+            };
+            all.shrink_to_fit();
+            Lengths::List(all.into())
+        }
+        Sequence::Random { first, last, step: 1, .. } => {
+            Lengths::Random { key, min: frame(first.min(last)), max: frame(first.max(last)) }
+        }
+        Sequence::Random { .. } => return Err("random lengths take no step="),
+        Sequence::RandomList(_) => return Err("random lengths take a range: random(a..b)"),
+    })
+}
+
+/// Refuses lengths that leave no room for a signature.
+fn within(lengths: Lengths, least: usize, reserved: usize, span: Span) -> Outcome<Lengths> {
+    let (shortest, _) = lengths.bounds(least as u32);
+    if reserved > 0 && (shortest as usize) < least {
+        let message =
+            format!("the signature's 18 bytes need {} bytes more of payload", least - shortest as usize);
+        return Err(Fault::at(span, message));
+    }
+    Ok(lengths)
+}
+
+/// The fields that say a length, and were not given one.
+fn length_fields(headers: &[Header], (_, longest): (u32, u32)) -> Outcome<Vec<LengthField>> {
+    let mut found = Vec::new();
+    for header in headers {
+        for role in [Auto::Length, Auto::PayloadLength] {
+            let Some(field) = header.auto(role) else { continue };
+            let less = header.start + if role == Auto::PayloadLength { header.spec.min_len } else { 0 };
+            if longest as usize - less > usize::from(u16::MAX) {
+                let message = format!(
+                    "{} bytes do not fit `{}` of {}: 65535 are the most",
+                    longest as usize - less,
+                    field.name,
+                    header.spec.name
+                );
+                return Err(Fault::at(header.span, message));
+            }
+            let at = field.place(&header.bytes).unwrap_or(0) / 8;
+            found.push(LengthField { offset: (header.start + at) as u32, less: less as u32 });
+        }
+    }
+    Ok(found)
+}
+
+/// The checksums to compute, innermost first: outer ones cover them.
+fn sums(headers: &[Header]) -> Vec<Sum> {
+    let mut sums = Vec::new();
+    for (i, header) in headers.iter().enumerate().rev() {
+        for role in [Auto::HeaderChecksum, Auto::Checksum, Auto::PseudoChecksum, Auto::UdpChecksum] {
+            let Some(at) = header.auto(role).and_then(|field| field.place(&header.bytes)) else { continue };
+            let start = header.start as u32;
+            let mut sum = Sum {
+                offset: start + at as u32 / 8,
+                start,
+                end: (role == Auto::HeaderChecksum).then(|| start + header.bytes.len() as u32),
+                also: Vec::new(),
+                plus: 0,
+                plus_length: false,
+                udp: role == Auto::UdpChecksum,
+                error: if header.bad_checksum { WRONG } else { 0 },
+            };
+            if matches!(role, Auto::PseudoChecksum | Auto::UdpChecksum)
+                && let Some(addresses) = pseudo_header(headers, i)
+            {
+                sum.also = addresses;
+                sum.plus = u64::from(numbers::ip_number_of(header.spec.protocol).unwrap_or(0));
+                sum.plus_length = true;
+            }
+            sums.push(sum);
+        }
+    }
+    sums
+}
+
+/// Where the addresses stand that the checksum of layer `i` covers; `None` if it is not in an IP packet.
+fn pseudo_header(headers: &[Header], i: usize) -> Option<Vec<Range<u32>>> {
+    let one = |start: u32, length: u32| std::iter::once(start..start + length).collect();
+    let above = headers.get(..i)?;
+    let at = above.iter().rposition(|header| !header.spec.protocol.is_ipv6_extension())?;
+    let ip = above.get(at)?;
+    let start = ip.start as u32;
+    match ip.spec.protocol {
+        Protocol::Ipv4 => Some(one(start + 12, 8)),
+        Protocol::Ipv6 => {
+            // RFC 8200 section 8.1: with segments left, the final destination is covered, not the next one.
+            let routed = above.get(at + 1..)?.iter().find(|header| {
+                !header.segments.is_empty() && header.read("segleft").is_some_and(|left| left != 0)
+            });
+            let Some(routed) = routed else { return Some(one(start + 8, 32)) };
+            let last = match routed.spec.protocol {
+                Protocol::Srv6 => 0,
+                _ => routed.segments.len() - 1,
+            };
+            let segment = (routed.start + 8 + 16 * last) as u32;
+            Some(vec![start + 8..start + 24, segment..segment + 16])
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,132 @@
+//! What is wrong with an expression: the place, what was expected, and the nearest valid name.
+
+use super::syntax::Span;
+use std::fmt;
+
+/// Longest stretch of the expression printed above the caret.
+const WINDOW: usize = 100;
+
+/// An expression that does not compile. `Display` prints the message, the expression, and a caret under the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExprError {
+    /// Where, counted in characters from 1.
+    pub column: usize,
+    /// How many characters are meant.
+    pub width: usize,
+    /// What is wrong and what was expected.
+    pub message: String,
+    /// The expression, on one line.
+    text: String,
+}
+
+impl std::error::Error for ExprError {}
+
+impl ExprError {
+    pub(super) fn new(text: &str, fault: Fault) -> ExprError {
+        let chars_before = |byte: usize| text.char_indices().take_while(|(at, _)| *at < byte).count();
+        let column = chars_before(fault.span.start) + 1;
+        let width = (chars_before(fault.span.end) + 1).saturating_sub(column).max(1);
+        let text = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        ExprError { column, width, message: fault.message, text }
+    }
+}
+
+impl fmt::Display for ExprError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let length = self.text.chars().count();
+        let first =
+            if length <= WINDOW { 0 } else { self.column.saturating_sub(WINDOW / 2).min(length - WINDOW) };
+        let shown: String = self.text.chars().skip(first).take(WINDOW).collect();
+        let before = (self.column - 1).saturating_sub(first);
+        let carets = self.width.min(WINDOW.saturating_sub(before)).max(1);
+        let (left, right) =
+            (if first > 0 { "..." } else { "" }, if first + WINDOW < length { "..." } else { "" });
+        writeln!(f, "column {}: {}", self.column, self.message)?;
+        writeln!(f, "  {left}{shown}{right}")?;
+        write!(f, "  {:indent$}{}", "", "^".repeat(carets), indent = left.len() + before)
+    }
+}
+
+/// An error before it is joined with the whole expression.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub span: Span,
+    pub message: String,
+}
+
+impl Fault {
+    pub fn at(span: Span, message: impl Into<String>) -> Fault {
+        Fault { span, message: message.into() }
+    }
+}
+
+pub(super) type Outcome<T> = Result<T, Fault>;
+
+/// Names longer than this are not compared: nothing we know is.
+const LONGEST_NAME: usize = 40;
+
+/// What joins a message to its advice: "; did you mean `x`? " with the most alike of `names`, or only "; ".
+pub(super) fn did_you_mean<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+    if word.len() > LONGEST_NAME {
+        return "; ".into();
+    }
+    let word = word.to_ascii_lowercase();
+    names
+        .map(|name| (distance(&word, name), name))
+        .filter(|(d, name)| *d <= 1 + name.len().min(word.len()) / 3)
+        .min()
+        .map_or_else(|| "; ".into(), |(_, name)| format!("; did you mean `{name}`? "))
+}
+
+/// How many letters to insert, remove, change, or swap with their neighbour (optimal string alignment).
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_word() {
+        let fault = Fault::at(Span { start: 5, end: 8 }, "unknown");
+        let error = ExprError::new("ipv4(tll=3)", fault);
+        assert_eq!(error.to_string(), "column 6: unknown\n  ipv4(tll=3)\n       ^^^");
+    }
+
+    #[test]
+    fn a_long_expression_is_cut_around_the_caret() {
+        let text = format!("raw(\"{}\")/x", "é".repeat(300));
+        let at = text.len() - 1;
+        let error = ExprError::new(&text, Fault::at(Span { start: at, end: at + 1 }, "unknown"));
+        let printed = error.to_string();
+        let lines: Vec<&str> = printed.lines().collect();
+        assert_eq!(error.column, text.chars().count());
+        let caret = lines[2].chars().position(|c| c == '^').unwrap();
+        assert_eq!(lines[1].chars().nth(caret), Some('x'));
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_nonsense_is_not() {
+        let names = || ["ttl", "tos", "chksum"].into_iter();
+        assert_eq!(did_you_mean("tll", names()), "; did you mean `ttl`? ");
+        assert_eq!(did_you_mean("chkusm", names()), "; did you mean `chksum`? ");
+        assert_eq!(did_you_mean("banana", names()), "; ");
+    }
+}

@@ -1,0 +1,440 @@
+//! Expressions end to end, judged by the dump of [`wire::show`] and by literal bytes; `tests/expr_tshark.rs` asks
+//! tshark and Scapy.
+
+use super::*;
+use crate::executor;
+use proptest::prelude::*;
+use wire::LinkType;
+use wire::proto::Protocol;
+
+fn program(text: &str) -> Program {
+    compile(text, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn frame(text: &str, n: u64) -> Vec<u8> {
+    executor::frame(&program(text), n, 0).unwrap()
+}
+
+fn shown(text: &str) -> String {
+    wire::show::show(LinkType::ETHERNET, &frame(text, 0))
+}
+
+fn error(text: &str) -> ExprError {
+    compile(text, &Options::default()).unwrap_err()
+}
+
+/// The first frames' value of a field at `at..at + width`.
+fn column(text: &str, at: usize, width: usize, frames: u64) -> Vec<u64> {
+    let value = |n| frame(text, n)[at..at + width].iter().fold(0, |v, b| v << 8 | u64::from(*b));
+    (0..frames).map(value).collect()
+}
+
+#[test]
+fn a_plain_packet_is_right_to_the_byte() {
+    let expected: Vec<u8> = [
+        &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..],
+        &[0x45, 0, 0, 30, 0, 1, 0, 0, 64, 17, 0xee, 0xa6, 198, 18, 0, 1, 198, 19, 0, 1],
+        &[4, 0, 0, 53, 0, 10, 0x07, 0x14, b'h', b'i'],
+    ]
+    .concat();
+    assert_eq!(frame("ipv4/udp(dport=53)/raw(\"hi\")", 0), expected);
+    assert_eq!(frame("Ether()/IP()/UDP(dport=53)/Raw(load=\"hi\")", 7), expected);
+}
+
+#[test]
+fn every_layer_says_what_follows_and_sums_are_right() {
+    for text in [
+        "ipv4/tcp",
+        "vlan(id=5)/ipv4/udp/raw(\"odd\")",
+        "qinq(id=100)/vlan(id=5)/ipv6/tcp/raw(\"x\")",
+        "mpls(label=100)/mpls(label=200)/ipv4/icmp/raw(\"abc\")",
+        "mpls/ether/ipv4/udp",
+        "ipv6/icmpv6(type=neighbor-solicit, target=2001:db8::1, options=[slla(02:00:00:00:00:09)])",
+        "ipv6/hopopts(options=[ra(0)])/dstopts/frag(id=9)/udp/raw(\"x\")",
+        "ipv6/srv6(segments=[2001:db8::3, 2001:db8::2, 2001:db8::1], left=2)/tcp",
+        "ipv6/routing(segments=[2001:db8::3])/udp/raw(\"x\")",
+        "ipv4/gre(key=7, seq=1, chksum_present=1)/ether/ipv6/udp/raw(\"odd\")",
+        "ipv4/udp/vxlan(vni=42)/ether/vlan/ipv4/udp/raw(\"odd\")",
+        "ipv6/udp/gtpu(teid=9, ext=[psc(1, 9)])/ipv4/tcp/raw(\"x\")",
+        "ipv4(options=[rr(3), nop, ra(0)])/tcp(options=[mss(1460), nop, wscale(7), sackok, timestamp(1, 0)])",
+        "ipv4/ipv6/ipv4/udp",
+        "ipv4/icmp(type=unreachable, code=1)/ipv4/udp",
+        "arp(op=is-at)",
+    ] {
+        let text = shown(text);
+        assert!(!text.contains("bad, should") && !text.contains("malformed"), "{text}");
+        assert!(!text.contains("Missing") && !text.contains("Padding"), "{text}");
+    }
+}
+
+#[test]
+fn names_in_a_dump_are_the_names_of_the_language() {
+    let text =
+        shown("ipv4/udp/gtpu(seq=5, ext=[psc(0, 9), pdcp(7)])/ipv4/tcp(flags=SA, options=[sack(1, 2)])");
+    for part in ["ext            = [psc(0, 9), pdcp(7)]", "flags          = SA (0x12)", "[sack(1, 2), eol]"] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn what_the_user_gives_is_sent_as_given() {
+    let text = shown("ipv4(chksum=0x1234, len=999, ihl=5)/udp(chksum=bad, len=3)");
+    assert!(text.contains("0x1234 (bad, should be"), "{text}");
+    assert!(text.contains("len            = 999"), "{text}");
+    let udp = frame("ipv4/udp(chksum=bad)/raw(\"x\")", 0);
+    let right = frame("ipv4/udp(chksum=auto)/raw(\"x\")", 0);
+    assert_ne!(udp[40..42], right[40..42]);
+    assert_eq!(udp[..40], right[..40]);
+    assert_eq!(frame("ipv4/udp(chksum=0)", 0)[40..42], [0, 0]);
+    assert!(shown("ipv4(chksum=bad)/tcp(chksum=bad)").matches("bad, should be").count() == 2);
+    assert!(shown("ether(type=0x1234)/ipv4/udp").contains("0x1234"));
+    assert!(shown("ipv4(proto=99)/udp").contains("proto          = 99"));
+}
+
+#[test]
+fn values_walk_wrap_and_nest() {
+    assert_eq!(column("ipv4/udp(sport=10..13)", 34, 2, 6), [10, 11, 12, 13, 10, 11]);
+    assert_eq!(column("ipv4/udp(sport=13..10 step=2)", 34, 2, 4), [13, 11, 13, 11]);
+    assert_eq!(column("ipv4/udp(sport=[5, 9, 7])", 34, 2, 4), [5, 9, 7, 5]);
+    assert_eq!(column("ipv4(src=10.0.0.0/31)/udp", 26, 4, 3), [0x0a00_0000, 0x0a00_0001, 0x0a00_0000]);
+    assert_eq!(
+        column("ipv4/udp(sport=1..2, dport=[7, 8, 9] every=sport)", 36, 2, 8),
+        [7, 7, 8, 8, 9, 9, 7, 7]
+    );
+    assert_eq!(
+        column("ipv4(ttl=1..3 every=udp.sport)/udp(sport=1..2 every=2)", 22, 1, 9),
+        [1, 1, 1, 1, 2, 2, 2, 2, 3]
+    );
+    assert_eq!(column("ipv4/tcp(flags=[S, SA, A])", 47, 1, 3), [2, 0x12, 0x10]);
+    assert_eq!(column("vlan(id=1..3)/ipv4", 14, 2, 4), [1, 2, 3, 1]);
+    assert_eq!(
+        column("ether(src=02:00:00:00:00:fe..02:00:00:00:01:01)/raw", 6, 6, 3).last(),
+        Some(&0x0200_0000_0100)
+    );
+    // Addresses of IPv6 vary in both halves.
+    let low = column("ipv6(src=[2001:db8:1::1, 2001:db8:2::2])", 30, 8, 3);
+    let high = column("ipv6(src=[2001:db8:1::1, 2001:db8:2::2])", 22, 8, 3);
+    assert_eq!((low, high[0], high[1]), (vec![1, 2, 1], 0x2001_0db8_0001_0000, 0x2001_0db8_0002_0000));
+    assert_eq!(column("ipv6(dst=2001:db8::/32)", 46, 8, 3), [0, 1, 2]);
+}
+
+#[test]
+fn random_values_stay_inside_and_depend_on_the_seed() {
+    let text = "ipv6(src=random(2001:db8::/32), dst=random([2001:db8:1::1, 2001:db8:2::2]))/udp(sport=random(100..109))";
+    for n in 0..200 {
+        let bytes = frame(text, n);
+        assert_eq!(bytes[22..26], [0x20, 0x01, 0x0d, 0xb8]);
+        assert_eq!(bytes[43], bytes[53], "both halves of a list are picked together");
+        assert!((100..110).contains(&u16::from_be_bytes([bytes[54], bytes[55]])));
+    }
+    let with = |seed| compile(text, &Options { seed, ..Options::default() }).unwrap();
+    assert_ne!(executor::frame(&with(1), 0, 0), executor::frame(&with(2), 0, 0));
+    assert_eq!(executor::frame(&with(1), 5, 0), executor::frame(&with(1), 5, 0));
+}
+
+#[test]
+fn sums_stay_right_while_fields_and_lengths_vary() {
+    for (text, size) in [
+        ("ipv4(src=10.0.0.0/16, ttl=1..255)/udp(sport=1024..65535 step=7)", "64..300"),
+        ("ipv6(src=random(2001:db8::/32))/tcp(seq=random(), flags=[S, SA])", "random(90..200)"),
+        (
+            "ipv4/udp(sport=random())/vxlan(vni=0..9)/ether(src=random())/ipv6(dst=random(::/0))/udp(dport=1..9)/raw(\"a\")",
+            "imix",
+        ),
+        (
+            "ipv4(src=random())/gre(chksum_present=1, key=1..99)/ipv4(dst=random())/icmp(seq=0..999)",
+            "99,100,101",
+        ),
+        ("ipv6/srv6(segments=[2001:db8::3, 2001:db8::2], tag=1..99)/udp(sport=1..77)", "random(110..400)"),
+    ] {
+        let size = Some(size.parse().unwrap());
+        let size = match size {
+            Some(Size::Mix(_)) => Some("128:7,594:4,1518:1".parse().unwrap()),
+            size => size,
+        };
+        let program =
+            compile(text, &Options { size, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"));
+        for n in 0..120 {
+            let dump = wire::show::show(LinkType::ETHERNET, &executor::frame(&program, n, 0).unwrap());
+            assert!(
+                !dump.contains("bad, should") && !dump.contains("Missing") && !dump.contains("Padding"),
+                "{n} {dump}"
+            );
+        }
+    }
+}
+
+#[test]
+fn payload_text_bytes_length_and_fill() {
+    let of = |text: &str| frame(text, 0)[14..].to_vec();
+    assert_eq!(of("raw(\"a\\x00\\n\")"), b"a\0\n");
+    assert_eq!(of("raw(hex=\"de ad:be-ef\")"), [0xde, 0xad, 0xbe, 0xef]);
+    assert_eq!(of("raw(hex(\"00\"))"), [0]);
+    assert_eq!(of("payload(len=3, fill=0x5a)"), [0x5a; 3]);
+    assert_eq!(of("raw(\"x\", len=6, fill=\"ab\")"), b"xababa");
+    assert_eq!(of("raw(\"a\")/raw(\"b\")"), b"ab");
+    let lengths: Vec<usize> = (0..4).map(|n| frame("ipv4/udp/payload(len=1..3)", n).len() - 42).collect();
+    assert_eq!(lengths, [1, 2, 3, 1]);
+    assert_eq!(frame("raw", 0).len(), 14);
+}
+
+#[test]
+fn sizes_count_the_frame_check_sequence_and_pad_the_payload() {
+    let sized =
+        |text, size: u32| compile(text, &Options { size: Some(Size::Fixed(size)), ..Options::default() });
+    let program = sized("ipv4/udp/raw(\"ab\", fill=\"xy\")", 64).unwrap();
+    let bytes = executor::frame(&program, 0, 0).unwrap();
+    assert_eq!((bytes.len(), &bytes[42..47]), (60, &b"abxyx"[..]));
+    assert_eq!(u16::from_be_bytes([bytes[16], bytes[17]]), 46);
+    let error = sized("ipv4/udp", 45).unwrap_err();
+    assert!(error.message.contains("need 46 at least"), "{error}");
+    let error = sized("ipv4/udp", 66_000).unwrap_err();
+    assert!(error.message.contains("65535 are the most"), "{error}");
+}
+
+#[test]
+fn a_signature_gets_its_room() {
+    let signed = |text, size| compile(text, &Options { size, signature: Some(3), ..Options::default() });
+    for text in ["ipv4/udp", "ipv4/udp/raw(\"hello\")", "ipv6/tcp/payload(len=30)"] {
+        let program = signed(text, None).unwrap();
+        let bytes = executor::frame(&program, 9, 1234).unwrap();
+        let found = wire::signature::Signature::at_end_of(&bytes).unwrap();
+        assert_eq!((found.stream, found.sequence, found.time), (3, 9, 1234));
+        let dump = wire::show::show(LinkType::ETHERNET, &bytes);
+        assert!(!dump.contains("bad, should"), "{dump}");
+    }
+    assert!(signed("ipv4/udp", Some(Size::Fixed(64))).is_ok(), "18 bytes fit the smallest UDP frame");
+    assert!(signed("ipv4/tcp", Some(Size::Fixed(64))).unwrap_err().message.contains("signature"));
+}
+
+#[test]
+fn the_final_destination_is_covered_and_the_active_segment_addressed() {
+    let bytes = frame("ipv6/srv6(segments=[2001:db8::3, 2001:db8::2, 2001:db8::1], left=1)/udp", 0);
+    assert_eq!(bytes[38 + 15], 2, "the destination is segments[left]");
+    assert_eq!(bytes[54 + 3..54 + 5], [1, 2], "segments left, last entry");
+}
+
+#[test]
+fn errors_point_at_the_word_and_name_what_was_expected() {
+    for (text, column, part) in [
+        ("ether/ipv4(tll=3)", 12, "unknown field `tll` of ipv4; did you mean `ttl`? fields: version"),
+        ("ethre/ipv4", 1, "unknown layer `ethre`; did you mean `ether`?"),
+        ("ipv4/udp(sport=70000)", 16, "70000 does not fit `sport`: it has 16 bits, 0 to 65535"),
+        ("ipv4/icmpv6", 6, "icmpv6 cannot follow ipv4"),
+        ("ipv4/vlan", 6, "give `proto` of ipv4"),
+        ("tcp/ipv4", 1, "tcp cannot follow ether"),
+        ("ipv4/udp/ipv4", 10, "give `dport` of udp"),
+        ("ipv4(ttl=1, ttl=2)", 13, "given twice"),
+        ("ipv4(5)", 6, "expected field=value"),
+        ("ipv4/gre(key=1, key_present=0)", 14, "no `key` as it stands"),
+        ("ipv4/icmp(gw=10.0.0.1)", 14, "Gateway (type 5)"),
+        ("ipv4/tcp(options=[msss(1)])", 19, "did you mean `mss`?"),
+        ("ipv4/tcp(options=[mss])", 19, "mss(N)"),
+        ("ipv4/tcp(options=[mss(70000)])", 23, "0 to 65535"),
+        ("ipv4(options=hex(\"0\"))", 18, "odd number"),
+        ("ipv4/udp(sport=1..2 every=dport)", 27, "no field of that name varies"),
+        ("ipv4/udp(sport=1..2 every=dport, dport=1..2 every=sport)", 0, "wait for each other"),
+        ("ipv4/udp(sport=random(), dport=1..2 every=sport)", 43, "never starts over"),
+        ("ipv6(src=2001:db8::1..2001:db9::1)", 10, "within one /64"),
+        ("raw(len=70000)", 9, "0 to 65535"),
+        ("raw(\"abc\", len=2)", 16, "cannot be less"),
+        ("payload(len=1..2)/raw(\"x\")", 13, "only the last"),
+        ("udp(chksum=good)/raw", 12, "`good` does not suit"),
+        ("ipv6/dstopts/hopopts", 14, "hopopts cannot follow dstopts"),
+        ("ipv4(options=[rr(9), rr(9)])", 1, "options take 40"),
+    ] {
+        let error = error(text);
+        assert!(error.message.contains(part), "{text}: {error}");
+        assert!(column == 0 || error.column == column, "{text}: {error}");
+    }
+}
+
+#[test]
+fn large_demands_are_refused_or_bounded() {
+    assert!(error(&"ipv4/".repeat(100)).message.contains("more than 32 layers"));
+    assert!(error(&"x".repeat(2 << 20)).message.contains("are the most"));
+    assert!(error(&format!("raw(\"{}\")", "y".repeat(70_000))).message.contains("65535 are the most"));
+    let _ = program("ipv6(src=::/0, dst=random(::/0))/udp(sport=random(), dport=0..65535)");
+    let _ = program("ipv4/udp(sport=0..65535 every=18446744073709551615)");
+    let chain = "ipv4(tos=0..9 every=src, src=0.0.0.0/0 every=dst, dst=0.0.0.0/0 every=id, id=0..65535)/udp";
+    assert!(error(chain).message.contains("never starts over"), "{}", error(chain));
+}
+
+#[test]
+fn every_protocol_and_alias_is_a_layer() {
+    for protocol in Protocol::ALL {
+        let spec = protocol.spec();
+        for name in [spec.name].iter().chain(spec.aliases) {
+            let unknown =
+                compile(name, &Options::default()).err().is_some_and(|e| e.message.contains("unknown"));
+            assert!(!unknown, "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_reference_in_the_docs_is_what_the_tables_say() {
+    let docs = include_str!("../../../../docs/expressions.md");
+    let start = "<!-- generated from the protocol tables -->\n";
+    let (_, found) = docs.split_once(start).expect("docs/expressions.md has a generated part");
+    let expected = wire::proto::reference();
+    if std::env::var_os("NETDYNO_WRITE_DOCS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/expressions.md");
+        let head = docs.split_once(start).map_or(docs, |(head, _)| head);
+        std::fs::write(path, format!("{head}{start}{}", expected.trim_end().to_owned() + "\n")).unwrap();
+        return;
+    }
+    assert!(
+        found.trim() == expected.trim(),
+        "docs/expressions.md is stale: run NETDYNO_WRITE_DOCS=1 cargo test -p netdyno-traffic the_reference"
+    );
+}
+
+#[test]
+fn the_examples_in_the_docs_compile() {
+    let docs = include_str!("../../../../docs/expressions.md");
+    let mut count = 0;
+    for line in docs.lines().filter_map(|line| line.trim().strip_prefix("netdyno craft '")) {
+        let (text, rest) = line.split_once('\'').expect("an expression in quotes");
+        let size =
+            rest.split_once("--size ").map(|(_, s)| s.split_whitespace().next().unwrap().trim_matches('\''));
+        let size = size.map(|size| size.parse().unwrap());
+        compile(text, &Options { size, ..Options::default() }).unwrap_or_else(|error| panic!("{error}"));
+        count += 1;
+    }
+    assert!(count >= 10, "{count} examples");
+}
+
+/// Something that is nearly an expression.
+fn nearly() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        Just("ether"),
+        Just("vlan"),
+        Just("mpls"),
+        Just("ipv4"),
+        Just("ipv6"),
+        Just("tcp"),
+        Just("udp"),
+        Just("gre"),
+        Just("vxlan"),
+        Just("gtpu"),
+        Just("srv6"),
+        Just("raw"),
+        Just("icmpv6"),
+        Just("hopopts"),
+        Just("frag"),
+        Just("src"),
+        Just("dst"),
+        Just("type"),
+        Just("len"),
+        Just("chksum"),
+        Just("options"),
+        Just("segments"),
+        Just("ext"),
+        Just("fill"),
+        Just("every"),
+        Just("step"),
+        Just("random"),
+        Just("range"),
+        Just("hex"),
+        Just("key"),
+        Just("psc"),
+        Just("rr"),
+        Just("padn"),
+        Just("opt"),
+        Just("bad"),
+        Just("auto"),
+        Just("::/0"),
+        Just("10.0.0.0/8"),
+        Just("340282366920938463463374607431768211455"),
+        Just("0xffff"),
+        Just("0"),
+        Just("1"),
+        Just("255"),
+        Just("\"ab\""),
+        Just("2001:db8::1"),
+        Just("02:00:00:00:00:01"),
+        Just(".."),
+        Just("("),
+        Just(")"),
+        Just("/"),
+        Just(","),
+        Just("="),
+        Just("["),
+        Just("]"),
+        Just(" "),
+        Just("é"),
+    ];
+    proptest::collection::vec(word, 0..24).prop_map(|words| words.concat())
+}
+
+/// Well-formed layers with odd values: gets past the parser every time.
+fn odd() -> impl Strategy<Value = String> {
+    let protocols = proptest::sample::select(Protocol::ALL.to_vec());
+    let value = prop_oneof![
+        Just("0".to_owned()),
+        Just("1..9 every=3".into()),
+        Just("random()".into()),
+        Just("[1, 2]".into()),
+        Just("255".into()),
+        Just("0xffffffffffffffffffffffffffffffff".into()),
+        Just("::/0 step=340282366920938463463374607431768211455".into()),
+        Just("10.0.0.0/8 step=18446744073709551616".into()),
+        Just("bad".into()),
+        Just("0x0..0xff".into()),
+        Just("[nop, opt(3, hex=\"00\")]".into()),
+        Just("hex(\"0102\")".into()),
+        Just("[::1, ::2]".into()),
+        Just("random(::/3) every=src".into()),
+    ];
+    let field = proptest::sample::Index::arbitrary();
+    let layer =
+        (protocols, proptest::collection::vec((field, value), 0..5)).prop_map(|(protocol, fields)| {
+            let spec = protocol.spec();
+            let names: Vec<&str> = spec
+                .fields
+                .iter()
+                .map(|f| f.name)
+                .chain(spec.list_names().iter().copied())
+                .chain(["len"])
+                .collect();
+            let list: Vec<String> =
+                fields.iter().map(|(i, value)| format!("{}={value}", names[i.index(names.len())])).collect();
+            format!("{}({})", spec.name, list.join(", "))
+        });
+    proptest::collection::vec(layer, 1..5).prop_map(|layers| layers.join("/"))
+}
+
+fn survives(text: &str, size: Option<u32>, signature: Option<u32>) {
+    let options = Options { size: size.map(Size::Fixed), signature, ..Options::default() };
+    match compile(text, &options) {
+        Ok(program) => {
+            for n in [0, 1, 1000, u64::MAX / 2] {
+                executor::frame(&program, n, 0).unwrap();
+            }
+        }
+        Err(error) => {
+            let printed = error.to_string();
+            assert!(error.column >= 1 && printed.contains('^'), "{printed}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_text_upsets_the_compiler(text in "\\PC{0,100}") {
+        survives(&text, None, None);
+    }
+
+    #[test]
+    fn no_nearly_right_text_upsets_the_compiler(text in nearly(), size in proptest::option::of(1u32..2000)) {
+        survives(&text, size, None);
+    }
+
+    #[test]
+    fn no_odd_value_upsets_the_compiler(text in odd(), size in proptest::option::of(60u32..2000), signature in proptest::option::of(0u32..9)) {
+        survives(&text, size, signature);
+    }
+}

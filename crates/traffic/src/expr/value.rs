@@ -1,0 +1,397 @@
+//! A value as written to numbers: what `10.0.0.0/16 every=10` means for an IPv4 address field.
+
+use super::error::{Fault, Outcome, did_you_mean};
+use super::syntax::{Argument, Span, Value, Word};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use wire::Mac;
+use wire::proto::{Auto, Field, Kind, Protocol, numbers};
+
+/// The values a field takes, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Sequence {
+    One(u128),
+    /// From `first` towards `last` by `step` (at least 1), as far as that goes. `prefix` if written as one.
+    Range {
+        first: u128,
+        last: u128,
+        step: u128,
+        prefix: bool,
+    },
+    List(Vec<u128>),
+    /// Uniform over the range's values.
+    Random {
+        first: u128,
+        last: u128,
+        step: u128,
+        prefix: bool,
+    },
+    RandomList(Vec<u128>),
+}
+
+impl Sequence {
+    /// The value of frame 0 (of a random one, some value).
+    pub fn first(&self) -> u128 {
+        match self {
+            Sequence::One(value) => *value,
+            Sequence::Range { first, .. } | Sequence::Random { first, .. } => *first,
+            Sequence::List(items) | Sequence::RandomList(items) => items.first().copied().unwrap_or(0),
+        }
+    }
+
+    pub fn varies(&self) -> bool {
+        !matches!(self, Sequence::One(_))
+    }
+}
+
+/// How often a field advances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Every {
+    /// Once each that many frames.
+    Frames(u64),
+    /// Once each time that field has gone through its values: `sport`, or `udp.sport`.
+    Wrap { layer: Option<String>, field: String, span: Span },
+}
+
+/// A value of a field, resolved.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub field: &'static Field,
+    pub sequence: Sequence,
+    pub every: Every,
+    pub span: Span,
+}
+
+/// Reads the argument for `field`.
+pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome<Setting> {
+    let mut modifiers = Modifiers::default();
+    for (name, value) in &argument.modifiers {
+        modifiers.take(name, value)?;
+    }
+    let (body, random) = match &argument.value {
+        Value::Call(name, arguments, span) => {
+            let random = match name.text.to_ascii_lowercase().as_str() {
+                "random" => true,
+                "range" => false,
+                other => {
+                    let hint = did_you_mean(other, ["random", "range"].into_iter());
+                    return Err(Fault::at(
+                        name.span,
+                        format!("unknown function `{other}`{hint}{}", forms(field)),
+                    ));
+                }
+            };
+            let mut body = None;
+            for inner in arguments {
+                match &inner.name {
+                    Some(name) => modifiers.take(name, &inner.value)?,
+                    None if body.is_none() => body = Some(&inner.value),
+                    None => {
+                        let message = "expected one range, prefix or list, then step= or every=";
+                        return Err(Fault::at(inner.value.span(), message));
+                    }
+                }
+                for (name, value) in &inner.modifiers {
+                    modifiers.take(name, value)?;
+                }
+            }
+            match body {
+                Some(body) => (Some(body), random),
+                None if random => (None, true),
+                None => return Err(Fault::at(*span, "range() needs a..b")),
+            }
+        }
+        other => (Some(other), false),
+    };
+    let span = argument.value.span();
+    let step = modifiers.step.map_or(1, |(step, _)| step);
+    let sequence = match body {
+        None => Sequence::Random { first: 0, last: field.max(), step, prefix: true },
+        Some(Value::List(items, span)) => {
+            if items.is_empty() {
+                return Err(Fault::at(*span, "the list is empty"));
+            }
+            let values: Outcome<Vec<u128>> = items
+                .iter()
+                .map(|item| match item {
+                    Value::Word(word) => scalar(field, word),
+                    other => Err(Fault::at(other.span(), "a list holds single values; a range stands alone")),
+                })
+                .collect();
+            let values = values?;
+            match (values.as_slice(), random) {
+                ([one], _) => Sequence::One(*one),
+                (_, true) => Sequence::RandomList(values),
+                (_, false) => Sequence::List(values),
+            }
+        }
+        Some(Value::Range(from, to)) => {
+            let (first, last) = (scalar(field, from)?, scalar(field, to)?);
+            ranged(first, last, step, false, random)
+        }
+        Some(Value::Word(word)) => match prefix(field, word)? {
+            Some((first, last)) => ranged(first, last, step, true, random),
+            None if random => {
+                return Err(Fault::at(word.span, "random() needs a range a..b, a prefix or a list"));
+            }
+            None => Sequence::One(scalar(field, word)?),
+        },
+        Some(other) => return Err(Fault::at(other.span(), forms(field))),
+    };
+    if let Some((_, span)) = modifiers.step
+        && !matches!(sequence, Sequence::Range { .. } | Sequence::Random { .. })
+    {
+        return Err(Fault::at(span, "step= goes with a range or prefix"));
+    }
+    if let (Some((_, span)), false) = (&modifiers.every, sequence.varies()) {
+        return Err(Fault::at(*span, "every= goes with a value that varies"));
+    }
+    let every = modifiers.every.map_or(Every::Frames(1), |(every, _)| every);
+    Ok(Setting { field, sequence, every, span })
+}
+
+fn ranged(first: u128, last: u128, step: u128, prefix: bool, random: bool) -> Sequence {
+    if first == last {
+        Sequence::One(first)
+    } else if random {
+        Sequence::Random { first, last, step, prefix }
+    } else {
+        Sequence::Range { first, last, step, prefix }
+    }
+}
+
+#[derive(Default)]
+struct Modifiers {
+    step: Option<(u128, Span)>,
+    every: Option<(Every, Span)>,
+}
+
+impl Modifiers {
+    fn take(&mut self, name: &Word<'_>, value: &Value<'_>) -> Outcome<()> {
+        let Value::Word(word) = value else {
+            return Err(Fault::at(value.span(), format!("{}= takes a single value", name.text)));
+        };
+        let twice = match name.text.to_ascii_lowercase().as_str() {
+            "step" => {
+                let step = number(word.text)
+                    .filter(|step| *step > 0)
+                    .ok_or_else(|| Fault::at(word.span, "step= takes a number from 1"))?;
+                self.step.replace((step, name.span)).is_some()
+            }
+            "every" => {
+                let every = if word.text.starts_with(|c: char| c.is_ascii_digit()) {
+                    let frames = number(word.text).and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0);
+                    Every::Frames(
+                        frames
+                            .ok_or_else(|| Fault::at(word.span, "every= takes a number of frames from 1"))?,
+                    )
+                } else {
+                    let (layer, field) = match word.text.split_once('.') {
+                        Some((layer, field)) => (Some(layer.to_owned()), field),
+                        None => (None, word.text),
+                    };
+                    Every::Wrap { layer, field: field.to_owned(), span: word.span }
+                };
+                self.every.replace((every, name.span)).is_some()
+            }
+            other => {
+                let hint = did_you_mean(other, ["step", "every"].into_iter());
+                let message = format!(
+                    "`{other}` is no modifier of a value{hint}there are step= and every=, and fields are separated by `,`"
+                );
+                return Err(Fault::at(name.span, message));
+            }
+        };
+        if twice { Err(Fault::at(name.span, format!("{}= is given twice", name.text))) } else { Ok(()) }
+    }
+}
+
+/// A decimal or 0x hexadecimal number.
+pub(super) fn number(text: &str) -> Option<u128> {
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) if digits.bytes().all(|c| c.is_ascii_hexdigit()) => {
+            u128::from_str_radix(digits, 16).ok()
+        }
+        Some(_) => None,
+        None if text.bytes().all(|c| c.is_ascii_digit()) => text.parse().ok(),
+        None => None,
+    }
+}
+
+/// One value of `field`.
+fn scalar(field: &'static Field, word: &Word<'_>) -> Outcome<u128> {
+    let text = word.text;
+    let named =
+        || field.names.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, value)| *value);
+    let value = match field.kind {
+        _ if text.starts_with("0x") || text.starts_with("0X") => number(text),
+        Kind::Uint | Kind::Hex => number(text).or_else(named).or_else(|| announced(field, text)),
+        Kind::Mac => text.parse::<Mac>().ok().map(|Mac(b)| b.iter().fold(0, |v, b| v << 8 | u128::from(*b))),
+        Kind::Ipv4 => text.parse::<Ipv4Addr>().ok().map(|a| u128::from(u32::from(a))),
+        Kind::Ipv6 => text.parse::<Ipv6Addr>().ok().map(u128::from),
+        Kind::Flags(names) => number(text).or_else(|| flags(names, text)),
+    };
+    let all_digits = text.bytes().all(|c| c.is_ascii_digit()) && matches!(field.kind, Kind::Uint | Kind::Hex);
+    match value {
+        Some(value) if value <= field.max() => Ok(value),
+        None if !all_digits => {
+            let hint = did_you_mean(text, field.names.iter().map(|(name, _)| *name));
+            Err(Fault::at(word.span, format!("`{}` does not suit{hint}{}", short(text), forms(field))))
+        }
+        _ => {
+            let message = format!(
+                "{} does not fit `{}`: it has {} bits, 0 to {}",
+                short(text),
+                field.name,
+                field.bits,
+                field.max()
+            );
+            Err(Fault::at(word.span, message))
+        }
+    }
+}
+
+/// A field that names the next protocol takes that protocol's name.
+fn announced(field: &Field, text: &str) -> Option<u128> {
+    let protocol = Protocol::by_name(text).filter(|_| field.auto == Auto::Next)?;
+    match field.bits {
+        16 => numbers::ethertype_of(protocol).map(u128::from),
+        _ => numbers::ip_number_of(protocol).map(u128::from),
+    }
+}
+
+/// `SA`, or `DF+MF`.
+fn flags(names: &[&str], text: &str) -> Option<u128> {
+    let bit = |name: &str| names.iter().position(|n| n.eq_ignore_ascii_case(name)).map(|i| 1u128 << i);
+    if names.iter().all(|name| name.len() == 1) {
+        text.char_indices().try_fold(0, |set, (at, c)| Some(set | bit(text.get(at..at + c.len_utf8())?)?))
+    } else {
+        text.split('+').try_fold(0, |set, name| Some(set | bit(name)?))
+    }
+}
+
+/// First and last address of a prefix, if `word` is written as one.
+fn prefix(field: &'static Field, word: &Word<'_>) -> Outcome<Option<(u128, u128)>> {
+    let Some((address, length)) = word.text.split_once('/') else { return Ok(None) };
+    if !matches!(field.kind, Kind::Mac | Kind::Ipv4 | Kind::Ipv6) {
+        return Err(Fault::at(word.span, format!("a prefix needs an address field; {}", forms(field))));
+    }
+    let inner = Span { start: word.span.start, end: word.span.start + address.len() };
+    let first = scalar(field, &Word { text: address, span: inner })?;
+    let bits = u32::from(field.bits);
+    let Some(length) = length.parse::<u32>().ok().filter(|length| *length <= bits) else {
+        return Err(Fault::at(
+            word.span,
+            format!("a prefix length of `{}` goes from 0 to {bits}", field.name),
+        ));
+    };
+    let host = if length == bits { 0 } else { field.max() >> length };
+    if first & host != 0 {
+        let network = wire::proto::format_value(field.kind, field.bits, first & !host);
+        let message =
+            format!("{} has host bits set: write {network}/{length}, or a range a..b", short(word.text));
+        return Err(Fault::at(word.span, message));
+    }
+    Ok(Some((first, first | host)))
+}
+
+/// What may be written for the field.
+fn forms(field: &Field) -> String {
+    let one = match field.kind {
+        Kind::Mac => {
+            "an Ethernet address such as 02:00:00:00:00:01, a prefix such as 02:00:00:00:00:00/24".to_owned()
+        }
+        Kind::Ipv4 => "an IPv4 address such as 198.18.0.1, a prefix such as 198.18.0.0/16".to_owned(),
+        Kind::Ipv6 => "an IPv6 address such as 2001:db8::1, a prefix such as 2001:db8::/64".to_owned(),
+        Kind::Flags(names) if names.iter().all(|n| n.len() == 1) => {
+            format!("letters of {} such as SA, a number", names.concat())
+        }
+        Kind::Flags(names) => format!("names of {} joined by +, a number", names.join(", ")),
+        Kind::Uint | Kind::Hex if !field.names.is_empty() => {
+            let names: Vec<&str> = field.names.iter().map(|(name, _)| *name).collect();
+            format!("a number from 0 to {}, one of {}", field.max(), names.join(", "))
+        }
+        Kind::Uint | Kind::Hex => format!("a number from 0 to {}", field.max()),
+    };
+    format!("`{}` takes {one}, a range a..b, a list [a, b] or random(a..b)", field.name)
+}
+
+/// Long words are cut in messages.
+pub(super) fn short(text: &str) -> String {
+    if text.chars().count() <= 60 {
+        text.into()
+    } else {
+        text.chars().take(57).chain("...".chars()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expr::syntax;
+
+    fn read(protocol: Protocol, argument: &str) -> Outcome<Setting> {
+        let text = format!("x({argument})");
+        let layers = syntax::parse(&text)?;
+        let argument = &layers[0].arguments[0];
+        setting(protocol.spec().field(argument.name.unwrap().text).unwrap(), argument)
+    }
+
+    fn sequence(protocol: Protocol, argument: &str) -> Sequence {
+        read(protocol, argument).unwrap().sequence
+    }
+
+    #[test]
+    fn every_form_of_a_value() {
+        use Protocol::*;
+        assert_eq!(sequence(Ipv4, "ttl=0x40"), Sequence::One(64));
+        assert_eq!(sequence(Ipv4, "proto=udp"), Sequence::One(17));
+        assert_eq!(sequence(Ether, "type=ipv6"), Sequence::One(0x86dd));
+        assert_eq!(sequence(Arp, "op=is-at"), Sequence::One(2));
+        assert_eq!(sequence(Tcp, "flags=SA"), Sequence::One(0x12));
+        assert_eq!(sequence(Ipv4, "flags=DF+MF"), Sequence::One(3));
+        assert_eq!(sequence(Tcp, "flags=[S, SA, 0x10]"), Sequence::List(vec![2, 0x12, 0x10]));
+        assert_eq!(
+            sequence(Ipv4, "src=10.0.0.0/24 step=2"),
+            Sequence::Range { first: 0x0a00_0000, last: 0x0a00_00ff, step: 2, prefix: true }
+        );
+        assert_eq!(
+            sequence(Udp, "sport=random(5..1)"),
+            Sequence::Random { first: 5, last: 1, step: 1, prefix: false }
+        );
+        assert_eq!(sequence(Udp, "sport=random([1, 2])"), Sequence::RandomList(vec![1, 2]));
+        assert_eq!(
+            sequence(Udp, "sport=random()"),
+            Sequence::Random { first: 0, last: 0xffff, step: 1, prefix: true }
+        );
+        let setting = read(Udp, "sport=range(1..9, step=2, every=10)").unwrap();
+        assert_eq!(setting.sequence, Sequence::Range { first: 1, last: 9, step: 2, prefix: false });
+        assert_eq!(setting.every, Every::Frames(10));
+        assert_eq!(sequence(Ipv6, "src=::/128"), Sequence::One(0));
+    }
+
+    #[test]
+    fn what_does_not_suit_is_refused_with_what_would() {
+        use Protocol::*;
+        for (protocol, argument, part) in [
+            (Ipv4, "ttl=256", "it has 8 bits, 0 to 255"),
+            (Ipv4, "ttl=340282366920938463463374607431768211456", "it has 8 bits"),
+            (Ipv4, "src=10.0.0.256", "an IPv4 address such as"),
+            (Ipv4, "src=10.0.0.1/24", "host bits set: write 10.0.0.0/24"),
+            (Ipv4, "src=10.0.0.0/33", "0 to 32"),
+            (Ipv6, "src=::/129", "0 to 128"),
+            (Ipv4, "ttl=1..4 step=0", "step= takes"),
+            (Ipv4, "ttl=1..4 every=0", "every= takes"),
+            (Ipv4, "ttl=1 every=2", "that varies"),
+            (Ipv4, "ttl=[1, 2] step=2", "range or prefix"),
+            (Ipv4, "ttl=1..4 stp=2", "did you mean `step`?"),
+            (Ipv4, "ttl=[]", "empty"),
+            (Ipv4, "ttl=rnadom(1..2)", "did you mean `random`?"),
+            (Ipv4, "ttl=\"x\"", "a number from 0 to 255"),
+            (Tcp, "flags=SX", "letters of FSRPAUECN"),
+            (Arp, "op=whohas", "did you mean `who-has`?"),
+        ] {
+            let message = read(protocol, argument).unwrap_err().message;
+            assert!(message.contains(part), "{argument}: {message}");
+        }
+    }
+}
