@@ -337,7 +337,10 @@ impl Pcapng {
                     let name = String::from_utf8_lossy(name.get(..255).unwrap_or(name)).into_owned();
                     interface.name = Some(name);
                 }
-                (IF_SPEED, value) => interface.speed_bps = self.u64_of(value).filter(|speed| *speed > 0),
+                // Some writers put -1 for "unknown".
+                (IF_SPEED, value) => {
+                    interface.speed_bps = self.u64_of(value).filter(|speed| !matches!(*speed, 0 | u64::MAX));
+                }
                 (IF_TSRESOL, &[value, ..]) => timing.unit = Unit::from_option(value),
                 (IF_TSOFFSET, value) => {
                     timing.offset_seconds = self.u64_of(value).unwrap_or(0) as i64;

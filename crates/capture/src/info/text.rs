@@ -1,6 +1,6 @@
 //! A summary for people: labels on the left, then tables, in at most 100 columns.
 
-use report::units::{bit_rate, bytes, count, frame_rate, percent, printable, time};
+use report::units::{bit_rate, bytes, count, counted, frame_rate, percent, printable, time};
 
 use super::{Info, Layer, MAX_PORTS};
 
@@ -40,7 +40,11 @@ impl Info {
         if let (Some(smallest), Some(mean), Some(largest)) =
             (self.smallest_frame_bytes, self.mean_frame_bytes, self.largest_frame_bytes)
         {
-            line("Frame size", format!("{smallest} to {} bytes, {mean:.1} on average", count(largest)));
+            let text = match (count(smallest), count(largest)) {
+                (smallest, largest) if smallest == largest => format!("{largest} bytes"),
+                (smallest, largest) => format!("{smallest} to {largest} bytes, {mean:.1} on average"),
+            };
+            line("Frame size", text);
         }
         let least = if self.flows_exact { "" } else { "at least " };
         let flows =
@@ -65,7 +69,11 @@ impl Info {
             if sources + destinations > 0 {
                 line(
                     label,
-                    format!("{least}{} sources, {least}{} destinations", count(sources), count(destinations)),
+                    format!(
+                        "{least}{}, {least}{}",
+                        counted(sources, "source"),
+                        counted(destinations, "destination")
+                    ),
                 );
             }
         }
@@ -92,7 +100,7 @@ impl Info {
             };
             let frames = match self.interfaces.len() {
                 1 => String::new(),
-                _ => format!(": {} frames", count(interface.frames)),
+                _ => format!(": {}", counted(interface.frames, "frame")),
             };
             format!("{name}{}{speed}{snap}{frames}", interface.link)
         };
@@ -113,7 +121,7 @@ impl Info {
         ];
         let parts: Vec<String> =
             parts.iter().filter(|(n, _)| *n > 0).map(|(n, why)| format!("{} {why}", count(*n))).collect();
-        format!("{} frames: {}", count(without.total()), parts.join(", "))
+        format!("{}: {}", counted(without.total(), "frame"), parts.join(", "))
     }
 
     fn tables(&self, out: &mut String) {
