@@ -12,16 +12,14 @@
  * stream's number *is* its index: a look-up is a multiplication that the JIT inlines; the price is memory, 256 bytes
  * for each possible stream and CPU, allocated at load.
  *
- * User space adds the CPUs' shares (crates/meter/src/measurement.rs says why that is exact). It sets the constants
- * below before loading; the verifier removes what they switch off. Cost of a 60-byte frame over an empty program, which
- * takes 30 ns in the same test run (Linux 6.18 on a virtual machine; crates/meter/src/twin.rs prints it; the signed
- * ones take a duplicate's way, which is as long as that of one in order):
+ * User space adds the CPUs' shares (crates/meter/src/layout.rs says why that is exact). It sets the constants below
+ * before loading; the verifier removes what they switch off. crates/meter/src/tracker.rs does the same in Rust for
+ * machines without XDP, and a property test holds the two equal.
  *
- *   counted only 9 ns, signed 13 ns; with the clock read for each frame: unsigned 44 ns, signed with latency 54 ns,
- *   and with its arrival recorded 57 ns
- *
- crates/meter/src/tracker.rs does the same in Rust
- * for machines without XDP, and a property test holds the two equal.
+ * Cost of a 60-byte frame beyond that of an empty program, which takes 30 ns in the same test run (Linux 6.18 on a
+ * virtual machine; crates/meter/src/twin.rs prints it; the signed ones take a duplicate's way, which is as long as
+ * that of one in order): counted only 9 ns, signed 13 ns; with the clock read for each frame: unsigned 44 ns, signed
+ * with latency 54 ns, and with its arrival recorded 57 ns.
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>

@@ -10,7 +10,7 @@ use crate::tracker::Tracker;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// What becomes of frames that were counted.
@@ -140,6 +140,20 @@ impl Meter {
         &self.reason
     }
 
+    /// Whether frames can still arrive: false once the interface was removed, or somebody detached the meter from it by
+    /// force. What was counted until then stays.
+    pub fn is_attached(&self) -> bool {
+        match &self.source {
+            // The kernel says where a link leads in its descriptor's own file; nowhere is interface 0.
+            Source::Kernel { link: Some(link), .. } => {
+                let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", link.as_raw_fd()));
+                info.is_ok_and(|info| !info.lines().any(|line| line.split_whitespace().eq(["ifindex:", "0"])))
+            }
+            Source::Kernel { link: None, .. } => false,
+            Source::Socket(socket) => !socket.is_down(),
+        }
+    }
+
     /// The sums over everything up to now. Cheap (some 9 KB for each CPU are read): poll it ten times a second.
     pub fn snapshot(&self) -> Snapshot {
         match &self.source {
@@ -256,6 +270,8 @@ impl Tried<'_> {
                         self.reasons.push(said);
                     }
                 }
+                // One way to get the rights for all: said once, without the ways that failed for the same reason.
+                Err(error @ MeterError::Permission { .. }) => return Err(error),
                 Err(error) if self.reasons.is_empty() => return Err(error),
                 Err(error) => self.reasons.push(error.to_string()),
             }

@@ -4,10 +4,12 @@
 
 use libc::{c_int, c_void, socklen_t};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::net::sockopt::socket_error;
 use std::io;
 use std::mem::{offset_of, size_of, zeroed};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -128,11 +130,14 @@ impl Ring {
         true
     }
 
-    /// Waits until a block may be there, at most `time`.
+    /// Waits until a block may be there, at most `time`. An error of the socket (ENETDOWN) is told once.
     pub fn wait(&self, time: Duration) -> io::Result<()> {
         let timeout = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&self.socket.as_fd(), PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        let mut socket = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut socket, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) if !socket[0].revents().contains(PollFlags::ERR) => Ok(()),
+            // Asking clears it; else each poll would return at once.
+            Ok(_) | Err(Errno::INTR) => Ok(socket_error(&self.socket)??),
             Err(error) => Err(error.into()),
         }
     }

@@ -25,6 +25,7 @@ pub struct Socket {
 struct Shared {
     tracker: Mutex<Tracker>,
     dropped: AtomicU64,
+    down: AtomicBool,
     stop: AtomicBool,
 }
 
@@ -33,7 +34,7 @@ impl Socket {
     pub fn open(ifindex: u32, promiscuous: bool, tracker: Tracker) -> io::Result<Socket> {
         let ring = Ring::open(ifindex, promiscuous)?;
         let tracker = Mutex::new(tracker);
-        let shared = Arc::new(Shared { tracker, dropped: AtomicU64::new(0), stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared { tracker, dropped: 0.into(), down: false.into(), stop: false.into() });
         let theirs = Arc::clone(&shared);
         let thread = Builder::new().name("netdyno-meter".to_owned()).spawn(move || run(ring, &theirs))?;
         Ok(Socket { shared, thread: Some(thread) })
@@ -47,6 +48,11 @@ impl Socket {
     /// Frames that found the ring full.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Whether the interface went down or away and nothing has arrived since.
+    pub fn is_down(&self) -> bool {
+        self.shared.down.load(Ordering::Relaxed)
     }
 
     /// Counts what has arrived by now, then no more.
@@ -81,6 +87,7 @@ fn run(mut ring: Ring, shared: &Shared) {
             // when somebody sets the clock. It is read anew for each block, to within some 50 ns; a step spoils the
             // one block it falls into.
             let offset = realtime_ahead_of_monotonic();
+            shared.down.store(false, Ordering::Relaxed);
             let mut tracker = shared.tracker();
             for frame in frames(block) {
                 tracker.frame(frame.bytes, frame.length, frame.realtime_ns.wrapping_sub_signed(offset));
@@ -92,8 +99,9 @@ fn run(mut ring: Ring, shared: &Shared) {
         if until.is_none() && shared.stop.load(Ordering::Relaxed) {
             until = Some(Instant::now() + 2 * RETIRE);
         }
-        // The interface may go down or away: then there is nothing to count until it is back.
+        // The interface may go down or away (ENETDOWN): then there is nothing to count until it is back.
         if ring.wait(RETIRE).is_err() {
+            shared.down.store(true, Ordering::Relaxed);
             std::thread::sleep(RETIRE);
         }
     }
@@ -195,6 +203,30 @@ mod tests {
         assert_eq!(frames(&cut).count(), 1);
         assert_eq!(frames(&cut[..100]).count(), 0);
         assert_eq!(frames(&[]).count(), 0);
+    }
+
+    /// Needs root, for the lab.
+    #[test]
+    fn frames_that_find_the_ring_full_are_counted_as_dropped_by_the_meter() {
+        let lab = lab::Lab::two_hosts(&lab::Options { addresses: true, ..Default::default() })
+            .expect("a lab (as root)");
+        let index = lab.receiver.namespace.index_of("rx0").expect("the namespace").expect("rx0");
+        let open = || Socket::open(index, true, Tracker::new(1, false, 0)).expect("a packet socket");
+        let mut socket = lab.receiver.namespace.run_in(open).expect("the receiver's namespace");
+        let sender =
+            lab.sender.namespace.run_in(|| std::net::UdpSocket::bind("198.18.0.1:0").expect("a socket"));
+        let sender = sender.expect("the sender's namespace");
+        const SENT: u64 = 30_000;
+        let counting = socket.tracker();
+        // Counting waits for this guard; 40 MB do not fit the ring.
+        for _ in 0..SENT {
+            sender.send_to(&[0; 1400], "198.18.0.2:9").expect("sent");
+        }
+        drop(counting);
+        socket.stop();
+        let counted: u64 = socket.tracker().totals.sizes.iter().sum();
+        assert!(socket.dropped() > 0 && counted > 0);
+        assert_eq!(counted + socket.dropped(), SENT);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use lab::{Lab, Namespace};
 use netdyno_meter::{Action, Measurement, Meter, MeterError, Mode, Options};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -253,6 +254,45 @@ fn an_unknown_interface_and_senseless_options_are_refused_by_name() {
     assert!(
         refused("rx0", Options { arrivals: 1 << 32, ..Options::default() }).contains("4294967296 arrivals")
     );
+}
+
+#[test]
+fn every_way_notices_that_its_interface_is_gone_and_keeps_what_it_counted() {
+    for mode in WAYS {
+        let lab = two_hosts(1500);
+        let meter = attach(&lab, &Options { mode, ..Options::default() });
+        transmit(&sender(&lab.sender.namespace, "tx0"), &frame(60));
+        meter.settle(Some(1), Duration::from_secs(1), Duration::from_secs(1));
+        assert!(meter.is_attached(), "{mode:?}");
+        let remove =
+            lab.sender.namespace.command("ip").expect("the namespace").args(["link", "del", "tx0"]).status();
+        assert!(remove.expect("ip, of iproute2").success());
+        let noticed = (0..100).any(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            !meter.is_attached()
+        });
+        assert!(noticed, "{mode:?}");
+        assert_eq!(meter.finish().totals.frames, 1, "{mode:?}");
+    }
+}
+
+#[test]
+fn without_rights_the_error_names_the_capabilities_to_give() {
+    let lab = two_hosts(1500);
+    for mode in [Mode::Auto, Mode::XdpNative, Mode::PacketSocket] {
+        let attach = || {
+            let none = CapabilitySet::empty();
+            let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+            set_capabilities(None, sets).expect("a thread may always give up its rights");
+            Meter::attach("rx0", &Options { mode, ..Options::default() })
+        };
+        let refused = lab.receiver.namespace.run_in(attach).expect("the namespace").expect_err("no rights");
+        let said = refused.to_string();
+        assert!(
+            said.contains("not permitted: run as root") && said.contains("CAP_NET_RAW"),
+            "{mode:?}: {said}"
+        );
+    }
 }
 
 #[test]
