@@ -1,5 +1,6 @@
 //! Network interfaces: what they are, what they can do, and sockets that put frames on them.
 
+pub mod doctor;
 pub mod ethtool;
 pub mod interface;
 pub mod netlink;
