@@ -223,17 +223,17 @@ impl Walk<'_> {
         let sum = |range: std::ops::Range<usize>| checksum::sum(header.get(range).unwrap_or_default());
         match protocol {
             Protocol::Ipv4 => {
-                self.pseudo = Some(Pseudo { addresses: sum(12..20) });
+                self.pseudo = {
+                    let destination = proto::ipv4::final_destination(header);
+                    Some(Pseudo { addresses: sum(12..16) + sum(destination..destination + 4) })
+                };
                 self.fragment = get(header, 51, 13) != Some(0) || get(header, 50, 1) == Some(1);
             }
             Protocol::Ipv6 => {
                 self.fragment = false;
-                let destination = final_destination(get(header, 48, 8), rest);
-                let addresses = match destination {
-                    Some(address) => sum(8..24) + checksum::sum(&address),
-                    None => sum(8..40),
-                };
-                self.pseudo = Some(Pseudo { addresses });
+                let mut ends = [sum(8..24), sum(24..40)];
+                route_ends(get(header, 48, 8), rest, &mut ends);
+                self.pseudo = Some(Pseudo { addresses: ends[0] + ends[1] });
             }
             Protocol::Fragment => {
                 self.fragment = get(header, 16, 13) != Some(0) || get(header, 31, 1) == Some(1)
@@ -264,28 +264,34 @@ impl Walk<'_> {
     }
 }
 
-/// The address a transport checksum covers when a routing header stands between (RFC 8200 section 8.1): the last
-/// one of the path, unless all segments are visited.
-fn final_destination(next: Option<u128>, mut rest: &[u8]) -> Option<[u8; 16]> {
+/// Where extension headers change the addresses that a transport checksum covers, takes those: as destination the
+/// last one of a path with segments left (RFC 8200 section 8.1), as source the home address (RFC 6275).
+fn route_ends(next: Option<u128>, mut rest: &[u8], [source, destination]: &mut [u64; 2]) -> Option<()> {
     let mut next = next?;
     for _ in 0..MAX_LAYERS {
         let protocol = match numbers::after_ip(next, rest) {
             Next::Layer(protocol) if protocol.is_ipv6_extension() => protocol,
-            _ => return None,
+            _ => break,
         };
         let length = (protocol.spec().header_len)(rest)?;
         let header = rest.get(..length)?;
-        if matches!(protocol, Protocol::Srv6 | Protocol::Routing) && header.get(3) != Some(&0) {
-            let at = match protocol {
-                Protocol::Srv6 => 8,
-                _ => length.checked_sub(16).filter(|at| *at >= 8)?,
-            };
-            return header.get(at..at + 16)?.try_into().ok();
+        let address = |at: usize| header.get(at..at + 16).map(checksum::sum);
+        match protocol {
+            Protocol::DstOpts => {
+                if let Some(home) = proto::ext::home_address(header).and_then(address) {
+                    *source = home;
+                }
+            }
+            Protocol::Srv6 if header.get(3) != Some(&0) => *destination = address(8)?,
+            Protocol::Routing if header.get(3) != Some(&0) && length >= 24 => {
+                *destination = address(length - 16)?
+            }
+            _ => {}
         }
         next = u128::from(*rest.first()?);
         rest = rest.get(length..)?;
     }
-    None
+    Some(())
 }
 
 /// The header's variable part as an expression would write it.

@@ -425,26 +425,46 @@ fn sums(headers: &[Header]) -> Vec<Sum> {
 
 /// Where the addresses stand that the checksum of layer `i` covers; `None` if it is not in an IP packet.
 fn pseudo_header(headers: &[Header], i: usize) -> Option<Vec<Range<u32>>> {
-    let one = |start: u32, length: u32| std::iter::once(start..start + length).collect();
     let above = headers.get(..i)?;
     let at = above.iter().rposition(|header| !header.spec.protocol.is_ipv6_extension())?;
     let ip = above.get(at)?;
     let start = ip.start as u32;
     match ip.spec.protocol {
-        Protocol::Ipv4 => Some(one(start + 12, 8)),
+        Protocol::Ipv4 => {
+            let destination = start + wire::proto::ipv4::final_destination(&ip.bytes) as u32;
+            Some(joined(start + 12..start + 16, destination..destination + 4))
+        }
         Protocol::Ipv6 => {
-            // RFC 8200 section 8.1: with segments left, the final destination is covered, not the next one.
-            let routed = above.get(at + 1..)?.iter().find(|header| {
-                !header.segments.is_empty() && header.read("segleft").is_some_and(|left| left != 0)
-            });
-            let Some(routed) = routed else { return Some(one(start + 8, 32)) };
-            let last = match routed.spec.protocol {
-                Protocol::Srv6 => 0,
-                _ => routed.segments.len() - 1,
-            };
-            let segment = (routed.start + 8 + 16 * last) as u32;
-            Some(vec![start + 8..start + 24, segment..segment + 16])
+            let mut source = start + 8;
+            let mut destination = start + 24;
+            for header in above.get(at + 1..)? {
+                let left = header.read("segleft").is_some_and(|left| left != 0);
+                match (header.spec.protocol, header.segments.len() as u32) {
+                    // RFC 6275 section 11.3.1.
+                    (Protocol::DstOpts, _) => {
+                        if let Some(home) = wire::proto::ext::home_address(&header.bytes) {
+                            source = (header.start + home) as u32;
+                        }
+                    }
+                    // RFC 8200 section 8.1: with segments left the final destination is covered, not the next one.
+                    (Protocol::Srv6, 1..) if left => destination = header.start as u32 + 8,
+                    (Protocol::Routing, count @ 1..) if left => {
+                        destination = header.start as u32 + 8 + 16 * (count - 1);
+                    }
+                    _ => {}
+                }
+            }
+            Some(joined(source..source + 16, destination..destination + 16))
         }
         _ => None,
+    }
+}
+
+/// Two ranges, or one where they touch.
+fn joined(first: Range<u32>, second: Range<u32>) -> Vec<Range<u32>> {
+    if first.end == second.start {
+        std::iter::once(first.start..second.end).collect()
+    } else {
+        vec![first, second]
     }
 }

@@ -30,6 +30,19 @@ pub(super) fn next(header: &[u8], rest: &[u8]) -> Next {
     get(header, 0, 8).map_or(Next::Payload, |number| numbers::after_ip(number, rest))
 }
 
+/// Where a home address stands in a destination options header: transport checksums cover it as the source
+/// (RFC 6275 section 11.3.1).
+pub fn home_address(header: &[u8]) -> Option<usize> {
+    let mut at = 2;
+    loop {
+        at += match (header.get(at)?, header.get(at + 1)) {
+            (0, _) => 1,
+            (0xc9, Some(16)) => return (at + 18 <= header.len()).then_some(at + 2),
+            (_, length) => 2 + usize::from(*length?),
+        };
+    }
+}
+
 pub(super) static HOP_BY_HOP: Spec = Spec {
     protocol: Protocol::HopOpts,
     name: "hopopts",

@@ -54,6 +54,26 @@ pub(super) static SPEC: Spec = Spec {
     },
 };
 
+/// Where the address stands that transport checksums cover as the destination: the end of a source route that is
+/// not yet used up (RFC 791 section 3.1, RFC 1122 section 4.1.3.4), else the destination field.
+pub fn final_destination(header: &[u8]) -> usize {
+    let mut at = 20;
+    while let Some(kind) = header.get(at) {
+        let length = match (kind, header.get(at + 1)) {
+            (0, _) => break,
+            (1, _) => 1,
+            (_, Some(length @ 2..)) => usize::from(*length),
+            _ => break,
+        };
+        if matches!(kind, 131 | 137) && length >= 7 && at + length <= header.len() {
+            let pointer = header.get(at + 2).map_or(0, |pointer| usize::from(*pointer));
+            return if pointer < length { at + length - 4 } else { 16 };
+        }
+        at += length;
+    }
+    16
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{Next, Protocol, testing};
@@ -77,6 +97,16 @@ mod tests {
             ],
         );
         testing::follows(Protocol::Ipv4, &packet, 24, Next::Layer(Protocol::Udp));
+    }
+
+    #[test]
+    fn a_source_route_ends_at_the_final_destination() {
+        let mut header = vec![0; 20];
+        header.extend([1, 131, 11, 4, 10, 0, 0, 1, 10, 0, 0, 2]);
+        assert_eq!(super::final_destination(&header), 28);
+        header[23] = 12;
+        assert_eq!(super::final_destination(&header), 16, "the route is used up");
+        assert_eq!(super::final_destination(&header[..24]), 16);
     }
 
     #[test]

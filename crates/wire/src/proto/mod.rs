@@ -10,12 +10,12 @@
 
 mod arp;
 mod ether;
-mod ext;
+pub mod ext;
 mod gre;
 mod gtpu;
 mod icmp;
 pub mod icmpv6;
-mod ipv4;
+pub mod ipv4;
 mod ipv6;
 mod mpls;
 pub mod numbers;
