@@ -10,14 +10,16 @@ use std::time::{Duration, Instant};
 
 use netdyno_lab::NamespaceRef;
 
-fn in_lab(script: &str) -> Command {
+fn example(name: &str) -> PathBuf {
     // target/debug/deps/nothing_left-... -> target/debug/examples/in_lab
-    let mut path: PathBuf = std::env::current_exe().unwrap();
-    path.pop();
-    path.pop();
-    path.push("examples/in_lab");
+    let test = std::env::current_exe().unwrap();
+    let path = test.ancestors().nth(2).unwrap().join("examples").join(name);
     assert!(path.exists(), "{} is missing: build it with --examples", path.display());
-    let mut command = Command::new(path);
+    path
+}
+
+fn in_lab(script: &str) -> Command {
+    let mut command = Command::new(example("in_lab"));
     command.args(["sh", "-c", script]).stdout(Stdio::piped());
     command
 }
@@ -127,6 +129,18 @@ fn a_command_sees_both_hosts() {
     // Process 1 supervises; 2 is the shell. Nobody from outside is seen.
     assert!(lines[2].starts_with("pid 2 of "), "{text}");
     assert!(lines[2].ends_with(['4', '5', '6']), "{text}");
+}
+
+#[test]
+fn inside_a_lab_a_bare_name_of_the_receivers_is_enough() {
+    let resolve = example("resolve");
+    let script = format!("for spec in tx0 rx0 rx0@receiver tx0@sender; do {} $spec; done", resolve.display());
+    let output = in_lab(&script).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        text,
+        "tx0: here, index 2\nrx0: elsewhere, index 2\nrx0: elsewhere, index 2\ntx0: elsewhere, index 2\n"
+    );
 }
 
 #[test]

@@ -210,10 +210,8 @@ impl Device {
         let name = &self.interface.name;
         let channels = self.channels?;
         let (send, receive) = (channels.transmit(), channels.receive());
-        let found = format!(
-            "{} to send, {} to receive (at most {}, {})",
-            send.now, receive.now, send.max, receive.max
-        );
+        let found =
+            format!("{} of {} to send, {} of {} to receive", send.now, send.max, receive.now, receive.max);
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as u32;
         Some(if send.now < cores && send.now < send.max {
             let wanted = cores.min(send.max);
@@ -275,13 +273,18 @@ impl Device {
             .command(format!("sudo ip link set {name} mtu 1500"));
         }
         if *mtu < 1500 {
-            return finding(
+            let short = finding(
                 "MTU",
                 State::Note,
                 found,
-                "full-size Ethernet frames (1514 bytes) do not fit; a replay would refuse or skip them",
-            )
-            .command(format!("sudo ip link set {name} mtu 1500"));
+                "full-size Ethernet frames (1514 bytes) do not fit: a replay of them would be refused",
+            );
+            // Raising it on the machine's way out could cut it off.
+            return if self.in_use.is_some() {
+                short
+            } else {
+                short.command(format!("sudo ip link set {name} mtu 1500"))
+            };
         }
         finding("MTU", State::Good, found, "longer frames are refused before the run")
     }
@@ -440,6 +443,38 @@ pub fn overview() -> Result<Vec<Finding>, InterfaceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_in_the_meters_place_is_named() {
+        use crate::interface::XdpMode;
+        use crate::netlink::{Message, REQUEST, Socket};
+        use std::os::fd::AsRawFd;
+
+        const IFLA_XDP: u16 = 43;
+        const IFLA_XDP_FD: u16 = 1;
+        const IFLA_XDP_FLAGS: u16 = 3;
+        let hosts = lab::Lab::two_hosts(&lab::Options::default()).unwrap();
+        let program = super::super::probe::load_drop_program().unwrap();
+        for (flag, mode) in [(1 << 1, XdpMode::Generic), (1 << 2, XdpMode::Native)] {
+            let attach = |fd: i32| {
+                let ask = Message::new(libc::RTM_SETLINK, REQUEST)
+                    .link(0, 0, 0)
+                    .attr_str(libc::IFLA_IFNAME, "rx0")
+                    .nest(IFLA_XDP, |xdp| {
+                        xdp.attr_u32(IFLA_XDP_FD, fd as u32).attr_u32(IFLA_XDP_FLAGS, flag)
+                    });
+                hosts.receiver.namespace.run_in(|| Socket::route().unwrap().request(ask)).unwrap().unwrap();
+            };
+            attach(program.as_raw_fd());
+            let device = hosts.receiver.namespace.run_in(|| Device::look("rx0")).unwrap().unwrap();
+            let attached = device.interface.xdp.unwrap();
+            assert_eq!(attached.mode, mode);
+            let findings = device.findings();
+            let found = findings.iter().find(|finding| finding.topic == "XDP attached").unwrap();
+            assert_eq!(found.command, Some(format!("sudo bpftool prog show id {}", attached.program_id)));
+            attach(-1);
+        }
+    }
 
     #[test]
     fn interrupts_are_found_by_interface_device_or_bus_and_not_by_half_a_name() {

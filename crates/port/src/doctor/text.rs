@@ -63,7 +63,7 @@ fn write_finding(text: &mut String, finding: &Finding) {
     };
     let head = format!("  {state:<5} {:<17} ", finding.topic);
     text.push_str(&head);
-    write_wrapped(text, head.chars().count(), COLUMN, &format!("{}: {}", finding.found, finding.means));
+    write_wrapped(text, head.chars().count(), COLUMN, &format!("{} - {}", finding.found, finding.means));
     if let Some(command) = &finding.command {
         // In one piece, so that it can be copied; a long one starts further left.
         let start = COLUMN.min(WIDTH.saturating_sub(command.chars().count() + 2)).max(2);
@@ -104,7 +104,7 @@ mod tests {
         let mut text = String::new();
         write_finding(&mut text, &finding);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
-        assert!(text.starts_with("  BAD   topic             found: word word"), "{text}");
+        assert!(text.starts_with("  BAD   topic             found - word word"), "{text}");
         assert!(
             text.contains("$ sudo a-command-of-more-than-fifty-four-letters --with an-argument\n"),
             "{text}"
