@@ -213,6 +213,11 @@ impl Walk<'_> {
         // 0x0000 and 0xffff are the same number in one's complement (RFC 1071).
         if right == found || (right.is_multiple_of(0xffff) && found.is_multiple_of(0xffff)) {
             "correct".into()
+        } else if pseudo != 0 && found == checksum::fold(pseudo) {
+            // What a kernel leaves in the field for the interface to complete.
+            format!(
+                "bad, should be 0x{right:04x}; it is the pseudo header's alone, as before checksum offload"
+            )
         } else {
             format!("bad, should be 0x{right:04x}")
         }
@@ -410,6 +415,14 @@ mod tests {
         assert!(text.contains("chksum         = 0xeea6 (correct)"), "{text}");
         frame[24] ^= 1;
         assert!(show(LinkType::ETHERNET, &frame).contains("(bad, should be 0xeea6)"));
+    }
+
+    #[test]
+    fn a_checksum_left_to_the_interface_is_recognised() {
+        let mut frame = frame();
+        let pseudo = checksum::pseudo_v4([198, 18, 0, 1], [198, 19, 0, 1], 17, 10);
+        frame[40..42].copy_from_slice(&checksum::fold(pseudo).to_be_bytes());
+        assert!(show(LinkType::ETHERNET, &frame).contains("as before checksum offload"));
     }
 
     #[test]
