@@ -82,6 +82,7 @@ impl Input {
         );
         self.source = match compression {
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(packed)),
+            // A zstd frame may ask for a window; the library allows 128 MB (zstd --ultra -22), and -19 has 8 MB.
             Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(packed)?),
         };
         self.compression = Some(compression);

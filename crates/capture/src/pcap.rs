@@ -91,11 +91,11 @@ impl Pcap {
             };
         }
         let Some(head) = input.peek().first_chunk::<RECORD>() else { return Ok(None) };
-        let [seconds, fraction, mut captured, mut wire_len] = if self.big_endian {
-            [0, 4, 8, 12].map(|at| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]))
-        } else {
-            [0, 4, 8, 12].map(|at| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]))
+        let word = |at: usize| {
+            let word = u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+            if self.big_endian { word.swap_bytes() } else { word }
         };
+        let (seconds, fraction, mut captured, mut wire_len) = (word(0), word(4), word(8), word(12));
         if self.maybe_swapped && captured > wire_len {
             (captured, wire_len) = (wire_len, captured);
         }

@@ -181,7 +181,7 @@ impl<W: Write> Writer<W> {
                 captured,
                 wire_len,
             ];
-            self.batch.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
+            self.words(words);
             self.batch.extend_from_slice(data);
             self.batch.extend_from_slice([0; 3].get(..(length - 32 - captured) as usize).unwrap_or(&[]));
             self.batch.extend_from_slice(&length.to_le_bytes());
@@ -195,10 +195,19 @@ impl<W: Write> Writer<W> {
             let fraction =
                 if self.format == FileFormat::PcapMicroseconds { fraction / 1000 } else { fraction };
             let words = [seconds, fraction, captured, wire_len];
-            self.batch.extend_from_slice(words.map(u32::to_le_bytes).as_flattened());
+            self.words(words);
             self.batch.extend_from_slice(data);
         }
         if self.batch.len() >= BATCH { self.flush_batch() } else { Ok(()) }
+    }
+
+    #[inline(always)]
+    fn words<const N: usize>(&mut self, words: [u32; N]) {
+        let mut bytes = [[0; 4]; N];
+        for (bytes, word) in bytes.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        self.batch.extend_from_slice(bytes.as_flattened());
     }
 
     #[cold]
