@@ -3,7 +3,7 @@
 //! The loader compares sizes and offsets when it is compiled, and a property test holds every value together. All
 //! fields are 64 bits wide: whoever reads mapped memory while a CPU writes it never sees half a number.
 
-use crate::histogram::BUCKETS;
+use histogram::BUCKETS;
 
 /// Bytes of the frame check sequence, which no program sees and the standards count.
 pub const FCS_LEN: u64 = 4;

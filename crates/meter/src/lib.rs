@@ -14,7 +14,6 @@
 //! (`layout`, `tracker`), and a property test runs them against each other.
 
 mod error;
-mod histogram;
 mod layout;
 mod loader;
 mod mapping;

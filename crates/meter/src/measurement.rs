@@ -2,9 +2,9 @@
 //!
 //! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
 
-use crate::histogram::Histogram;
 use crate::layout::{self, CLASSES, LatencySums, Totals};
 use crate::meter::Mode;
+use histogram::Histogram;
 
 /// The frame sizes, FCS included, of each place in [`Snapshot::sizes`]: etherStats (RFC 2819, section 5). The first is
 /// below the least that Ethernet allows, the last above 1,518 (which a VLAN tag makes legal).

@@ -3,8 +3,8 @@
 //! The packet-socket fallback runs it on every frame; the property tests run it beside the kernel's program. When one
 //! of the two changes, so must the other.
 
-use crate::histogram::bucket_of;
 use crate::layout::{FCS_LEN, LatencySums, Stream, Totals, WINDOW_WORDS};
+use histogram::bucket_of;
 use wire::signature::{self, Signature};
 
 /// Counts the frames it is shown, as one CPU running the kernel's program would.

@@ -21,14 +21,14 @@ use wire::checksum::{finish, finish_udp, fold, sum};
 use wire::layers::Layers;
 use wire::signature::{self, Signature};
 
-/// What a buffer holds, kept beside the buffer by whoever owns it. Zero: nothing that may be relied on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Held(pub u64);
+/// What a buffer holds, as kept beside the buffer by whoever owns it: [`NOTHING`] or a frame of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Held(u64);
+
+/// Tells that nothing may be relied on to stand in a buffer.
+pub const NOTHING: u64 = 0;
 
 impl Held {
-    /// Nothing.
-    pub const NOTHING: Held = Held(0);
-
     fn frame(stream: usize, length: usize) -> Held {
         Held((stream as u64 + 1) << 32 | length as u64)
     }
@@ -49,8 +49,8 @@ pub struct Buffers<'a> {
     pub bytes: &'a mut [u8],
     /// From one buffer to the next.
     pub stride: usize,
-    /// What each holds; [`Held::NOTHING`] when that is not known.
-    pub held: &'a mut [Held],
+    /// What each holds, noted here by the executor; [`NOTHING`] when that is not known.
+    pub held: &'a mut [u64],
     /// Receives the length of each frame.
     pub lengths: &'a mut [u32],
 }
@@ -60,7 +60,7 @@ pub struct Buffers<'a> {
 pub struct Slab {
     bytes: Vec<u8>,
     stride: usize,
-    held: Vec<Held>,
+    held: Vec<u64>,
     lengths: Vec<u32>,
 }
 
@@ -69,12 +69,7 @@ impl Slab {
     pub fn new(count: usize, size: usize) -> Slab {
         // An odd number of cache lines apart: a power of two would put all buffers into the same few cache sets.
         let stride = (size.div_ceil(64) | 1) * 64;
-        Slab {
-            bytes: vec![0; stride * count],
-            stride,
-            held: vec![Held::NOTHING; count],
-            lengths: vec![0; count],
-        }
+        Slab { bytes: vec![0; stride * count], stride, held: vec![NOTHING; count], lengths: vec![0; count] }
     }
 
     /// The buffers.
@@ -193,6 +188,18 @@ impl<'p> Executor<'p> {
         self.plans[self.order[self.position] as usize].next_length()
     }
 
+    /// Length of the frame `ahead` frames after the next one.
+    pub fn length_ahead(&self, ahead: usize) -> u32 {
+        if let [plan] = &self.plans[..] {
+            return plan.length_at(plan.k + ahead as u64);
+        }
+        let at = |i: usize| self.order[(self.position + i) % self.order.len()];
+        let stream = at(ahead);
+        let before = (0..ahead).filter(|&i| at(i) == stream).count() as u64;
+        let plan = &self.plans[stream as usize];
+        plan.length_at(plan.k + before)
+    }
+
     /// Writes the next frames into the first `count` buffers and moves on. `clock` is asked for the time that goes
     /// into each signature. Returns how many were made: fewer than `count` when there are not that many buffers, or
     /// more than [`BATCH`] were asked for; none when the buffers are too short for the program's longest frame.
@@ -283,6 +290,16 @@ impl<'p> Plan<'p> {
         }
     }
 
+    fn length_at(&self, k: u64) -> u32 {
+        match &self.shape {
+            Shape::Patched(patched) => self.stream.lengths.at(k, patched.image.len() as u32),
+            Shape::Captured { .. } => {
+                let count = self.stream.templates.len() as u64;
+                self.stream.templates.length((k % count) as usize)
+            }
+        }
+    }
+
     #[inline]
     fn next_length(&self) -> u32 {
         match &self.shape {
@@ -304,7 +321,7 @@ impl<'p> Plan<'p> {
                 for j in 0..slots.len() {
                     let slot = slots.get(j);
                     let buffer = &mut buffers.bytes[slot * buffers.stride..][..buffers.stride];
-                    buffers.held[slot] = Held::NOTHING;
+                    buffers.held[slot] = NOTHING;
                     buffers.lengths[slot] = captured(self.stream, *template, *pass, buffer, clock);
                     *template += 1;
                     if *template == self.stream.templates.len() {
@@ -730,6 +747,14 @@ impl<'p> Patched<'p> {
                 let right = if right == 0 { instead_of_zero } else { right };
                 *value = (right + u32::from(plan.error)) & 0xffff;
             }
+            if plan.udp && plan.error != 0 {
+                // Wrong on purpose must not become zero, which would say that there is no checksum.
+                let right_for_zero = u32::from(plan.error.wrapping_neg());
+                let instead = if right_for_zero == 1 { 2 } else { 1 };
+                for value in added.iter_mut().filter(|value| **value == 0) {
+                    *value = instead;
+                }
+            }
             slots.each(bytes, stride, plan.at, |j, window: &mut [u8; 2]| {
                 *window = (added[j & (BATCH - 1)] as u16).to_be_bytes();
             });
@@ -747,7 +772,7 @@ impl<'p> Patched<'p> {
             if let Slots::First(n) = slots {
                 // Buffers that all hold this very stream at its one length, which is how a run goes on.
                 let wanted = Held::frame(s, self.image.len());
-                let others = buffers.held[..n].iter().fold(0, |others, held| others | (held.0 ^ wanted.0));
+                let others = buffers.held[..n].iter().fold(0, |others, held| others | (held ^ wanted.0));
                 buffers.lengths[..n].fill(self.shortest);
                 if others == 0 {
                     return;
@@ -758,7 +783,7 @@ impl<'p> Patched<'p> {
             let slot = slots.get(j);
             let length = self.length.value as usize;
             let wanted = Held::frame(s, length);
-            let held = buffers.held[slot];
+            let held = Held(buffers.held[slot]);
             if held != wanted {
                 let frame = &mut buffers.bytes[slot * buffers.stride..][..self.image.len()];
                 match held.of(s) {
@@ -770,7 +795,7 @@ impl<'p> Patched<'p> {
                     Some(_) => {}
                     None => frame.copy_from_slice(&self.image),
                 }
-                buffers.held[slot] = wanted;
+                buffers.held[slot] = wanted.0;
             }
             buffers.lengths[slot] = length as u32;
             if varying {

@@ -21,7 +21,7 @@ pub mod schedule;
 pub mod templates;
 pub mod values;
 
-pub use executor::{Executor, Held};
+pub use executor::{Buffers, Executor, Slab};
 pub use lengths::Lengths;
 pub use program::{Field, LengthField, Program, Stream, Sum};
 pub use rate::Rate;

@@ -74,14 +74,25 @@ impl Schedule {
         Cursor { schedule: self, n: 0, due: 0, remainder: 0, base: 0, cached: (u32::MAX, 0, 0) }
     }
 
-    /// How many frames are due within `ns` of the start, where that has a closed form: evenly spaced frames.
+    /// How many frames are due within `ns` of the start, where that has a closed form: not when it depends on the
+    /// length of every frame before.
     pub fn frames_due_by(&self, ns: u64) -> Option<u64> {
         match self {
             // t(n) <= ns  <=>  n * per_ns / frames < ns + 1  <=>  n < (ns + 1) * frames / per_ns
             Schedule::Frames { frames, per_ns } => {
                 Some(((u128::from(ns) + 1) * u128::from(*frames)).div_ceil(u128::from(*per_ns)) as u64)
             }
-            _ => None,
+            Schedule::Times { offsets, period_ns, speed } => {
+                // floor(x * d / s) <= ns  <=>  x <= ((ns + 1) * s - 1) / d
+                let end = (u128::from(ns) + 1) * u128::from(speed.numerator) - 1;
+                let at = end / u128::from(speed.denominator);
+                let period = u128::from(*period_ns);
+                let within = |at: u128| offsets.partition_point(|&offset| u128::from(offset) <= at) as u64;
+                let Some(passes) = at.checked_div(period) else { return Some(within(at)) };
+                let pass = u64::try_from(passes).ok()?;
+                Some(pass * offsets.len() as u64 + within(at - passes * period))
+            }
+            Schedule::TopSpeed | Schedule::Bits { .. } => None,
         }
     }
 }
@@ -237,6 +248,26 @@ mod tests {
             let t = |n: u64| u128::from(n) * u128::from(per_ns) / u128::from(frames);
             prop_assert!(count == 0 || t(count - 1) <= u128::from(ns));
             prop_assert!(t(count) > u128::from(ns));
+        }
+
+        #[test]
+        fn times_due_by_counts_exactly_those_due(
+            steps in proptest::collection::vec(0u64..1000, 1..20),
+            numerator in 1u64..20,
+            denominator in 1u64..20,
+            ns in 0u64..50_000,
+        ) {
+            let offsets: Vec<u64> = steps.iter().scan(0, |at, step| { *at += step; Some(*at) }).collect();
+            let period_ns = offsets.last().unwrap() + 7;
+            let speed = Speed { numerator, denominator };
+            let schedule = Schedule::Times { offsets: offsets.into(), period_ns, speed };
+            let mut cursor = schedule.cursor();
+            let mut count = 0;
+            while cursor.due() <= ns {
+                count += 1;
+                cursor.advance(60);
+            }
+            prop_assert_eq!(schedule.frames_due_by(ns), Some(count));
         }
 
         #[test]

@@ -208,7 +208,7 @@ impl Templates {
 }
 
 /// The low 32 bits of source and destination address, where addresses of `size` bytes start at `at`.
-pub(crate) fn low_words(frame: &[u8], at: usize, size: usize) -> Option<(u32, u32)> {
+pub fn low_words(frame: &[u8], at: usize, size: usize) -> Option<(u32, u32)> {
     let both = frame.get(at..at + 2 * size)?;
     let source = both[size - 4..size].try_into().ok()?;
     let destination = both[2 * size - 4..].try_into().ok()?;
@@ -216,7 +216,7 @@ pub(crate) fn low_words(frame: &[u8], at: usize, size: usize) -> Option<(u32, u3
 }
 
 /// A captured frame can be signed when its last 18 bytes are all payload of a whole TCP or UDP packet.
-pub(crate) fn room_for_signature(layers: &Layers, frame: &[u8]) -> bool {
+pub fn room_for_signature(layers: &Layers, frame: &[u8]) -> bool {
     if layers.is_fragment() || layers.l3_end != frame.len() {
         return false;
     }

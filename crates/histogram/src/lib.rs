@@ -11,10 +11,10 @@ use std::ops::RangeInclusive;
 const PART_BITS: u32 = 5;
 const RANGE_BITS: u32 = 37;
 /// Number of buckets.
-pub(crate) const BUCKETS: usize = ((RANGE_BITS - PART_BITS + 1) << PART_BITS) as usize;
+pub const BUCKETS: usize = ((RANGE_BITS - PART_BITS + 1) << PART_BITS) as usize;
 
 /// The bucket that `value` is counted in.
-pub(crate) fn bucket_of(value: u64) -> usize {
+pub fn bucket_of(value: u64) -> usize {
     if value >> RANGE_BITS != 0 {
         return BUCKETS - 1;
     }
@@ -61,7 +61,7 @@ impl Histogram {
     }
 
     /// From what the kernel counted; `min` and `max` mean something only if `counts` does.
-    pub(crate) fn from_counts(counts: &[u64; BUCKETS], sum: u64, min: u64, max: u64) -> Self {
+    pub fn from_counts(counts: &[u64; BUCKETS], sum: u64, min: u64, max: u64) -> Self {
         let count = counts.iter().sum();
         let (min, max) = if count == 0 { (u64::MAX, 0) } else { (min, max) };
         Histogram { counts: Box::new(*counts), count, sum: sum.into(), min, max }
