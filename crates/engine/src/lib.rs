@@ -1,1 +1,157 @@
-//! Runs a program: pacing, workers, and the engines frames leave through.
+//! Runs what is to be sent: sources, pacing, the sending loop, and the engines frames leave through.
+//!
+//! ```text
+//!   Program (expression, preloaded capture) --.
+//!                                              >-- Source --> worker loop --> port::Tx   packet socket, ring
+//!   capture file, streamed -------------------'       ^          |        `-> NullTx     nowhere, for measuring us
+//!                                                   Pacer     Progress    `-> FileTx     a capture file
+//! ```
+//!
+//! Callers know [`Engine`] only. An engine takes a [`Job`] whole, because an engine that runs the program in the
+//! kernel must see all of it; those that run it here share one loop, [`worker`], over the small trait
+//! [`port::tx::Tx`].
+
+pub mod clock;
+pub mod null;
+pub mod pacer;
+pub mod record;
+pub mod source;
+pub mod worker;
+
+use crate::source::{Source, SourceError};
+use histogram::Histogram;
+use port::tx::{Tx, TxCounters, TxError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What is to be sent, and how much of it.
+#[derive(Debug)]
+pub struct Job {
+    /// The frames.
+    pub source: Source,
+    /// Frames to send at most.
+    pub count: Option<u64>,
+    /// Time to send for at most.
+    pub duration: Option<Duration>,
+    /// How fast to catch up after a stall, as a multiple of the scheduled rate.
+    pub catch_up: f64,
+}
+
+/// Seen by others while a job runs, and the way to stop it.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Set to end the run in an orderly way.
+    pub stop: AtomicBool,
+    /// CLOCK_MONOTONIC nanoseconds of the run's start; 0 before it.
+    pub started: AtomicU64,
+    /// Frames accepted so far.
+    pub frames: AtomicU64,
+    /// Bytes of those.
+    pub bytes: AtomicU64,
+    /// Frames that left more than [`LATE_NS`] after their time.
+    pub late: AtomicU64,
+}
+
+impl Control {
+    /// Was the run asked to stop?
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// A frame that leaves this much after its time counts as late.
+pub const LATE_NS: u64 = 100_000;
+
+/// Why a run ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// All was sent that was to be sent.
+    Done,
+    /// It was asked to stop.
+    Stopped,
+    /// The engine could not go on; what was sent until then counts.
+    Fault(TxError),
+    /// The source could not go on.
+    SourceFault(SourceError),
+}
+
+/// How the schedule was kept.
+#[derive(Debug, Default)]
+pub struct Punctuality {
+    /// How long after its time each frame was handed over.
+    pub lateness: Histogram,
+    /// Frames later than [`LATE_NS`].
+    pub late: u64,
+    /// Of the last frame.
+    pub last_late_ns: u64,
+    /// Times that the loop was held up by more than [`LATE_NS`].
+    pub stalls: u64,
+    /// The longest of those.
+    pub longest_stall_ns: u64,
+    /// Frames that left while the run was behind its schedule.
+    pub catch_up_frames: u64,
+}
+
+/// What a run did.
+#[derive(Debug)]
+pub struct Sent {
+    /// Frames and bytes, and what was refused.
+    pub counters: TxCounters,
+    /// CLOCK_MONOTONIC nanoseconds of the start: the time that all departures count from.
+    pub started_ns: u64,
+    /// From the start to the end of the last frame's time: where frame n + 1 would be due, or later if the run was.
+    pub duration_ns: u64,
+    /// Frames that the schedule had due within the run; `None` at top speed.
+    pub offered: Option<u64>,
+    /// How the schedule was kept; `None` at top speed.
+    pub punctuality: Option<Punctuality>,
+    /// CPU time the sending thread used.
+    pub cpu_ns: u64,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Something that can run a job.
+pub trait Engine: Send {
+    /// Its name, as in `--engine`.
+    fn name(&self) -> &'static str;
+
+    /// Runs the job on the calling thread until it is done, stopped or cannot go on.
+    fn run(&mut self, job: &mut Job, control: &Control) -> Sent;
+}
+
+/// An engine of the shared loop over some sender.
+#[derive(Debug)]
+pub struct Userspace<T> {
+    name: &'static str,
+    tx: T,
+    /// Frames have times, but nobody waits for them (files).
+    wait: bool,
+}
+
+impl<T: Tx + Send> Userspace<T> {
+    /// An engine that waits for each frame's time.
+    pub fn new(name: &'static str, tx: T) -> Userspace<T> {
+        Userspace { name, tx, wait: true }
+    }
+
+    /// An engine that notes times instead of waiting for them.
+    pub fn without_waiting(name: &'static str, tx: T) -> Userspace<T> {
+        Userspace { name, tx, wait: false }
+    }
+
+    /// The sender, when all is done.
+    pub fn into_inner(self) -> T {
+        self.tx
+    }
+}
+
+impl<T: Tx + Send> Engine for Userspace<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn run(&mut self, job: &mut Job, control: &Control) -> Sent {
+        worker::run(&mut self.tx, job, control, self.wait)
+    }
+}

@@ -1,0 +1,149 @@
+//! When a frame may leave, once its time has come or passed. Pure: times go in, times come out.
+//!
+//! As long as the run keeps up, a frame leaves at its time. After a stall (the core was taken away, the queue was
+//! full) frames are overdue, and sending them at top speed would hit the device under test with a burst that nobody
+//! asked for. So the *position* in the schedule up to which frames may leave follows the clock, but is never moved
+//! faster than the catch-up rate: over any millisecond it advances by at most `catch_up` milliseconds.
+//!
+//! ```text
+//!   schedule position                       . clock
+//!     |                                   .'/
+//!     |                                 .' /   catching up, slope below `catch_up`
+//!     |                               .'  /
+//!     |            stall            .'   /
+//!     |         .-----------------.' ___/  <- at most JUMP at once
+//!     |       .'
+//!     +-------------------------------------------------- time
+//! ```
+//!
+//! That holds when the position moves with at most 0.9 `catch_up` of the clock's pace, and by at most a tenth of
+//! `catch_up` milliseconds at once: 0.9 c + 0.1 c = c.
+
+/// The window over which the catch-up rate is promised.
+const WINDOW_NS: u64 = 1_000_000;
+
+/// Moves the position in the schedule.
+#[derive(Debug, Clone)]
+pub struct Pacer {
+    position: u64,
+    last: u64,
+    catch_up: f64,
+    jump: u64,
+}
+
+impl Pacer {
+    /// A pacer that catches up at `catch_up` times the scheduled rate; below 1 a run could never catch up.
+    pub fn new(catch_up: f64) -> Pacer {
+        let catch_up = if catch_up.is_finite() { catch_up.clamp(1.2, 1000.0) } else { 1000.0 };
+        Pacer {
+            position: 0,
+            last: 0,
+            catch_up: catch_up * 0.9,
+            jump: (catch_up * 0.1 * WINDOW_NS as f64) as u64,
+        }
+    }
+
+    /// At `now`, with the next frame due at `next_due` (both from the run's start): the position up to which frames
+    /// may leave. Never after `now`.
+    pub fn advance(&mut self, now: u64, next_due: u64) -> u64 {
+        let elapsed = now.saturating_sub(self.last);
+        let behind = self.position < self.last;
+        self.last = now;
+        // A run that was on time has nothing to release before the next frame is due: it is there at once. One that
+        // is behind must not leap from frame to frame.
+        let free = if behind { self.position } else { self.position.max(next_due.min(now)) };
+        let step = ((elapsed as f64 * self.catch_up) as u64).min(self.jump);
+        self.position = now.min(free + step);
+        self.position
+    }
+
+    /// When a frame due at `due`, which is beyond the position, can leave at the earliest.
+    pub fn release_time(&self, due: u64) -> u64 {
+        if self.position >= self.last {
+            return due;
+        }
+        let wait = (due.saturating_sub(self.position) as f64 / self.catch_up) as u64;
+        due.max(self.last + wait.min(self.jump))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Runs a schedule of one frame each `gap` under a clock that is read every `tick`, and stands still for
+    /// `stall` at `stall_at`. Returns when each frame left.
+    fn run(gap: u64, tick: u64, stall_at: u64, stall: u64, until: u64, catch_up: f64) -> Vec<u64> {
+        let mut pacer = Pacer::new(catch_up);
+        let (mut now, mut due) = (0, 0);
+        let mut left = Vec::new();
+        let mut stalled = false;
+        while now < until {
+            let position = pacer.advance(now, due);
+            while due <= position {
+                left.push(now);
+                due += gap;
+            }
+            now += tick;
+            if !stalled && now >= stall_at {
+                now += stall;
+                stalled = true;
+            }
+        }
+        left
+    }
+
+    /// The most frames that left within any millisecond.
+    fn densest(left: &[u64]) -> usize {
+        let mut first = 0;
+        let mut most = 0;
+        for last in 0..left.len() {
+            while left[last] - left[first] >= WINDOW_NS {
+                first += 1;
+            }
+            most = most.max(last - first + 1);
+        }
+        most
+    }
+
+    #[test]
+    fn without_a_stall_every_frame_leaves_at_its_time() {
+        let left = run(2_000, 500, u64::MAX, 0, 10_000_000, 2.0);
+        assert!(left.iter().enumerate().all(|(n, &at)| at == n as u64 * 2_000));
+    }
+
+    #[test]
+    fn a_late_wake_up_is_no_reason_to_wait_longer() {
+        let mut pacer = Pacer::new(2.0);
+        pacer.advance(0, 0);
+        assert_eq!(pacer.advance(1_060_000, 1_000_000), 1_060_000);
+    }
+
+    proptest! {
+        #[test]
+        fn no_millisecond_ever_sees_more_than_twice_the_rate(
+            gap in 500u64..200_000,
+            tick in 100u64..30_000,
+            stall in 0u64..30_000_000,
+            stall_at in 0u64..5_000_000,
+        ) {
+            let left = run(gap, tick, stall_at, stall, 60_000_000, 2.0);
+            // Frames are whole: one more than the span of two milliseconds' worth of schedule may show.
+            let allowed = 2 * WINDOW_NS / gap + 2;
+            prop_assert!(densest(&left) as u64 <= allowed, "{} > {allowed}", densest(&left));
+        }
+
+        #[test]
+        fn after_a_stall_the_schedule_is_met_again(
+            gap in 500u64..100_000,
+            tick in 100u64..10_000,
+            stall in 0u64..20_000_000,
+        ) {
+            let left = run(gap, tick, 3_000_000, stall, 60_000_000, 2.0);
+            // 0.8 of the clock's pace is gained while catching up at 1.8: 20 ms are made good within 25.
+            let last = left.len() as u64 - 1;
+            prop_assert!(left[last as usize] - last * gap <= tick + gap);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Where frames come from, in order, each with its time.
+
+pub mod preload;
+mod program;
+pub mod stream;
+
+use capture::CaptureError;
+use std::sync::Arc;
+use traffic::program::BadProgram;
+use traffic::{Buffers, Program};
+
+pub use preload::{Loaded, Oversize, preload};
+pub use program::ProgramSource;
+pub use stream::StreamSource;
+
+/// The frames of a job.
+#[derive(Debug)]
+pub enum Source {
+    /// Frames that follow from their number: an expression, a preloaded capture.
+    Program(Arc<Program>),
+    /// A capture read while it is sent.
+    Stream(Box<StreamSource>),
+}
+
+/// Why a source cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The capture.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The program.
+    #[error(transparent)]
+    Program(#[from] BadProgram),
+    /// Not Ethernet.
+    #[error(
+        "{file}: frame {number} has link type {link}, but only Ethernet frames can be sent on an Ethernet interface"
+    )]
+    LinkType {
+        /// The capture.
+        file: String,
+        /// The first such frame.
+        number: u64,
+        /// Its type.
+        link: wire::LinkType,
+    },
+    /// Too long.
+    #[error(
+        "{file}: frame {number} has {length} bytes, more than the {limit} that fit the interface (MTU {mtu} plus headers); raise the MTU (`ip link set {interface} mtu {need}`) or leave such frames out with --oversize skip"
+    )]
+    TooLong {
+        /// The capture.
+        file: String,
+        /// The first such frame.
+        number: u64,
+        /// Its length.
+        length: usize,
+        /// The most that fits.
+        limit: usize,
+        /// The interface's MTU.
+        mtu: u32,
+        /// The MTU that would do.
+        need: usize,
+        /// The interface.
+        interface: String,
+    },
+    /// Does not fit in memory.
+    #[error("{file}: {what}")]
+    NotTaken {
+        /// The capture.
+        file: String,
+        /// Why.
+        what: traffic::templates::NotTaken,
+    },
+    /// Nothing to send.
+    #[error("{0} holds no frame that can be sent")]
+    Empty(String),
+    /// No time in it to keep.
+    #[error(
+        "{0} has no duration (all its frames have the same time), so it cannot be looped at its own pace: give a --rate, or --topspeed"
+    )]
+    NoDuration(String),
+}
+
+/// Frames in order, for the worker.
+pub(crate) trait Frames {
+    /// When the next frame is due, from the start; `None` when there is none.
+    fn next_due(&mut self) -> Result<Option<u64>, SourceError>;
+
+    /// Writes the next frames into the first of `buffers`: at most `max`, and only those due by `until`. Notes when
+    /// each is due. Returns how many; 0 only if there is none or none is due.
+    fn fill(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        max: usize,
+        until: u64,
+        due: &mut [u64],
+    ) -> Result<usize, SourceError>;
+
+    /// Is there a schedule?
+    fn is_paced(&self) -> bool;
+}

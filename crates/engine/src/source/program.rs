@@ -1,0 +1,61 @@
+//! Frames of a program.
+
+use super::{Frames, SourceError};
+use crate::clock;
+use traffic::schedule::Cursor;
+use traffic::{Buffers, Executor, Program};
+
+/// Walks a program.
+#[derive(Debug)]
+pub struct ProgramSource<'p> {
+    executor: Executor<'p>,
+    cursor: Cursor<'p>,
+    paced: bool,
+    /// Times do not depend on lengths, so those need not be asked for.
+    even: bool,
+}
+
+impl<'p> ProgramSource<'p> {
+    /// From frame 0.
+    pub fn new(program: &'p Program) -> Result<ProgramSource<'p>, SourceError> {
+        Ok(ProgramSource {
+            executor: Executor::new(program)?,
+            cursor: program.schedule.cursor(),
+            paced: program.schedule.is_paced(),
+            even: !matches!(program.schedule, traffic::Schedule::Bits { .. }),
+        })
+    }
+}
+
+impl Frames for ProgramSource<'_> {
+    fn next_due(&mut self) -> Result<Option<u64>, SourceError> {
+        Ok(Some(self.cursor.due()))
+    }
+
+    fn fill(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        max: usize,
+        until: u64,
+        due: &mut [u64],
+    ) -> Result<usize, SourceError> {
+        let mut count = max.min(due.len());
+        if self.paced {
+            let most = count;
+            count = 0;
+            while count < most && self.cursor.due() <= until {
+                due[count] = self.cursor.due();
+                let length = if self.even { 0 } else { self.executor.length_ahead(count) };
+                self.cursor.advance(length);
+                count += 1;
+            }
+        } else {
+            due[..count].fill(0);
+        }
+        Ok(if count == 0 { 0 } else { self.executor.render(buffers, count, clock::now) })
+    }
+
+    fn is_paced(&self) -> bool {
+        self.paced
+    }
+}

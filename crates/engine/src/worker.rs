@@ -1,0 +1,214 @@
+//! The sending loop: takes frames that are due, hands them over, keeps the times.
+
+use crate::pacer::Pacer;
+use crate::source::{Frames, ProgramSource, Source, SourceError};
+use crate::{Control, Ended, Job, LATE_NS, Punctuality, Sent, clock};
+use port::tx::{Tx, TxError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use traffic::executor::{BATCH, Buffers};
+
+/// Runs `job` over `tx` on the calling thread. With `wait` false, frames keep their times but nobody waits for them.
+pub fn run<T: Tx + ?Sized>(tx: &mut T, job: &mut Job, control: &Control, wait: bool) -> Sent {
+    let limits = Limits {
+        count: job.count.unwrap_or(u64::MAX),
+        duration: job.duration.map_or(u64::MAX, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
+        catch_up: job.catch_up,
+        wait,
+    };
+    match &mut job.source {
+        Source::Program(program) => {
+            let program = Arc::clone(program);
+            match ProgramSource::new(&program) {
+                Ok(mut frames) => send(tx, &mut frames, &limits, control),
+                Err(fault) => nothing(tx, fault),
+            }
+        }
+        Source::Stream(stream) => send(tx, stream.as_mut(), &limits, control),
+    }
+}
+
+struct Limits {
+    count: u64,
+    duration: u64,
+    catch_up: f64,
+    wait: bool,
+}
+
+/// A run that could not begin.
+fn nothing<T: Tx + ?Sized>(tx: &T, fault: SourceError) -> Sent {
+    Sent {
+        counters: tx.counters(),
+        started_ns: clock::now(),
+        duration_ns: 0,
+        offered: None,
+        punctuality: None,
+        cpu_ns: 0,
+        ended: Ended::SourceFault(fault),
+    }
+}
+
+fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, control: &Control) -> Sent {
+    let cpu = clock::thread_cpu();
+    let mut waiter = clock::Waiter::for_this_thread();
+    let paced = frames.is_paced();
+    let start = clock::now();
+    control.started.store(start, Relaxed);
+    let mut run = Run {
+        limits,
+        control,
+        start,
+        pacer: Pacer::new(limits.catch_up),
+        punctuality: Punctuality::default(),
+        given: 0,
+        stalled: false,
+    };
+    let mut ended =
+        if paced && limits.wait { run.paced(tx, frames, &mut waiter) } else { run.unpaced(tx, frames) };
+    // Only what the kernel is done with counts as sent.
+    if let Err(fault) = tx.drain()
+        && matches!(ended, Ended::Done | Ended::Stopped)
+    {
+        ended = Ended::Fault(fault);
+    }
+    let elapsed = clock::now() - start;
+    let counters = tx.counters();
+    publish(control, &counters);
+    // A paced run lasts until the time of the frame that would come next: ten frames at 10 frames/s take a second.
+    let next = frames.next_due().ok().flatten().unwrap_or(elapsed);
+    let scheduled = next.min(limits.duration);
+    let duration_ns = match ended {
+        Ended::Done if paced && limits.wait => elapsed.max(scheduled),
+        Ended::Done if paced => scheduled,
+        _ => elapsed,
+    };
+    Sent {
+        counters,
+        started_ns: start,
+        duration_ns,
+        offered: paced.then_some(run.given),
+        punctuality: (paced && limits.wait).then_some(run.punctuality),
+        cpu_ns: clock::thread_cpu() - cpu,
+        ended,
+    }
+}
+
+fn publish(control: &Control, counters: &port::tx::TxCounters) {
+    control.frames.store(counters.frames, Relaxed);
+    control.bytes.store(counters.bytes, Relaxed);
+}
+
+struct Run<'a> {
+    limits: &'a Limits,
+    control: &'a Control,
+    start: u64,
+    pacer: Pacer,
+    punctuality: Punctuality,
+    /// Frames given to the sender.
+    given: u64,
+    /// The batch before was late.
+    stalled: bool,
+}
+
+impl Run<'_> {
+    /// Each frame at its time.
+    fn paced<T: Tx + ?Sized, F: Frames>(
+        &mut self,
+        tx: &mut T,
+        frames: &mut F,
+        waiter: &mut clock::Waiter,
+    ) -> Ended {
+        let mut due = [0u64; BATCH];
+        loop {
+            let next = match frames.next_due() {
+                Ok(Some(next)) if self.given < self.limits.count && next < self.limits.duration => next,
+                Ok(_) => return Ended::Done,
+                Err(fault) => return Ended::SourceFault(fault),
+            };
+            if self.control.stopped() {
+                return Ended::Stopped;
+            }
+            let now = clock::now() - self.start;
+            let position = self.pacer.advance(now, next);
+            if next > position {
+                waiter.wait(self.start + self.pacer.release_time(next), self.control);
+                continue;
+            }
+            let late = now - next;
+            let kept = &mut self.punctuality;
+            kept.stalls += u64::from(late > LATE_NS && !self.stalled);
+            self.stalled = late > LATE_NS;
+            kept.longest_stall_ns =
+                if self.stalled { kept.longest_stall_ns.max(late) } else { kept.longest_stall_ns };
+            match self.batch(tx, frames, position.min(self.limits.duration - 1), &mut due) {
+                Ok(0) => return Ended::Done,
+                Ok(count) => self.note(&due[..count], now, position < now),
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// As fast as it goes.
+    fn unpaced<T: Tx + ?Sized, F: Frames>(&mut self, tx: &mut T, frames: &mut F) -> Ended {
+        let mut due = [0u64; BATCH];
+        loop {
+            if self.given >= self.limits.count {
+                return Ended::Done;
+            }
+            if self.control.stopped() {
+                return Ended::Stopped;
+            }
+            let timed = self.limits.wait && self.limits.duration != u64::MAX;
+            if timed && clock::now() - self.start >= self.limits.duration {
+                return Ended::Done;
+            }
+            match self.batch(tx, frames, self.limits.duration.saturating_sub(1), &mut due) {
+                Ok(0) => return Ended::Done,
+                Ok(_) => {}
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// One batch of frames due by `until`; 0 when the source has no more.
+    fn batch<T: Tx + ?Sized, F: Frames>(
+        &mut self,
+        tx: &mut T,
+        frames: &mut F,
+        until: u64,
+        due: &mut [u64; BATCH],
+    ) -> Result<usize, Ended> {
+        let left = self.limits.count - self.given;
+        let max = usize::try_from(left).unwrap_or(BATCH).min(tx.batch()).min(BATCH);
+        let lent = tx.buffers();
+        let mut buffers =
+            Buffers { bytes: lent.bytes, stride: lent.stride, held: lent.held, lengths: lent.lengths };
+        let count = frames.fill(&mut buffers, max, until, due).map_err(Ended::SourceFault)?;
+        if count > 0 {
+            let sent: Result<(), TxError> = tx.send(count, &due[..count]);
+            self.given += count as u64;
+            publish(self.control, &tx.counters());
+            sent.map_err(Ended::Fault)?;
+        }
+        Ok(count)
+    }
+
+    /// Takes down how late the frames of a batch were, handed over at `now`.
+    fn note(&mut self, due: &[u64], now: u64, behind: bool) {
+        let kept = &mut self.punctuality;
+        let mut late = 0;
+        for &due in due {
+            let by = now.saturating_sub(due);
+            kept.lateness.record(by);
+            late += u64::from(by > LATE_NS);
+            kept.last_late_ns = by;
+        }
+        if behind {
+            kept.catch_up_frames += due.len() as u64;
+        }
+        if late > 0 {
+            kept.late += late;
+            self.control.late.store(kept.late, Relaxed);
+        }
+    }
+}
