@@ -1,0 +1,6 @@
+//! Any bytes as a pcapng file, plain or compressed.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| netdyno_fuzz::read_capture(bytes));
