@@ -91,7 +91,7 @@ fn dns(key: Key, number: u32, back: bool, out: &mut [u8]) {
     key.letters(For::Name, draw | 3, &mut name[2 + first..2 + first + second]);
     name[2 + first + second..].copy_from_slice(b"\x07example\0");
     rest[..4].copy_from_slice(&[0, 1, 0, 1]);
-    for (i, record) in rest[4..].chunks_exact_mut(16).enumerate() {
+    for (i, record) in rest[4..].as_chunks_mut::<16>().0.iter_mut().enumerate() {
         // The name is a pointer to the question's; an A record that lives for five minutes.
         record[..12].copy_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0x01, 0x2c, 0, 4]);
         let host = key.bits(For::Name, draw | 1) >> 16;
