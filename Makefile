@@ -2,6 +2,8 @@
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+# Further arguments of `make demo` and `make bench`.
+ARGS ?=
 FUZZ_SECONDS ?= 10
 export FUZZ_SECONDS
 
@@ -36,8 +38,10 @@ lint: ## check formatting, lints and shell scripts
 fuzz: ## run each fuzz target for FUZZ_SECONDS (10)
 	@scripts/fuzz
 
-bench: build ## measure speed, with the machine's own limits beside each figure
-	cargo bench --workspace --locked
+bench: build ## measure speed beside tcpreplay's and the machine's own limits; ARGS=--quick for a first look
+	@scripts/setup test
+	cargo build --release --locked -p netdyno-bench
+	$(SUDO) $(TARGET)/release/netdyno-bench $(ARGS)
 
 docs: build ## write man pages and shell completions to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions
