@@ -1,0 +1,272 @@
+//! The bench itself: two hosts and a cable, a core that sends and a core that watches, and processes run and counted.
+
+use crate::sys::{self, Usage};
+use anyhow::{Context, Result, bail};
+use lab::{Lab, Options as LabOptions};
+use meter::{Action, Meter, Mode, Options as MeterOptions};
+use port::interface::CounterReader;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::thread::CpuSet;
+use rustix::time::Timespec;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What all cases share.
+#[derive(Debug)]
+pub struct Bench {
+    pub lab: Lab,
+    /// Rounds of each measurement.
+    pub runs: usize,
+    pub quick: bool,
+    /// Senders are pinned here; everything else runs elsewhere.
+    pub core: usize,
+    pub netdyno: PathBuf,
+    /// Whether the peer is there.
+    pub peer: bool,
+    stop: Arc<AtomicBool>,
+}
+
+/// A sender, seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    Netdyno,
+    Tcpreplay,
+}
+
+impl Tool {
+    pub fn name(self) -> &'static str {
+        match self {
+            Tool::Netdyno => "netdyno",
+            Tool::Tcpreplay => "tcpreplay",
+        }
+    }
+}
+
+/// A process that ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub usage: Usage,
+    pub wall: Duration,
+    /// Frames it says it sent; `None` if it does not say.
+    pub said: Option<u64>,
+}
+
+impl Ran {
+    pub fn cpu(&self) -> Duration {
+        self.usage.user + self.usage.system
+    }
+
+    /// Cores used, 1.0 being one all the time.
+    pub fn cpu_share(&self) -> f64 {
+        self.cpu().as_secs_f64() / self.wall.as_secs_f64()
+    }
+}
+
+impl Bench {
+    pub fn new(runs: usize, quick: bool, core: usize, netdyno: PathBuf, peer: bool) -> Result<Bench> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&stop))?;
+        }
+        let lab = Lab::two_hosts(&LabOptions::default())?;
+        Ok(Bench { lab, runs, quick, core, netdyno, peer, stop })
+    }
+
+    /// Was the bench interrupted? Ends whatever asks.
+    pub fn check(&self) -> Result<()> {
+        if self.stop.load(Ordering::Relaxed) { bail!("interrupted") } else { Ok(()) }
+    }
+
+    /// The tools that can be measured here.
+    pub fn tools(&self) -> &'static [Tool] {
+        if self.peer { &[Tool::Netdyno, Tool::Tcpreplay] } else { &[Tool::Netdyno] }
+    }
+
+    /// A command line: both tools before all else that is not real-time, both with their sending thread on the one
+    /// core. netdyno pins itself; tcpreplay, which has one thread, is pinned.
+    pub fn command_line(&self, tool: Tool, arguments: &[String]) -> Vec<String> {
+        let core = self.core.to_string();
+        let own = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
+        let mut line = own(&["nice", "-n", "-20"]);
+        match tool {
+            Tool::Netdyno => {
+                line.push(self.netdyno.display().to_string());
+                line.push("replay".to_owned());
+                line.extend_from_slice(arguments);
+                line.extend(own(&["--core", &core, "--json"]));
+            }
+            Tool::Tcpreplay => {
+                line.extend(own(&["taskset", "-c", &core, "tcpreplay"]));
+                line.extend_from_slice(arguments);
+            }
+        }
+        line
+    }
+
+    /// Runs a tool on the sender until it ends, calling `watch` with its process id every `tick`; when that says
+    /// `false`, the process is ended.
+    pub fn run(
+        &self,
+        tool: Tool,
+        arguments: &[String],
+        tick: Duration,
+        mut watch: impl FnMut(u32, Duration) -> bool,
+    ) -> Result<Ran> {
+        /// Nothing in this bench takes as long.
+        const LIMIT: Duration = Duration::from_secs(120);
+        self.check()?;
+        let line = self.command_line(tool, arguments);
+        let (mut said, mut complained) = (tempfile::tempfile()?, tempfile::tempfile()?);
+        let mut command = self.lab.sender.namespace.command(&line[0])?;
+        command
+            .args(&line[1..])
+            .stdin(Stdio::null())
+            .stdout(said.try_clone()?)
+            .stderr(complained.try_clone()?);
+        let start = Instant::now();
+        let child = command.spawn().with_context(|| format!("cannot start `{}`", line.join(" ")))?;
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let tick = Timespec { tv_sec: tick.as_secs() as i64, tv_nsec: tick.subsec_nanos().into() };
+        let mut ended_by_us = false;
+        loop {
+            let mut polled = [PollFd::new(&pidfd, PollFlags::IN)];
+            if matches!(poll(&mut polled, Some(&tick)), Ok(n) if n > 0) {
+                break;
+            }
+            let overdue = start.elapsed() > LIMIT || self.stop.load(Ordering::Relaxed);
+            if overdue || (!watch(child.id(), start.elapsed()) && !ended_by_us) {
+                pidfd_send_signal(&pidfd, if overdue { Signal::KILL } else { Signal::TERM })?;
+                ended_by_us = true;
+            }
+        }
+        let usage = sys::wait(child.id())?;
+        let wall = start.elapsed();
+        self.check()?;
+        let (said, complained) = (text(&mut said)?, text(&mut complained)?);
+        if usage.status != 0 && !ended_by_us {
+            // netdyno ends with 1 when a run fell short of what was asked: that is a result.
+            let short = tool == Tool::Netdyno && usage.status == 1 << 8;
+            if !short {
+                bail!("`{}` failed: {}{}", line.join(" "), complained.trim(), said.trim());
+            }
+        }
+        let said = match tool {
+            Tool::Netdyno if ended_by_us => None,
+            Tool::Netdyno => {
+                let report =
+                    report::json::from_str(&said).with_context(|| format!("`{}`", line.join(" ")))?;
+                report.result.tx.map(|tx| tx.totals.frames)
+            }
+            Tool::Tcpreplay => actual(&format!("{said}{complained}")),
+        };
+        Ok(Ran { usage, wall, said })
+    }
+
+    /// Runs a tool with nothing else to do meanwhile.
+    pub fn run_plainly(&self, tool: Tool, arguments: &[String]) -> Result<Ran> {
+        self.run(tool, arguments, Duration::from_millis(50), |_, _| true)
+    }
+
+    /// Counts what reaches the far end, by the interface's own counters.
+    pub fn far_counter(&self) -> Result<FarCounter> {
+        let receiver = &self.lab.receiver;
+        let reader = receiver.namespace.run_in(|| CounterReader::open(receiver.interface))??;
+        FarCounter::new(reader)
+    }
+
+    /// Takes down when each frame arrives at the far end, in the kernel.
+    pub fn arrival_meter(&self, frames: usize) -> Result<Meter> {
+        let options = MeterOptions {
+            action: Action::Drop,
+            mode: Mode::XdpNative,
+            streams: 1,
+            latency: false,
+            arrivals: frames,
+            ..MeterOptions::default()
+        };
+        let receiver = &self.lab.receiver;
+        Ok(receiver.namespace.run_in(|| Meter::attach(receiver.interface, &options))??)
+    }
+
+    /// Runs `work` on a thread of the sending core, as undisturbed as the tools.
+    pub fn on_sending_core<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                pin(self.core)?;
+                rustix::process::setpriority_process(None, -20).context("nice -20")?;
+                work()
+            });
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// Binds the calling thread to a core.
+pub fn pin(core: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(core);
+    rustix::thread::sched_setaffinity(None, &set).with_context(|| format!("cannot run on core {core}"))
+}
+
+fn text(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// tcpreplay's count, from its closing block: `Actual: 1234 packets (...) sent in ... seconds`.
+fn actual(text: &str) -> Option<u64> {
+    let rest = text.split("Actual: ").nth(1)?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// Frames that arrived at the far end, over time.
+#[derive(Debug)]
+pub struct FarCounter {
+    reader: CounterReader,
+    before: u64,
+    /// When frames were first and last seen to have arrived, and how many were there by then.
+    first: Option<(Instant, u64)>,
+    last: Option<(Instant, u64)>,
+}
+
+impl FarCounter {
+    fn new(mut reader: CounterReader) -> Result<FarCounter> {
+        let before = reader.read()?.rx_packets;
+        Ok(FarCounter { reader, before, first: None, last: None })
+    }
+
+    /// Looks now. Returns how many have arrived.
+    pub fn look(&mut self) -> Result<u64> {
+        let (count, now) = (self.reader.read()?.rx_packets - self.before, Instant::now());
+        if count > self.last.map_or(0, |(_, seen)| seen) {
+            self.first.get_or_insert((now, count));
+            self.last = Some((now, count));
+        }
+        Ok(count)
+    }
+
+    /// Frames per second between the first and the last look that saw new ones.
+    pub fn rate(&self) -> Option<f64> {
+        let ((from, few), (to, many)) = (self.first?, self.last?);
+        let seconds = to.duration_since(from).as_secs_f64();
+        (seconds > 0.0).then(|| (many - few) as f64 / seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_peers_own_count_is_read() {
+        let block = "Actual: 645110 packets (38706600 bytes) sent in 0.39 seconds\nRated: 98 Bps";
+        assert_eq!(super::actual(block), Some(645_110));
+        assert_eq!(super::actual("Fatal Error"), None);
+    }
+}

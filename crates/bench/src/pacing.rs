@@ -1,0 +1,347 @@
+//! Case "pacing": how exactly frames keep their times, seen in the kernel at the far end, and what happens after the
+//! sender was held up.
+
+use crate::bench::{self, Bench, Tool};
+use crate::document::{Section, Table};
+use crate::fixtures::{Fixtures, argument};
+use crate::plot;
+use crate::stats::{Sample, densest, quantile};
+use crate::sys;
+use crate::topspeed::plainly;
+use anyhow::{Result, ensure};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+const MS: u64 = 1_000_000;
+
+/// Frames and when they are to leave, relative to the first.
+struct Load {
+    name: &'static str,
+    file: PathBuf,
+    times: Vec<u64>,
+    /// Frames per second when they are evenly spaced; `None`: the capture's own times.
+    constant: Option<u64>,
+}
+
+impl Load {
+    fn arguments(&self, tool: Tool) -> Vec<String> {
+        let file = argument(&self.file);
+        let text = match (tool, self.constant) {
+            (Tool::Netdyno, Some(rate)) => {
+                format!("{file} --on tx0 --preload --engine packet --rate {rate}pps")
+            }
+            (Tool::Netdyno, None) => format!("{file} --on tx0 --preload --engine packet"),
+            (Tool::Tcpreplay, Some(rate)) => format!("-i tx0 -K --pps {rate} {file}"),
+            (Tool::Tcpreplay, None) => format!("-i tx0 -K {file}"),
+        };
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Frames the schedule has in a window, on average.
+    fn asked_in(&self, window: u64) -> Option<f64> {
+        self.constant.map(|rate| rate as f64 * window as f64 / 1e9)
+    }
+}
+
+/// What one tool did with one load, over all runs. Times in microseconds.
+#[derive(Default)]
+struct Kept {
+    p50: Sample,
+    p90: Sample,
+    p99: Sample,
+    p999: Sample,
+    max: Sample,
+    drift: Sample,
+    /// Of the mean rate, in percent.
+    rate_error: Sample,
+    /// Most frames in 1 and 10 ms over those asked for.
+    burst: [Sample; 2],
+    cpu: Sample,
+    preempted: Sample,
+    lost: u64,
+}
+
+const WINDOWS: [u64; 2] = [MS, 10 * MS];
+
+impl Kept {
+    /// Takes down one run: when frames were to arrive, relative to the first, and when they did.
+    fn note(&mut self, load: &Load, arrivals: &[u64], ran: &bench::Ran) {
+        let asked = &load.times;
+        if arrivals.len() != asked.len() {
+            self.lost += asked.len().abs_diff(arrivals.len()) as u64;
+            return;
+        }
+        let mut errors: Vec<f64> = asked
+            .windows(2)
+            .zip(arrivals.windows(2))
+            .filter_map(|(asked, got)| match (asked, got) {
+                ([a, b], [c, d]) => Some((b - a).abs_diff(d - c) as f64 / 1e3),
+                _ => None,
+            })
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        self.p50.push(quantile(&errors, 0.5));
+        self.p90.push(quantile(&errors, 0.9));
+        self.p99.push(quantile(&errors, 0.99));
+        self.p999.push(quantile(&errors, 0.999));
+        self.max.push(quantile(&errors, 1.0));
+        let span = |times: &[u64]| match times {
+            [first, .., last] => (last - first) as f64,
+            _ => 0.0,
+        };
+        self.drift.push((span(arrivals) - span(asked)) / 1e3);
+        self.rate_error.push((span(asked) / span(arrivals) - 1.0) * 100.0);
+        for (window, burst) in WINDOWS.into_iter().zip(&mut self.burst) {
+            if let Some(asked) = load.asked_in(window) {
+                burst.push(densest(arrivals, window) as f64 / asked);
+            }
+        }
+        self.cpu.push(ran.cpu_share() * 100.0);
+        self.preempted.push(ran.usage.preempted as f64);
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let us = |v: f64| match v.abs() {
+            v_abs if v_abs < 10.0 => format!("{v:.2}"),
+            v_abs if v_abs < 100.0 => format!("{v:.1}"),
+            _ => format!("{v:.0}"),
+        };
+        let ratio = |v: f64| format!("{v:.2}x");
+        vec![
+            self.p50.cell(us),
+            self.p90.short(us),
+            self.p99.cell(us),
+            self.p999.short(us),
+            self.max.short(us),
+            self.drift.cell(us),
+            self.rate_error.short(|v| format!("{v:+.4}%")),
+            self.burst[0].cell(ratio),
+            self.burst[1].short(ratio),
+            self.cpu.short(|v| format!("{v:.0}%")),
+            self.preempted.short(|v| format!("{v:.0}")),
+        ]
+    }
+}
+
+const HEAD: [&str; 13] = [
+    "load",
+    "sender",
+    "p50",
+    "p90",
+    "p99",
+    "p99.9",
+    "max",
+    "drift",
+    "rate",
+    "most in 1 ms",
+    "in 10 ms",
+    "CPU",
+    "preempted",
+];
+
+pub fn run(bench: &Bench) -> Result<Section> {
+    let mut section = Section::new(
+        "Pacing",
+        "Frames of 60 bytes, preloaded; the arrival of each is taken in the kernel at the far end (netdyno's XDP \
+         meter, the same for both tools). A gap error is how far the time between two frames is from what was asked, \
+         without sign. Drift is how much later the last frame came, counted from the first, than it should have: \
+         over one to two seconds here, over a minute below. `most in 1 ms` is the densest millisecond over what was \
+         asked for. CPU is the whole process over its life, `preempted` how often another task took its core.",
+    );
+    let files = Fixtures::new()?;
+    let mut loads = Vec::new();
+    let part = if bench.quick { 2 } else { 1 };
+    for (name, rate, count) in [
+        ("10,000 frames/s", 10_000, 20_000),
+        ("100,000 frames/s", 100_000, 150_000),
+        ("500,000 frames/s", 500_000, 500_000),
+    ] {
+        let count = count / part;
+        let file = files.flows(&format!("{rate}pps.pcap"), 60, count)?;
+        let times = (0..count).map(|n| n * 1_000_000_000 / rate).collect();
+        loads.push(Load { name, file, times, constant: Some(rate) });
+    }
+    for (name, mean_us, count) in [
+        ("capture, gaps of 10 us on average", 10, 150_000),
+        ("capture, gaps of 100 us on average", 100, 15_000),
+        ("capture, gaps of 1 ms on average", 1000, 2_000),
+    ] {
+        let (file, times) =
+            files.exponential(&format!("gaps-{mean_us}us.pcap"), count / part, f64::from(mean_us))?;
+        loads.push(Load { name, file, times, constant: None });
+    }
+    let tools = bench.tools();
+    let mut kept: Vec<Vec<Kept>> =
+        loads.iter().map(|_| tools.iter().map(|_| Kept::default()).collect()).collect();
+    for _ in 0..bench.runs {
+        for (load, kept) in loads.iter().zip(&mut kept) {
+            for (tool, kept) in tools.iter().zip(kept) {
+                once(bench, load, *tool, kept, None)?;
+            }
+        }
+    }
+    let title =
+        format!("Gap errors and drift in microseconds, median of {} runs [lowest–highest]", bench.runs);
+    let mut table = Table::new(title, &HEAD);
+    for (load, kept) in loads.iter().zip(&kept) {
+        for (tool, kept) in tools.iter().zip(kept) {
+            let mut row = vec![load.name.to_owned(), tool.name().to_owned()];
+            row.extend(kept.cells());
+            table.rows.push(row);
+            section.command(plainly(&bench.command_line(*tool, &load.arguments(*tool))));
+            if kept.lost > 0 {
+                section.notes.push(format!(
+                    "{}, {}: {} frames lost or too many",
+                    load.name,
+                    tool.name(),
+                    kept.lost
+                ));
+            }
+        }
+    }
+    section.tables.push(table);
+    let us = |v: f64| format!("{v:.2} us");
+    for (load, kept) in loads.iter().zip(&kept) {
+        section.at_most(format!("{}: gap error p50", load.name), 0.2, kept[0].p50.median(), us);
+        section.at_most(format!("{}: gap error p99", load.name), 15.0, kept[0].p99.median(), us);
+    }
+    stalls(bench, &files, &mut section)?;
+    long(bench, &files, &mut section)?;
+    section.plot = Some(("pacing.svg", drawn(&loads, tools, &kept)));
+    Ok(section)
+}
+
+fn drawn(loads: &[Load], tools: &[Tool], kept: &[Vec<Kept>]) -> String {
+    let mut lines = Vec::new();
+    for (load, kept) in loads.iter().zip(kept) {
+        for (tool, kept) in tools.iter().zip(kept) {
+            let points = [&kept.p50, &kept.p90, &kept.p99, &kept.p999, &kept.max];
+            lines.push(plot::Dots {
+                label: format!("{} · {}", load.name, tool.name()),
+                values: points.iter().map(|sample| sample.median()).collect(),
+                ours: *tool == Tool::Netdyno,
+            });
+        }
+    }
+    let marks = ["p50", "p90", "p99", "p99.9", "max"];
+    plot::dots("Gap error at the receiver", "microseconds", &marks, &lines)
+}
+
+/// Holds the sending core for this long, this long after the first frame.
+#[derive(Clone, Copy)]
+struct Stall {
+    after: Duration,
+    length: Duration,
+}
+
+fn once(bench: &Bench, load: &Load, tool: Tool, kept: &mut Kept, stall: Option<Stall>) -> Result<()> {
+    let meter = bench.arrival_meter(load.times.len() + 1000)?;
+    let mut holding = None;
+    let mut first = None;
+    let ran = bench.run(tool, &load.arguments(tool), Duration::from_millis(10), |_, _| {
+        if let Some(stall) = stall
+            && holding.is_none()
+        {
+            if first.is_none() && meter.snapshot().frames > 0 {
+                first = Some(Instant::now());
+            }
+            if first.is_some_and(|first| first.elapsed() >= stall.after) {
+                let core = bench.core;
+                holding = Some(std::thread::spawn(move || hold(core, stall.length)));
+            }
+        }
+        true
+    })?;
+    if let Some(thread) = holding {
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    }
+    meter.settle(Some(load.times.len() as u64), Duration::from_millis(50), Duration::from_secs(1));
+    let measured = meter.finish();
+    ensure!(measured.totals.arrivals_missed == 0, "more frames arrived than asked for");
+    kept.note(load, &measured.arrivals, &ran);
+    if ran.said != Some(measured.totals.frames) {
+        kept.lost += measured.totals.frames.abs_diff(ran.said.unwrap_or(0));
+    }
+    Ok(())
+}
+
+/// Takes a core away from everybody else.
+fn hold(core: usize, length: Duration) -> Result<()> {
+    bench::pin(core)?;
+    sys::become_realtime()?;
+    let start = Instant::now();
+    while start.elapsed() < length {
+        std::hint::spin_loop();
+    }
+    Ok(())
+}
+
+/// After the sending core was taken away for 20 ms, how dense is what follows?
+fn stalls(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> {
+    let (rate, count) = (100_000, 60_000);
+    let load = Load {
+        name: "100,000 frames/s, core taken for 20 ms",
+        file: files.flows("stall.pcap", 60, count)?,
+        times: (0..count).map(|n| n * 1_000_000_000 / rate).collect(),
+        constant: Some(rate),
+    };
+    let stall = Stall { after: Duration::from_millis(200), length: Duration::from_millis(20) };
+    let tools = bench.tools();
+    let mut kept: Vec<Kept> = tools.iter().map(|_| Kept::default()).collect();
+    for _ in 0..bench.runs {
+        for (tool, kept) in tools.iter().zip(&mut kept) {
+            once(bench, &load, *tool, kept, Some(stall))?;
+        }
+    }
+    let title = "After a stall of 20 ms (a real-time task on the sending core): frames in a window over those asked for";
+    let mut table = Table::new(title, &["sender", "most in 1 ms", "most in 10 ms", "drift, us"]);
+    for (tool, kept) in tools.iter().zip(&kept) {
+        let ratio = |v: f64| format!("{v:.2}x");
+        table.rows.push(vec![
+            tool.name().to_owned(),
+            kept.burst[0].cell(ratio),
+            kept.burst[1].cell(ratio),
+            kept.drift.short(|v| format!("{v:.0}")),
+        ]);
+        if kept.lost > 0 {
+            section.notes.push(format!(
+                "{}, {}: {} frames lost or too many",
+                load.name,
+                tool.name(),
+                kept.lost
+            ));
+        }
+    }
+    section.tables.push(table);
+    // Frames are whole: a window of 1 ms that holds 200 gaps' worth may hold 201 frames.
+    let limit = 2.0 + 1e9 / rate as f64 / MS as f64;
+    section.at_most("most in 1 ms after a stall, highest of all runs", limit, kept[0].burst[0].max(), |v| {
+        format!("{v:.2}x")
+    });
+    Ok(())
+}
+
+/// A long run: drift and mean rate need time to show.
+fn long(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> {
+    let (rate, seconds) = (10_000, if bench.quick { 10 } else { 60 });
+    let count = rate * seconds;
+    let load = Load {
+        name: "10,000 frames/s",
+        file: files.flows("long.pcap", 60, count)?,
+        times: (0..count).map(|n| n * 1_000_000_000 / rate).collect(),
+        constant: Some(rate),
+    };
+    let mut kept = Kept::default();
+    once(bench, &load, Tool::Netdyno, &mut kept, None)?;
+    let mut table = Table::new(format!("One run of {seconds} s, netdyno"), &HEAD);
+    let mut row = vec![load.name.to_owned(), Tool::Netdyno.name().to_owned()];
+    row.extend(kept.cells());
+    table.rows.push(row);
+    section.tables.push(table);
+    let (drift, rate_error) = (kept.drift.median().abs(), kept.rate_error.median().abs());
+    section
+        .at_most(format!("drift of the last frame after {seconds} s"), 50.0, drift, |v| format!("{v:.1} us"));
+    section.at_most(format!("mean rate off over {seconds} s"), 0.005, rate_error, |v| format!("{v:.5}%"));
+    section.command(plainly(&bench.command_line(Tool::Netdyno, &load.arguments(Tool::Netdyno))));
+    Ok(())
+}
