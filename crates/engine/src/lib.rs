@@ -21,6 +21,7 @@ pub mod worker;
 use crate::source::{Source, SourceError};
 use histogram::Histogram;
 use port::tx::{Tx, TxCounters, TxError};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub struct Job {
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to end the run in an orderly way.
-    pub stop: AtomicBool,
+    pub stop: Arc<AtomicBool>,
     /// CLOCK_MONOTONIC nanoseconds of the run's start; 0 before it.
     pub started: AtomicU64,
     /// Frames accepted so far.
@@ -101,8 +102,8 @@ pub struct Sent {
     pub started_ns: u64,
     /// From the start to the end of the last frame's time: where frame n + 1 would be due, or later if the run was.
     pub duration_ns: u64,
-    /// Frames that the schedule had due within the run; `None` at top speed.
-    pub offered: Option<u64>,
+    /// Frames taken from the source.
+    pub taken: u64,
     /// How the schedule was kept; `None` at top speed.
     pub punctuality: Option<Punctuality>,
     /// CPU time the sending thread used.

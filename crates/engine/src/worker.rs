@@ -28,6 +28,10 @@ pub fn run<T: Tx + ?Sized>(tx: &mut T, job: &mut Job, control: &Control, wait: b
     }
 }
 
+/// A run that is told how long to last, and is behind when that time is over, may still send for so long: a stall near
+/// the end then costs no frames. What is overdue beyond that was not achieved, and the result says so.
+const GRACE: u64 = 20_000_000;
+
 struct Limits {
     count: u64,
     duration: u64,
@@ -41,7 +45,7 @@ fn nothing<T: Tx + ?Sized>(tx: &T, fault: SourceError) -> Sent {
         counters: tx.counters(),
         started_ns: clock::now(),
         duration_ns: 0,
-        offered: None,
+        taken: 0,
         punctuality: None,
         cpu_ns: 0,
         ended: Ended::SourceFault(fault),
@@ -86,7 +90,7 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
         counters,
         started_ns: start,
         duration_ns,
-        offered: paced.then_some(run.given),
+        taken: run.given,
         punctuality: (paced && limits.wait).then_some(run.punctuality),
         cpu_ns: clock::thread_cpu() - cpu,
         ended,
@@ -129,6 +133,9 @@ impl Run<'_> {
                 return Ended::Stopped;
             }
             let now = clock::now() - self.start;
+            if now > self.limits.duration.saturating_add(GRACE) {
+                return Ended::Done;
+            }
             let position = self.pacer.advance(now, next);
             if next > position {
                 waiter.wait(self.start + self.pacer.release_time(next), self.control);

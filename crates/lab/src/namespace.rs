@@ -58,6 +58,15 @@ impl Namespace {
         Ok(Self { fd: file.into() })
     }
 
+    /// Another handle of the same namespace.
+    pub fn try_clone(&self) -> Result<Self, LabError> {
+        let fd = self.fd.try_clone().map_err(|error| {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            LabError::kernel("keep a network namespace")(errno)
+        })?;
+        Ok(Self { fd })
+    }
+
     /// Moves the calling thread in, for good. Threads it starts from then on start there.
     pub fn enter_current_thread(&self) -> Result<(), LabError> {
         rustix::thread::move_into_link_name_space(self.as_fd(), Some(LinkNameSpaceType::Network)).map_err(

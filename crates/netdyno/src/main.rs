@@ -1,1 +1,42 @@
-fn main() {}
+//! The program: reads the command line, wires the rooms together, prints what they say.
+//!
+//! Exit status: 0 done as asked; 1 done, but short of what was asked (a rate not reached, frames unaccounted); 2 not
+//! done.
+
+mod cli;
+mod commands;
+mod environment;
+mod output;
+mod place;
+mod run;
+
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = match cli::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap tells by the status it would exit with.
+            let status = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    match commands::dispatch(cli) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "netdyno: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whoever read our output had enough of it (`netdyno info ... | head`).
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}

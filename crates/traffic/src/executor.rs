@@ -248,7 +248,16 @@ impl<'p> Executor<'p> {
         let s = self.order[self.position] as usize;
         self.position = (self.position + 1) % self.order.len();
         let plan = &mut self.plans[s];
-        plan.seek(plan.k + 1);
+        match &mut plan.shape {
+            Shape::Captured { template, pass } => {
+                plan.k += 1;
+                *template += 1;
+                if *template == plan.stream.templates.len() {
+                    (*template, *pass) = (0, *pass + 1);
+                }
+            }
+            Shape::Patched(_) => plan.seek(plan.k + 1),
+        }
     }
 }
 
@@ -271,10 +280,10 @@ enum Shape<'p> {
 
 impl<'p> Plan<'p> {
     fn new(stream: &'p Stream) -> Plan<'p> {
-        let shape = if stream.templates.len() == 1 && !stream.unique_addresses {
-            Shape::Patched(Box::new(Patched::new(stream)))
-        } else {
+        let shape = if stream.is_captured() {
             Shape::Captured { template: 0, pass: 0 }
+        } else {
+            Shape::Patched(Box::new(Patched::new(stream)))
         };
         Plan { stream, k: 0, shape }
     }

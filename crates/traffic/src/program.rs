@@ -49,7 +49,8 @@ pub struct Stream {
     pub length_fields: Vec<LengthField>,
     /// Checksums to compute, inner ones before outer ones that cover them.
     pub sums: Vec<Sum>,
-    /// Put a signature into the last 18 bytes, under this stream number.
+    /// Put a signature into the last 18 bytes, under this stream number; of captured frames only into those whose
+    /// last 18 bytes are TCP or UDP payload.
     pub signature: Option<u32>,
     /// Each pass over the templates gets addresses of its own (captures).
     pub unique_addresses: bool,
@@ -219,6 +220,37 @@ impl Program {
         self.streams.iter().map(Stream::longest).max().unwrap_or(0)
     }
 
+    /// How many of the first `n` frames carry a signature, by the number of the stream that is in it.
+    pub fn signed_among(&self, n: u64) -> Vec<(u32, u64)> {
+        let period = (self.order.len() as u64).max(1);
+        let (cycles, rest) = (n / period, (n % period) as usize);
+        let signed = |(s, stream): (usize, &Stream)| {
+            let count = |order: &[u32]| order.iter().filter(|&&o| o as usize == s).count() as u64;
+            let frames = cycles * count(&self.order) + count(&self.order[..rest]);
+            let templates = &stream.templates;
+            let signed = if stream.is_captured() {
+                let passes = frames / templates.len() as u64;
+                let within = (frames % templates.len() as u64) as usize;
+                passes * templates.signed_per_pass() + templates.signed_among(within)
+            } else {
+                frames
+            };
+            stream.signature.map(|number| (number, signed))
+        };
+        self.streams.iter().enumerate().filter_map(signed).collect()
+    }
+
+    /// The length of all frames, when they have the same.
+    pub fn only_length(&self) -> Option<u32> {
+        let mut all = self.streams.iter().map(|stream| {
+            let templates = &stream.templates;
+            let (shortest, _) = stream.lengths.bounds(templates.shortest());
+            (shortest == stream.longest()).then_some(shortest)
+        });
+        let first = all.next()??;
+        all.all(|length| length == Some(first)).then_some(first)
+    }
+
     /// Frames until every stream has gone through all its templates once: a capture's number of frames.
     pub fn frames_per_pass(&self) -> u64 {
         self.order.len() as u64 * self.streams.first().map_or(1, |s| s.templates.len() as u64)
@@ -238,6 +270,11 @@ impl Stream {
             signature: None,
             unique_addresses: false,
         }
+    }
+
+    /// Are its frames captured ones, copied whole, rather than one template that is patched?
+    pub fn is_captured(&self) -> bool {
+        self.templates.is_captured()
     }
 
     /// Longest frame, in bytes.
@@ -299,7 +336,7 @@ impl Stream {
                 return Err(inconsistent("a checksum field must lie in its own range, at an even distance"));
             }
         }
-        if let Some(stream) = self.signature {
+        if let Some(stream) = self.signature.filter(|_| !self.is_captured()) {
             if stream > wire::signature::MAX_STREAM {
                 return Err(inconsistent("stream numbers of signatures have 24 bits"));
             }
@@ -321,13 +358,13 @@ impl Stream {
                 });
             }
         }
-        if self.lengths != Lengths::Template && self.templates.len() > 1 {
-            return Err(inconsistent("a length law goes with a single template"));
+        if self.lengths != Lengths::Template && self.is_captured() {
+            return Err(inconsistent("a length law does not go with captured frames"));
         }
-        if self.templates.len() > 1
+        if self.is_captured()
             && !(self.fields.is_empty() && self.length_fields.is_empty() && self.sums.is_empty())
         {
-            return Err(inconsistent("fields go with a single template"));
+            return Err(inconsistent("fields do not go with captured frames"));
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ pub struct Templates {
     signed_before: Vec<u32>,
     longest: u32,
     shortest: u32,
+    captured: bool,
 }
 
 /// Where a template is and what is known of it, packed: the arena offset divided by [`ALIGN`], and
@@ -77,9 +78,9 @@ impl Entry {
 }
 
 impl Templates {
-    /// No templates yet.
+    /// No templates yet; captured frames are to be pushed.
     pub fn new() -> Templates {
-        Templates { shortest: u32::MAX, ..Templates::default() }
+        Templates { shortest: u32::MAX, captured: true, ..Templates::default() }
     }
 
     /// One template that is no capture's: nothing is looked for in it.
@@ -91,6 +92,7 @@ impl Templates {
             signed_before: Vec::new(),
             longest: length,
             shortest: length,
+            captured: false,
         }
     }
 
@@ -137,6 +139,11 @@ impl Templates {
         u64::from(count)
     }
 
+    /// Are these captured frames?
+    pub fn is_captured(&self) -> bool {
+        self.captured
+    }
+
     /// Is there no template?
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
@@ -180,6 +187,11 @@ impl Templates {
             return None;
         }
         self.signed_before.get(i).map(|&rank| u64::from(rank))
+    }
+
+    /// How many of the first `i` templates are signed.
+    pub fn signed_among(&self, i: usize) -> u64 {
+        self.signed_before.get(i).map_or(self.signed_per_pass(), |&before| u64::from(before))
     }
 
     /// Number of templates that are signed in a pass.

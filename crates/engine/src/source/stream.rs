@@ -114,6 +114,11 @@ impl StreamSource {
         &self.schedule
     }
 
+    /// Is there a schedule, the capture's own included?
+    pub fn is_paced(&self) -> bool {
+        matches!(self.options.timing, Timing::Capture(_)) || self.schedule.is_paced()
+    }
+
     /// Passes begun.
     pub fn passes(&self) -> u64 {
         self.pass + u64::from(self.in_pass > 0)
@@ -276,6 +281,6 @@ impl Frames for StreamSource {
     }
 
     fn is_paced(&self) -> bool {
-        matches!(self.options.timing, Timing::Capture(_)) || self.schedule.is_paced()
+        StreamSource::is_paced(self)
     }
 }

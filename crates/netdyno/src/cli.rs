@@ -1,0 +1,367 @@
+//! The command line, declared once: parsing, `--help`, man pages and completions come from here.
+//!
+//! Parsing only collects; what the words mean together is decided by the commands.
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::Rate;
+use traffic::expr::Size;
+use traffic::rate::{parse_count, parse_duration, parse_speed};
+use traffic::schedule::Speed;
+
+/// A dynamometer for networks: loads a network, a device or a server with traffic and measures exactly what comes out.
+#[derive(Debug, Parser)]
+#[command(name = "netdyno", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(after_help = "Start with `netdyno demo`: it needs no set-up.\n\
+    Exit status: 0 done as asked, 1 done but short of what was asked, 2 not done.")]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Watch it work: replay an Internet access link between two hosts in a lab, and measure it.
+    Demo(Demo),
+    /// Send frames built from a packet expression.
+    Send(Send),
+    /// Build frames from a packet expression into a capture file, or show them layer by layer.
+    Craft(Craft),
+    /// Send captures: as captured, faster, at a rate, looped with new addresses.
+    Replay(Replay),
+    /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
+    Measure(Measure),
+    /// Say what captures hold: frames, rates, sizes, protocols, flows, addresses.
+    Info(Info),
+    /// Make a capture that looks like an Internet access link.
+    Synth(Synth),
+    /// Run a command between two hosts joined by a cable, all gone when it ends.
+    Lab(Lab),
+    /// Say what this machine and an interface can do, and what to change for higher rates.
+    Doctor(Doctor),
+    /// Show the result of an earlier run again.
+    Report(ReportCommand),
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a folder.
+    Man {
+        /// The folder; made if it is not there.
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
+}
+
+/// How fast, for how long.
+#[derive(Debug, Clone, Args)]
+pub struct Pace {
+    /// Frames per second (1.6mpps), bits per second of frames without FCS (7gbps) or on the wire (7gbps-l1),
+    /// percent of the link's speed (40%), new flows per second (100kfps), or `top`.
+    #[arg(long, value_name = "RATE", group = "pace")]
+    pub rate: Option<Rate>,
+    /// As fast as it goes.
+    #[arg(long, group = "pace")]
+    pub topspeed: bool,
+    /// Send for this long: 5s, 200ms, 1m30s.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+    /// Send this many frames: 1000, 10k, 2.5M.
+    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
+    pub count: Option<u64>,
+    /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond.
+    #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
+    pub catch_up: f64,
+}
+
+/// Through what.
+#[derive(Debug, Clone, Args)]
+pub struct Through {
+    /// How frames leave: packet (a packet socket with sendmmsg), packet-ring (PACKET_TX_RING, to compare), null
+    /// (nowhere, to see what making them costs), or auto.
+    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    pub engine: Engine,
+    /// Run the sending thread on this CPU. Default: the last one it may run on.
+    #[arg(long, value_name = "CPU")]
+    pub core: Option<usize>,
+    /// Yes, send on this interface although it carries the default route or your login.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    Auto,
+    Packet,
+    PacketRing,
+    Null,
+}
+
+/// What to look at, and how.
+#[derive(Debug, Clone, Args)]
+pub struct Metering {
+    /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE). What arrives there is dropped after it
+    /// was counted.
+    #[arg(long, value_name = "IFACE")]
+    pub measure: Option<String>,
+    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub meter: Meter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Meter {
+    Auto,
+    Xdp,
+    XdpGeneric,
+    Packet,
+}
+
+/// Where results go.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Output {
+    /// Print the result as one JSON object (docs/report.schema.json) on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// Write result.json, intervals.csv and report.html into this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub report: Option<PathBuf>,
+    /// No progress line.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Replay this capture instead of a synthesised one.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub capture: Option<PathBuf>,
+    /// The rate, as in `netdyno replay`.
+    #[arg(long, default_value = "1gbps")]
+    pub rate: Rate,
+    /// Send for this long.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
+    pub duration: Duration,
+    /// Print the result as one JSON object on standard output.
+    #[arg(long)]
+    pub json: bool,
+    /// Write result.json, intervals.csv and report.html into this folder.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "netdyno-demo")]
+    pub report: PathBuf,
+    /// No progress line.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Send {
+    /// What to send, such as 'ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535, dport=53)'. See
+    /// docs/expressions.md.
+    pub expression: String,
+    /// Send on this interface (IFACE, or IFACE@NAMESPACE).
+    #[arg(long = "on", value_name = "IFACE")]
+    pub interface: Option<String>,
+    #[command(flatten)]
+    pub shape: Shape,
+    #[command(flatten)]
+    pub pace: Pace,
+    #[command(flatten)]
+    pub through: Through,
+    #[command(flatten)]
+    pub metering: Metering,
+    /// End each frame with an 18-byte signature (stream, sequence, time), for loss, order and latency. On by itself
+    /// with --measure, where there is room.
+    #[arg(long)]
+    pub sign: bool,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What an expression does not say.
+#[derive(Debug, Clone, Args)]
+pub struct Shape {
+    /// Frame size, the FCS counted: 64, a list 64,512,1518, 64..1518, random(64..1518), imix, 64:7,1518:1
+    /// (size:weight) or an RFC 6985 genome such as aaafg. Default: as long as the layers are.
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<Size>,
+    /// Key of all random values: the same seed gives the same frames. Default: drawn, and named in the result.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct Craft {
+    /// What to build; see docs/expressions.md.
+    pub expression: String,
+    /// Write a capture file: pcap, or pcapng if it is named so; .gz and .zst compress; - is standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub write: Option<PathBuf>,
+    /// Show the frames layer by layer, with a hexadecimal dump.
+    #[arg(long)]
+    pub show: bool,
+    /// How many frames.
+    #[arg(long, value_name = "FRAMES", value_parser = parse_count, default_value = "1")]
+    pub count: u64,
+    #[command(flatten)]
+    pub shape: Shape,
+    /// Time stamps at this rate, from 0. Default: a microsecond apart.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// End each frame with an 18-byte signature.
+    #[arg(long)]
+    pub sign: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Replay {
+    /// Captures, sent one after the other: pcap or pcapng, plain, gzip or zstd; - is standard input.
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Send on this interface (IFACE, or IFACE@NAMESPACE).
+    #[arg(long = "on", value_name = "IFACE")]
+    pub interface: Option<String>,
+    /// Write the frames, with the times they would leave at, into a capture file instead.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "interface")]
+    pub write: Option<PathBuf>,
+    /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
+    #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]
+    pub speed: Option<Speed>,
+    #[command(flatten)]
+    pub pace: Pace,
+    /// Send the captures this many times; 0 is without end. Default: once, or as often as --duration or --count ask.
+    #[arg(long = "loop", value_name = "TIMES")]
+    pub loops: Option<u64>,
+    /// Read the captures into memory first. Small ones (up to 32 MB) always are.
+    #[arg(long, conflicts_with = "stream")]
+    pub preload: bool,
+    /// Read the captures while sending, in bounded memory, even if they are small.
+    #[arg(long)]
+    pub stream: bool,
+    /// New flows with each loop: in pass k (from 0) of each IP packet the lesser address is lowered by k and the
+    /// greater raised by k (modulo 2^32 - 1, of IPv6 the low 32 bits), which keeps every checksum right and both
+    /// directions of a conversation together. What is not IP is sent as it is.
+    #[arg(long)]
+    pub unique_ip: bool,
+    /// Overwrite the last 18 bytes of TCP and UDP payload, where there are so many, with a signature (stream,
+    /// sequence, time) and correct the checksum: --measure then tells loss, order and latency of those frames.
+    #[arg(long)]
+    pub sign: bool,
+    /// Frames longer than the interface's MTU allows: refuse the capture, or skip (and count) them.
+    #[arg(long, value_name = "WHAT", default_value = "refuse")]
+    pub oversize: OversizeChoice,
+    /// Of a damaged capture send what is sound before the damage.
+    #[arg(long)]
+    pub skip_corrupt: bool,
+    #[command(flatten)]
+    pub through: Through,
+    #[command(flatten)]
+    pub metering: Metering,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OversizeChoice {
+    Refuse,
+    Skip,
+}
+
+#[derive(Debug, Args)]
+pub struct Measure {
+    /// The interface (IFACE, or IFACE@NAMESPACE).
+    #[arg(long = "on", value_name = "IFACE")]
+    pub interface: String,
+    /// Measure for this long. Default: until interrupted.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+    /// End when this many frames have arrived.
+    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
+    pub count: Option<u64>,
+    /// Drop what was counted, so that nothing reaches this host's own stack: for a port that only receives test
+    /// traffic. Default: the host gets everything as if nobody had looked.
+    #[arg(long)]
+    pub drop: bool,
+    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub meter: Meter,
+    /// Streams to tell apart by their signatures.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub streams: u32,
+    /// Yes, drop on this interface although it carries the default route or your login.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct Info {
+    /// Captures; - is standard input.
+    #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// Print JSON: an object, for several files an array of them.
+    #[arg(long)]
+    pub json: bool,
+    /// Of a damaged capture count what is sound before the damage.
+    #[arg(long)]
+    pub skip_corrupt: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Synth {
+    /// The capture file to write; .gz and .zst compress.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub write: PathBuf,
+    /// What it looks like: the published totals of bigFlows.pcap or smallFlows.pcap.
+    #[arg(long, value_name = "NAME", default_value = "bigflows")]
+    pub profile: ProfileName,
+    /// Key of all choices: the same seed gives the same capture.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfileName {
+    Bigflows,
+    Smallflows,
+}
+
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// MTU of the cable.
+    #[arg(long, default_value_t = 1500)]
+    pub mtu: u32,
+    /// Transmit and receive queues of each end.
+    #[arg(long, default_value_t = 1)]
+    pub queues: u32,
+    /// Give the hosts addresses, 198.18.0.1 and 198.18.0.2.
+    #[arg(long)]
+    pub addresses: bool,
+    /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
+    /// rx0@receiver).
+    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// The interface; without one only the machine is looked at.
+    #[arg(value_name = "IFACE")]
+    pub interface: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportCommand {
+    /// A folder that --report wrote, or its result.json or report.html.
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub path: PathBuf,
+    /// Print it as JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,79 @@
+//! `netdyno craft`: frames of an expression into a capture file, or shown.
+
+use super::shared;
+use crate::cli::Craft;
+use crate::output::{note, print};
+use anyhow::{Result, bail};
+use capture::{FileFormat, Writer};
+use engine::record::FileTx;
+use engine::source::Source;
+use engine::{Control, Ended, Engine, Job, Userspace};
+use report::units;
+use std::sync::Arc;
+use traffic::expr::{Options, compile};
+use traffic::{Executor, Rate, Slab};
+use wire::LinkType;
+
+/// Most frames shown: more is for a capture and a viewer.
+const MOST_SHOWN: u64 = 1000;
+
+pub fn run(args: Craft) -> Result<u8> {
+    if args.write.is_none() && !args.show {
+        bail!("what with the frames? Write them with -w FILE, or look at them with --show");
+    }
+    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let options = Options {
+        size: args.shape.size.clone(),
+        seed,
+        signature: args.sign.then_some(0),
+        name: String::new(),
+    };
+    let mut program = compile(&args.expression, &options)?;
+    let rate = args.rate.unwrap_or(Rate::TopSpeed);
+    program.schedule = match rate {
+        Rate::Percent(_) | Rate::Flows(_) => {
+            bail!("--rate {rate}: a file has no link; give frames or bits per second")
+        }
+        rate => shared::schedule(rate, None, None)?,
+    };
+    let longest = program.longest() as usize;
+    let program = Arc::new(program);
+    if args.show {
+        let mut executor = Executor::new(&program)?;
+        let mut slab = Slab::new(1, longest);
+        for n in 0..args.count.min(MOST_SHOWN) {
+            executor.render(&mut slab.buffers(), 1, || 0);
+            let frame = slab.frame(0);
+            let head = format!("Frame {n}, {} without FCS\n", units::counted(frame.len() as u64, "byte"));
+            print(&format!("{head}{}\n", wire::show::show(LinkType::ETHERNET, frame)))?;
+        }
+        if args.count > MOST_SHOWN {
+            note(&format!("only the first {MOST_SHOWN} of {} frames are shown", args.count));
+        }
+    }
+    let Some(path) = &args.write else { return Ok(0) };
+    let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    let spacing = if rate == Rate::TopSpeed { 1_000 } else { 0 };
+    let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
+    let mut engine = Userspace::without_waiting("file", tx);
+    let control = Control { stop: crate::run::stop_on_signals()?, ..Control::default() };
+    let mut job =
+        Job { source: Source::Program(program), count: Some(args.count), duration: None, catch_up: 2.0 };
+    let sent = engine.run(&mut job, &control);
+    match sent.ended {
+        Ended::Done => engine.into_inner().finish()?,
+        Ended::Stopped => bail!("stopped by a signal: {} was not written", path.display()),
+        Ended::Fault(fault) => return Err(fault.into()),
+        Ended::SourceFault(fault) => return Err(fault.into()),
+    }
+    if path.as_os_str() != "-" {
+        let random = if args.shape.seed.is_none() { format!(", seed {seed}") } else { String::new() };
+        note(&format!(
+            "wrote {} ({}) to {}{random}",
+            units::counted(sent.counters.frames, "frame"),
+            units::bytes(sent.counters.bytes),
+            path.display()
+        ));
+    }
+    Ok(0)
+}

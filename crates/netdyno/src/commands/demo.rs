@@ -1,0 +1,95 @@
+//! `netdyno demo`: the main job, with nothing to set up.
+
+use super::{replay, shared, synth};
+use crate::cli::{Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through};
+use crate::output::{conclude, note};
+use crate::place::Place;
+use ::lab::{Lab, Located};
+use ::synth::Profile;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+
+/// The seed of the capture: the same on every machine.
+const SEED: u64 = 1;
+
+pub fn run(args: Demo) -> Result<u8> {
+    // First, what fails at once if it does.
+    report::prepare_dir(&args.report)?;
+    let lab = Lab::two_hosts(&::lab::Options::default())?;
+    let say = |text: &str| {
+        if !args.quiet {
+            note(text);
+        }
+    };
+    say("lab: two hosts joined by a cable, tx0 -> rx0 (network namespaces, gone when this ends)");
+    let file = match &args.capture {
+        Some(file) => file.clone(),
+        None => {
+            let (file, made) = cached(&say)?;
+            let from = if made { "made" } else { "kept from an earlier run" };
+            say(&format!("capture: {} ({from})", synth::describe(&Profile::BIGFLOWS, &file)));
+            file
+        }
+    };
+    say(&format!(
+        "replay: preloaded, looped with new addresses each time, at {} for {}",
+        args.rate,
+        report::units::time(args.duration.as_nanos() as u64)
+    ));
+    let at = |host: &::lab::Host| -> Result<Place> {
+        let namespace = Some(host.namespace.try_clone()?);
+        Place::at(host.interface.to_owned(), Located { namespace, name: host.interface.to_owned() })
+    };
+    let output = Output { json: args.json, report: Some(args.report.clone()), quiet: args.quiet };
+    let replayed = Replay {
+        files: vec![file],
+        interface: Some(lab.sender.interface.to_owned()),
+        write: None,
+        speed: None,
+        pace: Pace {
+            rate: Some(args.rate),
+            topspeed: false,
+            duration: Some(args.duration),
+            count: None,
+            catch_up: 2.0,
+        },
+        loops: None,
+        preload: true,
+        stream: false,
+        unique_ip: true,
+        sign: true,
+        oversize: if args.capture.is_some() { OversizeChoice::Skip } else { OversizeChoice::Refuse },
+        skip_corrupt: args.capture.is_some(),
+        through: Through { engine: Engine::Auto, core: None, yes_disrupt: None },
+        metering: Metering { measure: None, meter: Meter::Auto },
+        output: output.clone(),
+    };
+    let rx = shared::with_meter(at(&lab.receiver)?, Meter::Auto, true)?;
+    let mut report = replay::replay("demo", replayed, Some(at(&lab.sender)?), Some(rx))?;
+    if args.capture.is_none() {
+        report.requested.source = Some(report::Source::Synthetic {
+            description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),
+        });
+        report.requested.seed = Some(SEED);
+    }
+    conclude(&report, &output, true)
+}
+
+/// The synthesised capture, made once and kept. Says whether it was made now.
+fn cached(say: &dyn Fn(&str)) -> Result<(PathBuf, bool)> {
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir)
+        .join("netdyno");
+    let file = cache.join(format!("bigflows-{}-{SEED}.pcap", ::synth::GENERATION));
+    if file.is_file() {
+        return Ok((file, false));
+    }
+    say("capture: synthesising an Internet access link (once; it is kept)");
+    std::fs::create_dir_all(&cache)
+        .with_context(|| format!("making {} (set XDG_CACHE_HOME to keep it elsewhere)", cache.display()))?;
+    synth::write(&file, Profile::BIGFLOWS, SEED)?;
+    Ok((file, true))
+}

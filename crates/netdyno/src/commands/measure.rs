@@ -1,0 +1,151 @@
+//! `netdyno measure`: what arrives on an interface.
+
+use super::shared;
+use crate::cli::Measure;
+use crate::output::{self, conclude};
+use crate::place::Place;
+use crate::{environment, run};
+use anyhow::{Context, Result, bail};
+use meter::{Action, Meter};
+use report::live::{Pace, Progress};
+use report::{Interval, Report, Requested, Stream, Totals};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+const SAMPLE: Duration = Duration::from_millis(100);
+/// More intervals than this are joined in pairs.
+const MOST_INTERVALS: usize = 1200;
+
+pub fn run(args: Measure) -> Result<u8> {
+    if let Some(dir) = &args.output.report {
+        report::prepare_dir(dir)?;
+    }
+    let place = Place::find(&args.interface)?;
+    if args.drop {
+        place.guard(args.yes_disrupt.as_deref())?;
+    }
+    if !place.interface.up {
+        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+    }
+    let options = meter::Options {
+        action: if args.drop { Action::Drop } else { Action::Pass },
+        mode: shared::meter_mode(args.meter),
+        streams: args.streams,
+        midstream: true,
+        ..meter::Options::default()
+    };
+    let name = &place.interface.name;
+    let attached = place.run_in(|| Meter::attach(name, &options))?;
+    let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
+    let stop = run::stop_on_signals()?;
+    let mut report = Report::new("measure");
+    report.requested = Requested {
+        command_line: shared::command_line(),
+        count: args.count,
+        duration_ns: args.duration.map(|d| d.as_nanos() as u64),
+        interfaces: vec![place.spec.clone()],
+        ..Requested::default()
+    };
+    report.environment = environment::collect();
+    report.environment.interfaces.push(place.describe("measure"));
+    report.environment.meter = Some(run::mode(&meter));
+
+    let start = Instant::now();
+    if !args.output.quiet {
+        output::note(&format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()));
+    }
+    let mut live = output::live(&args.output);
+    // (time, frames, bytes) since the start.
+    let mut samples = vec![(0u64, 0u64, 0u64)];
+    let (mut stride, mut skipped, mut shown) = (1u32, 0u32, (0u64, 0u64, 0u64));
+    loop {
+        let left = args.duration.map(|d| d.saturating_sub(start.elapsed()));
+        std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
+        let seen = meter.snapshot();
+        let now = (start.elapsed().as_nanos() as u64, seen.frames, seen.bytes);
+        skipped += 1;
+        let over = stop.load(Relaxed)
+            || args.duration.is_some_and(|d| start.elapsed() >= d)
+            || args.count.is_some_and(|count| seen.frames >= count)
+            || !meter.is_attached();
+        if skipped >= stride || over {
+            skipped = 0;
+            samples.push(now);
+            if samples.len() > MOST_INTERVALS && !over {
+                let mut keep = false;
+                samples.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                stride *= 2;
+            }
+        }
+        if let Some(live) = &mut live
+            && now.0 - shown.0 >= 2 * SAMPLE.as_nanos() as u64
+        {
+            let rate = Totals::over(now.1 - shown.1, now.2 - shown.2, now.0 - shown.0);
+            shown = now;
+            let _ = live.update(&Progress {
+                elapsed: Duration::from_nanos(now.0),
+                remaining: left,
+                received: Some(Pace {
+                    frames: now.1,
+                    frames_per_second: rate.frames_per_second,
+                    bits_per_second: rate.bits_per_second,
+                }),
+                ..Progress::default()
+            });
+        }
+        if over {
+            break;
+        }
+    }
+    if let Some(live) = &mut live {
+        let _ = live.clear();
+    }
+    if !meter.is_attached() {
+        let what = format!("{} was removed, or the meter detached from it by force", place.spec);
+        report.result.verdict.fall_short(what);
+    }
+    let measured = meter.finish();
+    run::fill_measured(&mut report, &measured);
+    report.streams = measured
+        .streams
+        .iter()
+        .map(|s| Stream {
+            stream: s.stream,
+            rx_frames: s.frames,
+            rx_bytes: s.bytes,
+            lost_frames: s.lost,
+            duplicated_frames: s.duplicates,
+            reordered_frames: s.reordered,
+            latency_ns: if measured.streams.len() == 1 { report.result.latency_ns.clone() } else { None },
+            ..Stream::default()
+        })
+        .collect();
+    if !measured.streams.is_empty() {
+        // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
+        let lost = measured.lost();
+        let arrived: u64 = measured.streams.iter().map(|s| s.distinct()).sum();
+        report.result.loss = Some(report::Loss::of(lost, arrived + lost));
+    }
+    report.intervals = samples
+        .windows(2)
+        .map(|pair| Interval {
+            start_ns: pair[0].0,
+            end_ns: pair[1].0,
+            rx_frames: Some(pair[1].1 - pair[0].1),
+            rx_bytes: Some(pair[1].2 - pair[0].2),
+            ..Interval::default()
+        })
+        .collect();
+    if let Some(count) = args.count
+        && measured.totals.frames < count
+    {
+        report
+            .result
+            .verdict
+            .fall_short(format!("{} of the {count} frames waited for arrived", measured.totals.frames));
+    }
+    conclude(&report, &args.output, false)
+}

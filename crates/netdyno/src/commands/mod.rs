@@ -1,0 +1,52 @@
+//! One file for each verb: what its words mean together, then the rooms that do it.
+
+mod craft;
+mod demo;
+mod doctor;
+mod info;
+mod lab;
+mod measure;
+mod replay;
+mod send;
+mod shared;
+mod synth;
+
+use crate::cli::{Cli, Command};
+use crate::output::{conclude, print};
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use std::path::Path;
+
+/// Runs what was asked for; returns the exit status.
+pub fn dispatch(cli: Cli) -> Result<u8> {
+    match cli.command {
+        Command::Demo(args) => demo::run(args),
+        Command::Send(args) => send::run(args),
+        Command::Craft(args) => craft::run(args),
+        Command::Replay(args) => replay::run(args),
+        Command::Measure(args) => measure::run(args),
+        Command::Info(args) => info::run(args),
+        Command::Synth(args) => synth::run(args),
+        Command::Lab(args) => lab::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Report(args) => {
+            let report = report::read(&args.path)?;
+            let output = crate::cli::Output { json: args.json, ..Default::default() };
+            conclude(&report, &output, false)
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);
+            print(&String::from_utf8_lossy(&script))?;
+            Ok(0)
+        }
+        Command::Man { folder } => man(&folder).map(|()| 0),
+    }
+}
+
+/// A page for the program and one for each verb.
+fn man(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder)
+        .with_context(|| format!("writing man pages into {}", folder.display()))
+}

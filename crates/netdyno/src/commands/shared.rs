@@ -1,0 +1,179 @@
+//! What several verbs do alike.
+
+use crate::cli::{Engine as EngineName, Metering, Pace, Through};
+use crate::place::Place;
+use anyhow::{Result, bail};
+use engine::null::NullTx;
+use engine::{Engine, Userspace};
+use port::packet::{Sendmmsg, TxRing};
+use report::{Choice, RequestedRate};
+use traffic::rate::Context;
+use traffic::schedule::LAYER1_OVERHEAD;
+use traffic::{Rate, Schedule};
+
+/// Frames of a run that are timed one by one at the receiver.
+const ARRIVALS: usize = 4_000_000;
+
+/// Finds where to send, and refuses what would cut the user off.
+pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Place>> {
+    check_core(through.core)?;
+    let Some(spec) = spec else {
+        if through.engine == EngineName::Null {
+            return Ok(None);
+        }
+        bail!("where to? Name an interface with --on IFACE (`ip -br link` lists them), or use --engine null");
+    };
+    let place = Place::find(spec)?;
+    place.guard(through.yes_disrupt.as_deref())?;
+    if !place.interface.ethernet {
+        bail!("{spec} is not an Ethernet interface: netdyno sends Ethernet frames");
+    }
+    if !place.interface.up {
+        bail!("{spec} is down: bring it up with `ip link set {} up`", place.interface.name);
+    }
+    Ok(Some(place))
+}
+
+fn check_core(core: Option<usize>) -> Result<()> {
+    if let (Some(core), Some(allowed)) = (core, crate::environment::allowed_cpus())
+        && !allowed.contains(&core)
+    {
+        bail!("--core {core}: this process may run on CPUs {allowed:?} only");
+    }
+    Ok(())
+}
+
+/// Opens the engine asked for, for frames of up to `longest` bytes.
+pub fn open_engine(
+    through: &Through,
+    place: Option<&Place>,
+    longest: usize,
+) -> Result<(Box<dyn Engine>, Choice)> {
+    let choice = |name: &str, reason: &str| Choice { name: name.to_owned(), reason: reason.to_owned() };
+    let Some(place) = place.filter(|_| through.engine != EngineName::Null) else {
+        let engine = Userspace::new("null", NullTx::new(longest));
+        return Ok((Box::new(engine), choice("null", "asked for: frames are made and sent nowhere")));
+    };
+    let target = place.target();
+    if through.engine == EngineName::PacketRing {
+        let tx = place.run_in(|| TxRing::open(&target, longest))??;
+        let reason = "asked for: a ring shared with the kernel (PACKET_TX_RING)";
+        return Ok((Box::new(Userspace::new("packet-ring", tx)), choice("packet-ring", reason)));
+    }
+    let tx = place.run_in(|| Sendmmsg::open(&target, longest))??;
+    let reason = if through.engine == EngineName::Auto {
+        "a packet socket with sendmmsg, past the queueing discipline: works on every interface, and is faster than PACKET_TX_RING"
+    } else {
+        "asked for: a packet socket with sendmmsg, past the queueing discipline"
+    };
+    Ok((Box::new(Userspace::new("packet", tx)), choice("packet", reason)))
+}
+
+/// Finds where to measure.
+pub fn measuring_place(metering: &Metering, paced: bool) -> Result<Option<(Place, meter::Options)>> {
+    let Some(spec) = &metering.measure else { return Ok(None) };
+    let place = Place::find(spec)?;
+    Ok(Some(with_meter(place, metering.meter, paced)?))
+}
+
+/// Meter options for a port that only receives what this run sends.
+pub fn with_meter(place: Place, how: crate::cli::Meter, paced: bool) -> Result<(Place, meter::Options)> {
+    // What arrives is dropped: that would cut the user off as well as sending would.
+    place.guard(None)?;
+    if !place.interface.up {
+        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+    }
+    let options = meter::Options {
+        mode: meter_mode(how),
+        arrivals: if paced { ARRIVALS } else { 0 },
+        ..meter::Options::default()
+    };
+    Ok((place, options))
+}
+
+pub fn meter_mode(how: crate::cli::Meter) -> meter::Mode {
+    match how {
+        crate::cli::Meter::Auto => meter::Mode::Auto,
+        crate::cli::Meter::Xdp => meter::Mode::XdpNative,
+        crate::cli::Meter::XdpGeneric => meter::Mode::XdpGeneric,
+        crate::cli::Meter::Packet => meter::Mode::PacketSocket,
+    }
+}
+
+/// The schedule of a rate on `place`.
+pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, u64)>) -> Result<Schedule> {
+    let link_bits_per_second = place.and_then(Place::bits_per_second);
+    let schedule = rate.schedule(Context { link_bits_per_second, flows_per_pass })?;
+    if let (Some(place), Some(link)) = (place, link_bits_per_second)
+        && !place.is_virtual()
+    {
+        let too_fast = match (&schedule, rate) {
+            (_, Rate::Percent(_)) => false,
+            (Schedule::Bits { bits_per_second, .. }, _) => *bits_per_second > link,
+            // The smallest frame takes 84 bytes of the wire.
+            (Schedule::Frames { frames, per_ns }, _) => {
+                *frames as f64 * 1e9 / *per_ns as f64 * f64::from(60 + LAYER1_OVERHEAD) * 8.0 > link as f64
+            }
+            _ => false,
+        };
+        if too_fast {
+            bail!(
+                "--rate {rate} is more than {} can do: its link runs at {}; give at most 100%, or --topspeed",
+                place.spec,
+                report::units::bit_rate(link as f64)
+            );
+        }
+    }
+    Ok(schedule)
+}
+
+/// The rate as the result tells it.
+pub fn requested_rate(rate: Rate, schedule: &Schedule) -> RequestedRate {
+    let mut asked = RequestedRate { text: rate.to_string(), ..RequestedRate::default() };
+    match schedule {
+        Schedule::Frames { frames, per_ns } => {
+            asked.frames_per_second = Some(*frames as f64 * 1e9 / *per_ns as f64);
+        }
+        Schedule::Bits { bits_per_second, overhead_bytes: 0 } => {
+            asked.bits_per_second = Some(*bits_per_second as f64);
+        }
+        Schedule::Bits { bits_per_second, .. } => asked.bits_per_second_l1 = Some(*bits_per_second as f64),
+        Schedule::TopSpeed | Schedule::Times { .. } => {}
+    }
+    if let Rate::Flows(flows) = rate {
+        asked.flows_per_second = Some(flows.as_f64());
+    }
+    asked
+}
+
+/// The rate that was asked for, if one was.
+pub fn rate_of(pace: &Pace) -> Option<Rate> {
+    if pace.topspeed { Some(Rate::TopSpeed) } else { pace.rate }
+}
+
+/// How the user called us.
+pub fn command_line() -> Vec<String> {
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(first) = words.first_mut() {
+        *first = "netdyno".to_owned();
+    }
+    words
+}
+
+/// A key for random values, small enough for JSON readers that keep numbers as floats.
+pub fn draw_seed() -> u64 {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_le_bytes(bytes) >> 11,
+        _ => engine::clock::now() >> 11,
+    }
+}
+
+/// Refuses limits that make no sense.
+pub fn check_pace(pace: &Pace) -> Result<()> {
+    if !(pace.catch_up.is_finite() && pace.catch_up >= 1.2) {
+        bail!("--catch-up {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
+    }
+    Ok(())
+}

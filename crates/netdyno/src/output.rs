@@ -1,0 +1,56 @@
+//! Putting results in front of people and programs.
+
+use crate::cli::Output;
+use anyhow::Result;
+use report::live::Live;
+use report::{Report, classic, json, text};
+use std::io::{IsTerminal, Stderr, Write, stderr, stdout};
+use std::time::Duration;
+
+/// Prints to standard output.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// A word on standard error, before or beside the result.
+pub fn note(text: &str) {
+    let _ = writeln!(stderr(), "{}", report::units::printable(text));
+}
+
+/// The moving line: on a terminal redrawn, elsewhere a plain line every few seconds.
+pub fn live(output: &Output) -> Option<Live<Stderr>> {
+    if output.quiet {
+        return None;
+    }
+    if !stderr().is_terminal() {
+        return Some(Live::log(stderr(), Duration::from_secs(5)));
+    }
+    let width = rustix::termios::tcgetwinsize(stderr()).map_or(80, |size| usize::from(size.ws_col));
+    Some(Live::terminal(stderr(), if width == 0 { 80 } else { width }))
+}
+
+/// Writes and prints a finished result. Returns the exit status.
+pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<u8> {
+    // The result is printed even if it cannot be written: it took time to measure.
+    let written = output.report.as_deref().map(|dir| report::write_dir(report, dir)).transpose();
+    let page = written.as_ref().ok().and_then(|w| w.as_ref()).map(|w| w.html.display().to_string());
+    if output.json {
+        let mut text = json::to_string(report);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        print(&text)?;
+    } else {
+        let mut out =
+            text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() });
+        if with_classic {
+            out = format!("{}\n{out}", classic::render(report));
+        }
+        print(&out)?;
+    }
+    written?;
+    Ok(report.result.verdict.exit_status())
+}
