@@ -28,10 +28,22 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "netdyno: {error:#}");
+            let _ = writeln!(std::io::stderr(), "netdyno: {}", in_full(&error));
             ExitCode::from(2)
         }
     }
+}
+
+/// The error and its causes, leaving out causes that the words before already told.
+fn in_full(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += if text.is_empty() { "" } else { ": " };
+            text += &cause;
+        }
+    }
+    text
 }
 
 /// Whoever read our output had enough of it (`netdyno info ... | head`).

@@ -24,6 +24,7 @@ use std::io::Stderr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
+use traffic::schedule::Position;
 use traffic::{Executor, Program, Schedule};
 use wire::LinkType;
 use wire::flow::{FlowKey, FlowOf, FlowSet};
@@ -382,7 +383,7 @@ enum Offered {
     /// By formula.
     Formula(Schedule),
     /// By walking the program: a rate in bits and frames of different lengths.
-    Walk { program: Arc<Program>, n: u64, due: u64 },
+    Walk { program: Arc<Program>, n: u64, position: Position },
 }
 
 impl Offered {
@@ -399,7 +400,9 @@ impl Offered {
                         frames: *bits_per_second,
                         per_ns: u64::from(length + overhead_bytes) * 8 * 1_000_000_000,
                     }),
-                    None => Offered::Walk { program: Arc::clone(program), n: 0, due: 0 },
+                    None => {
+                        Offered::Walk { program: Arc::clone(program), n: 0, position: Position::default() }
+                    }
                 },
                 schedule => Offered::Formula(schedule.clone()),
             },
@@ -415,16 +418,11 @@ impl Offered {
         match self {
             Offered::Unknown { .. } => None,
             Offered::Formula(schedule) => schedule.frames_due_by(ns),
-            Offered::Walk { program, n, due } => {
-                let Schedule::Bits { bits_per_second, overhead_bytes } = &program.schedule else {
-                    return None;
-                };
+            Offered::Walk { program, n, position } => {
                 let mut executor = Executor::new(program).ok()?;
                 executor.seek(*n);
-                // Whole nanoseconds a frame, the remainders left out, would drift: the time is carried in 1/2^16 ns.
-                while *due >> 16 <= ns {
-                    let bits = u128::from(executor.next_length() + overhead_bytes) * 8;
-                    *due += ((bits * 1_000_000_000 << 16) / u128::from(*bits_per_second)) as u64;
+                while position.due <= ns {
+                    position.advance(&program.schedule, executor.next_length());
                     executor.skip();
                     *n += 1;
                 }

@@ -240,6 +240,15 @@ impl Program {
         self.streams.iter().enumerate().filter_map(signed).collect()
     }
 
+    /// Is anything in it random, so that the seed matters?
+    pub fn uses_seed(&self) -> bool {
+        self.streams.iter().any(|stream| {
+            let random =
+                |field: &Field| matches!(field.values, Values::Random { .. } | Values::RandomList { .. });
+            matches!(stream.lengths, Lengths::Random { .. }) || stream.fields.iter().any(random)
+        })
+    }
+
     /// The length of all frames, when they have the same.
     pub fn only_length(&self) -> Option<u32> {
         let mut all = self.streams.iter().map(|stream| {

@@ -97,6 +97,32 @@ impl Schedule {
     }
 }
 
+/// A place in an evenly timed schedule that holds no borrow of it, for those who own their schedule or come back
+/// later: the due time of a frame, and the exact fraction of a nanosecond beyond it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Position {
+    /// When the frame here is due.
+    pub due: u64,
+    remainder: u64,
+}
+
+impl Position {
+    /// Moves past a frame of `length` bytes. Only schedules that ask for nothing else move: frames or bits a second.
+    pub fn advance(&mut self, schedule: &Schedule, length: u32) {
+        let (numerator, denominator) = match schedule {
+            Schedule::Frames { frames, per_ns } => (u128::from(*per_ns), u128::from(*frames)),
+            Schedule::Bits { bits_per_second, overhead_bytes } => {
+                let bits = (u128::from(length) + u128::from(*overhead_bytes)) * 8;
+                (bits * 1_000_000_000, u128::from(*bits_per_second))
+            }
+            Schedule::TopSpeed | Schedule::Times { .. } => return,
+        };
+        let total = numerator + u128::from(self.remainder);
+        self.due += (total / denominator) as u64;
+        self.remainder = (total % denominator) as u64;
+    }
+}
+
 /// Walks a schedule frame by frame.
 #[derive(Debug, Clone)]
 pub struct Cursor<'a> {
@@ -273,11 +299,13 @@ mod tests {
         #[test]
         fn bits_walk_equals_the_sum(bps in 1_000u64..100_000_000_000, lengths in proptest::collection::vec(42u32..9000, 1..50)) {
             let schedule = Schedule::Bits { bits_per_second: bps, overhead_bytes: LAYER1_OVERHEAD };
-            let mut cursor = schedule.cursor();
+            let (mut cursor, mut position) = (schedule.cursor(), Position::default());
             let mut bits = 0u128;
             for &length in &lengths {
                 prop_assert_eq!(u128::from(cursor.due()), bits * 1_000_000_000 / u128::from(bps));
+                prop_assert_eq!(position.due, cursor.due());
                 cursor.advance(length);
+                position.advance(&schedule, length);
                 bits += u128::from(length + LAYER1_OVERHEAD) * 8;
             }
         }

@@ -5,7 +5,7 @@ use super::{Frames, SourceError};
 use crate::clock;
 use capture::Reader;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
-use traffic::schedule::Speed;
+use traffic::schedule::{Position, Speed};
 use traffic::templates::{Addresses, low_words, room_for_signature};
 use traffic::{Buffers, Schedule};
 use wire::LinkType;
@@ -77,9 +77,8 @@ pub struct StreamSource {
     /// Frames taken from the present file, and in the present pass.
     in_file: u64,
     in_pass: u64,
-    /// Position of a schedule that does not need the capture's times: the due time and the remainder below it.
-    due: u64,
-    remainder: u64,
+    /// Where a schedule that does not need the capture's times is.
+    position: Position,
 }
 
 impl StreamSource {
@@ -104,8 +103,7 @@ impl StreamSource {
             last: 0,
             in_file: 0,
             in_pass: 0,
-            due: 0,
-            remainder: 0,
+            position: Position::default(),
         }
     }
 
@@ -171,7 +169,7 @@ impl StreamSource {
             self.in_pass += 1;
             self.ready = Some(match self.options.timing {
                 Timing::Capture(speed) => speed.scale(self.base + u128::from(self.last)),
-                Timing::Schedule(_) => self.due,
+                Timing::Schedule(_) => self.position.due,
             });
         }
         Ok(self.ready)
@@ -223,21 +221,6 @@ impl StreamSource {
         }
         frame.len() as u32
     }
-
-    /// Moves a schedule that does not need the capture's times past a frame of `length` bytes.
-    fn advance(&mut self, length: u32) {
-        let (numerator, denominator) = match &self.schedule {
-            Schedule::Frames { frames, per_ns } => (u128::from(*per_ns), u128::from(*frames)),
-            Schedule::Bits { bits_per_second, overhead_bytes } => {
-                let bits = (u128::from(length) + u128::from(*overhead_bytes)) * 8;
-                (bits * 1_000_000_000, u128::from(*bits_per_second))
-            }
-            Schedule::TopSpeed | Schedule::Times { .. } => return,
-        };
-        let total = numerator + u128::from(self.remainder);
-        self.due += (total / denominator) as u64;
-        self.remainder = (total % denominator) as u64;
-    }
 }
 
 impl Frames for StreamSource {
@@ -273,7 +256,7 @@ impl Frames for StreamSource {
             buffers.held[count] = NOTHING;
             buffers.lengths[count] = length;
             due[count] = at;
-            self.advance(length);
+            self.position.advance(&self.schedule, length);
             self.ready = None;
             count += 1;
         }

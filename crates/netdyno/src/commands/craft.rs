@@ -37,6 +37,7 @@ pub fn run(args: Craft) -> Result<u8> {
         rate => shared::schedule(rate, None, None)?,
     };
     let longest = program.longest() as usize;
+    let uses_seed = program.uses_seed();
     let program = Arc::new(program);
     if args.show {
         let mut executor = Executor::new(&program)?;
@@ -67,7 +68,8 @@ pub fn run(args: Craft) -> Result<u8> {
         Ended::SourceFault(fault) => return Err(fault.into()),
     }
     if path.as_os_str() != "-" {
-        let random = if args.shape.seed.is_none() { format!(", seed {seed}") } else { String::new() };
+        let drawn = uses_seed && args.shape.seed.is_none();
+        let random = if drawn { format!(", seed {seed}") } else { String::new() };
         note(&format!(
             "wrote {} ({}) to {}{random}",
             units::counted(sent.counters.frames, "frame"),

@@ -48,7 +48,7 @@ pub fn run(args: Send) -> Result<u8> {
         rate: Some(shared::requested_rate(rate, &program.schedule)),
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
-        seed: Some(seed),
+        seed: program.uses_seed().then_some(seed),
         interfaces: place.iter().chain(rx.iter().map(|(p, _)| p)).map(|p| p.spec.clone()).collect(),
         ..Requested::default()
     };
@@ -84,10 +84,8 @@ fn program(args: &Send, seed: u64, measured: bool, warnings: &mut Vec<String>) -
     if args.sign {
         return Ok(compile(&args.expression, &options(Some(0)))?);
     }
-    if measured {
-        if let Ok(program) = compile(&args.expression, &options(Some(0))) {
-            return Ok(program);
-        }
+    if measured && let Ok(program) = compile(&args.expression, &options(Some(0))) {
+        return Ok(program);
     }
     let program = compile(&args.expression, &options(None))?;
     if measured {
