@@ -26,6 +26,8 @@ pub struct Bench {
     pub quick: bool,
     /// Senders are pinned here; everything else runs elsewhere.
     pub core: usize,
+    /// All cores, as taskset(1) names them.
+    cores: String,
     pub netdyno: PathBuf,
     /// Whether the peer is there.
     pub peer: bool,
@@ -69,13 +71,21 @@ impl Ran {
 }
 
 impl Bench {
-    pub fn new(runs: usize, quick: bool, core: usize, netdyno: PathBuf, peer: bool) -> Result<Bench> {
+    pub fn new(
+        runs: usize,
+        quick: bool,
+        core: usize,
+        cores: usize,
+        netdyno: PathBuf,
+        peer: bool,
+    ) -> Result<Bench> {
+        let cores = format!("0-{}", cores - 1);
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
         let lab = Lab::two_hosts(&LabOptions::default())?;
-        Ok(Bench { lab, runs, quick, core, netdyno, peer, stop })
+        Ok(Bench { lab, runs, quick, core, cores, netdyno, peer, stop })
     }
 
     /// Was the bench interrupted? Ends whatever asks.
@@ -96,6 +106,8 @@ impl Bench {
         let mut line = own(&["nice", "-n", "-20"]);
         match tool {
             Tool::Netdyno => {
+                // It may use all cores, as it would without us: this program's own choice is inherited.
+                line.extend(own(&["taskset", "-c", &self.cores]));
                 line.push(self.netdyno.display().to_string());
                 line.push("replay".to_owned());
                 line.extend_from_slice(arguments);

@@ -24,6 +24,7 @@ use clap::{Parser, ValueEnum};
 use document::Section;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Measure netdyno beside its peers and beside the machine's own limits.
@@ -75,7 +76,17 @@ impl Case {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("netdyno-bench: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn measure() -> Result<()> {
     let arguments = Arguments::parse();
     ensure!(lab::is_privileged(), "the bench makes network namespaces and pins cores: run it as root (sudo)");
     let netdyno = match &arguments.netdyno {
@@ -97,7 +108,7 @@ fn main() -> Result<()> {
         println!("tcpreplay is not installed (apt-get install tcpreplay): measuring without the peer");
     }
     keep_away_from(core, cores)?;
-    let bench = Bench::new(runs, arguments.quick, core, netdyno, peer)?;
+    let bench = Bench::new(runs, arguments.quick, core, cores, netdyno, peer)?;
     for (name, value) in &fingerprint {
         println!("{name}: {value}");
     }

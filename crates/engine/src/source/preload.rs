@@ -6,7 +6,7 @@ use std::sync::Arc;
 use traffic::schedule::Speed;
 use traffic::{Program, Schedule, Stream, Templates};
 use wire::LinkType;
-use wire::flow::{FlowKey, FlowOf, FlowSet};
+use wire::flow::{FlowKey, FlowSet};
 use wire::layers::Layers;
 
 /// What to do with frames longer than the interface takes.
@@ -64,10 +64,6 @@ pub struct Loaded {
     pub templates: Templates,
     /// When each was captured, from the first; never decreasing.
     pub offsets: Vec<u64>,
-    /// Distinct flows.
-    pub flows: u64,
-    /// Frames that belong to a flow.
-    pub flow_frames: u64,
     /// Frames longer than the interface takes, left out.
     pub oversized: u64,
     /// Frames without a byte, left out.
@@ -85,15 +81,12 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
     let mut loaded = Loaded {
         templates: Templates::new(),
         offsets: Vec::new(),
-        flows: 0,
-        flow_frames: 0,
         oversized: 0,
         empty: 0,
         truncated: 0,
         backwards: 0,
         cut_short: Vec::new(),
     };
-    let mut flows = FlowSet::default();
     let mut base = 0;
     for reader in readers.iter_mut() {
         let file = reader.name().to_string();
@@ -116,10 +109,6 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
             last = last.max(offset);
             count += 1;
             loaded.truncated += u64::from(record.data.len() < record.wire_len as usize);
-            if let FlowOf::Flow(key) = FlowKey::of(&Layers::parse(record.link, record.data), record.data) {
-                loaded.flow_frames += 1;
-                flows.insert(key);
-            }
             loaded
                 .templates
                 .push(record.link, record.data)
@@ -131,7 +120,6 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
         }
         base += last + mean_gap(last, count);
     }
-    loaded.flows = flows.len() as u64;
     if loaded.templates.is_empty() {
         let names: Vec<&str> = readers.iter().map(Reader::name).collect();
         return Err(SourceError::Empty(names.join(", ")));
@@ -151,6 +139,17 @@ impl Loaded {
         let span = self.offsets.last().copied().unwrap_or(0);
         let period_ns = span + mean_gap(span, self.offsets.len() as u64);
         Schedule::Times { offsets: self.offsets.as_slice().into(), period_ns, speed }
+    }
+
+    /// Distinct flows. Not counted while loading: it takes longer than all the rest, and only a rate in flows per
+    /// second needs the number before the run.
+    pub fn flows(&self) -> u64 {
+        let mut flows = FlowSet::default();
+        for i in 0..self.templates.len() {
+            let frame = self.templates.get(i);
+            flows.extend(FlowKey::of(&Layers::parse(LinkType::ETHERNET, frame), frame).key());
+        }
+        flows.len() as u64
     }
 
     /// Time from the first frame to the last.

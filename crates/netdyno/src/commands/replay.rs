@@ -150,10 +150,9 @@ fn load(mut readers: Vec<Reader>, limit: &Limit, quiet: bool) -> Result<Loaded> 
     let loaded = preload(&mut readers, limit)?;
     if !quiet && start.elapsed().as_millis() > 200 {
         note(&format!(
-            "preloaded {} ({}, {}) in {}",
+            "preloaded {} ({}) in {}",
             units::counted(loaded.templates.len() as u64, "frame"),
             units::bytes(loaded.templates.total_bytes()),
-            units::counted(loaded.flows, "flow"),
             units::time(start.elapsed().as_nanos() as u64)
         ));
     }
@@ -182,7 +181,8 @@ fn preloaded_schedule(
 ) -> Result<(Schedule, RequestedRate)> {
     if let Some(rate) = rate(&args.pace) {
         let frames = loaded.templates.len() as u64;
-        let schedule = shared::schedule(rate, place, Some((loaded.flows, frames)))?;
+        let flows = matches!(rate, Rate::Flows(_)).then(|| (loaded.flows(), frames));
+        let schedule = shared::schedule(rate, place, flows)?;
         return Ok((schedule.clone(), shared::requested_rate(rate, &schedule)));
     }
     let speed = args.speed.unwrap_or(Speed::ONE);
