@@ -110,7 +110,7 @@ impl Templates {
         };
         // Addresses that are not all there are not changed.
         let (kind, less) = less.map_or((0, false), |(source, destination)| (kind, source < destination));
-        let signable = kind != 0 && room_for_signature(&layers, bytes);
+        let signable = kind != 0 && link == LinkType::ETHERNET && room_for_signature(&layers, bytes);
         self.arena.extend_from_slice(bytes);
         self.arena.resize(self.arena.len().next_multiple_of(ALIGN), 0);
         self.index.push(Entry {
@@ -233,13 +233,37 @@ pub fn room_for_signature(layers: &Layers, frame: &[u8]) -> bool {
         return false;
     }
     let Some(l4) = layers.l4_offset else { return false };
-    let header = match layers.ip_protocol {
-        Some(17) => 8,
-        Some(6) => match frame.get(l4 + 12) {
-            Some(offset) => usize::from(offset >> 4) * 4,
-            None => return false,
-        },
+    let header = match (layers.ip_protocol, frame.get(l4 + 12)) {
+        (Some(17), _) => 8,
+        (Some(6), Some(offset)) if offset >> 4 >= 5 => usize::from(offset >> 4) * 4,
         _ => return false,
     };
-    header >= 8 && l4 + header + signature::LEN <= frame.len()
+    l4 + header + signature::LEN <= frame.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ethernet/IPv4/TCP whose header says to have `words` 32-bit words, and 40 bytes behind the first 20.
+    fn tcp(words: u8) -> Vec<u8> {
+        let mut frame = vec![0; 14 + 20 + 20 + 40];
+        frame[12] = 0x08;
+        frame[14] = 0x45;
+        frame[17] = 80;
+        frame[23] = 6;
+        frame[14 + 20 + 12] = words << 4;
+        frame
+    }
+
+    #[test]
+    fn only_payload_of_a_sound_tcp_header_is_signed() {
+        let room = |frame: &[u8]| room_for_signature(&Layers::parse(LinkType::ETHERNET, frame), frame);
+        assert!(room(&tcp(5)) && room(&tcp(10)));
+        // 15 words leave no 18 bytes; a header of 16 bytes is none.
+        assert!(!room(&tcp(15)) && !room(&tcp(4)) && !room(&tcp(0)));
+        let mut padded = tcp(5);
+        padded.push(0);
+        assert!(!room(&padded), "the end of a padded frame is not payload");
+    }
 }
