@@ -1,10 +1,11 @@
 //! The bench itself: two hosts and a cable, a core that sends and a core that watches, and processes run and counted.
 
+use crate::fixtures::frames;
 use crate::sys::{self, Usage};
 use anyhow::{Context, Result, bail};
 use lab::{Lab, Options as LabOptions};
 use meter::{Action, Meter, Mode, Options as MeterOptions};
-use port::interface::CounterReader;
+use port::interface::{CounterReader, Interface};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::CpuSet;
@@ -16,6 +17,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use traffic::{Executor, Slab};
 
 /// What all cases share.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct Bench {
     /// Rounds of each measurement.
     pub runs: usize,
     pub quick: bool,
+    /// Senders are real-time tasks.
+    realtime: bool,
     /// Senders are pinned here; everything else runs elsewhere.
     pub core: usize,
     /// All cores, as taskset(1) names them.
@@ -35,12 +39,28 @@ pub struct Bench {
     _first: FirstOfSessions,
 }
 
+/// What the user chose.
+#[derive(Debug)]
+pub struct Settings {
+    pub runs: usize,
+    pub quick: bool,
+    pub realtime: bool,
+    pub core: usize,
+    /// How many cores there are.
+    pub cores: usize,
+    pub netdyno: PathBuf,
+    pub peer: bool,
+}
+
 /// A sender, seen from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     Netdyno,
     Tcpreplay,
 }
+
+/// Of senders that are real-time tasks.
+const PRIORITY: i32 = 10;
 
 impl Tool {
     pub fn name(self) -> &'static str {
@@ -72,21 +92,16 @@ impl Ran {
 }
 
 impl Bench {
-    pub fn new(
-        runs: usize,
-        quick: bool,
-        core: usize,
-        cores: usize,
-        netdyno: PathBuf,
-        peer: bool,
-    ) -> Result<Bench> {
+    pub fn new(settings: Settings) -> Result<Bench> {
+        let Settings { runs, quick, realtime, core, cores, netdyno, peer } = settings;
         let cores = format!("0-{}", cores - 1);
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
         let lab = Lab::two_hosts(&LabOptions::default())?;
-        Ok(Bench { lab, runs, quick, core, cores, netdyno, peer, stop, _first: FirstOfSessions::new() })
+        let _first = FirstOfSessions::new();
+        Ok(Bench { lab, runs, quick, realtime, core, cores, netdyno, peer, stop, _first })
     }
 
     /// Was the bench interrupted? Ends whatever asks.
@@ -104,7 +119,10 @@ impl Bench {
     pub fn command_line(&self, tool: Tool, arguments: &[String]) -> Vec<String> {
         let core = self.core.to_string();
         let own = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
-        let mut line = own(&["nice", "-n", "-20"]);
+        let mut line = match self.realtime {
+            true => own(&["chrt", "-f", &PRIORITY.to_string()]),
+            false => own(&["nice", "-n", "-20"]),
+        };
         match tool {
             Tool::Netdyno => {
                 // It may use all cores, as it would without us: this program's own choice is inherited.
@@ -207,12 +225,44 @@ impl Bench {
         Ok(receiver.namespace.run_in(|| Meter::attach(receiver.interface, &options))??)
     }
 
+    /// Runs `work` on a thread of the sending core and in the sender's namespace, with the index of its interface and
+    /// a frame of `bytes`; calls `watch` meanwhile.
+    pub fn send_barely<T: Send>(
+        &self,
+        bytes: u32,
+        work: impl FnOnce(u32, &[u8]) -> std::io::Result<T> + Send,
+        mut watch: impl FnMut() -> Result<()>,
+    ) -> Result<T> {
+        self.check()?;
+        let program = frames(bytes)?;
+        let mut slab = Slab::new(1, bytes as usize);
+        Executor::new(&program)?.render(&mut slab.buffers(), 1, || 0);
+        let sender = &self.lab.sender;
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                self.on_sending_core(|| {
+                    sender.namespace.enter_current_thread()?;
+                    let index = Interface::by_name(sender.interface)?.index;
+                    Ok(work(index, slab.frame(0))?)
+                })
+            });
+            while !thread.is_finished() {
+                std::thread::sleep(Duration::from_millis(1));
+                watch()?;
+            }
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Runs `work` on a thread of the sending core, as undisturbed as the tools.
     pub fn on_sending_core<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
+                match self.realtime {
+                    true => sys::become_realtime(PRIORITY).context("SCHED_FIFO")?,
+                    false => rustix::process::setpriority_process(None, -20).context("nice -20")?,
+                }
                 pin(self.core)?;
-                rustix::process::setpriority_process(None, -20).context("nice -20")?;
                 work()
             });
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -1,7 +1,7 @@
 //! Case "pacing": how exactly frames keep their times, seen in the kernel at the far end, and what happens after the
 //! sender was held up.
 
-use crate::bench::{self, Bench, Tool};
+use crate::bench::{self, Bench, Ran, Tool};
 use crate::document::{Section, Table};
 use crate::fixtures::{Fixtures, argument};
 use crate::plot;
@@ -65,7 +65,7 @@ const WINDOWS: [u64; 2] = [MS, 10 * MS];
 
 impl Kept {
     /// Takes down one run: when frames were to arrive, relative to the first, and when they did.
-    fn note(&mut self, load: &Load, arrivals: &[u64], ran: &bench::Ran) {
+    fn note(&mut self, load: &Load, arrivals: &[u64], ran: Option<&Ran>) {
         let asked = &load.times;
         if arrivals.len() != asked.len() {
             self.lost += asked.len().abs_diff(arrivals.len()) as u64;
@@ -96,8 +96,10 @@ impl Kept {
                 burst.push(densest(arrivals, window) as f64 / asked);
             }
         }
-        self.cpu.push(ran.cpu_share() * 100.0);
-        self.preempted.push(ran.usage.preempted as f64);
+        if let Some(ran) = ran {
+            self.cpu.push(ran.cpu_share() * 100.0);
+            self.preempted.push(ran.usage.preempted as f64);
+        }
     }
 
     fn cells(&self) -> Vec<String> {
@@ -146,7 +148,8 @@ pub fn run(bench: &Bench) -> Result<Section> {
          meter, the same for both tools). A gap error is how far the time between two frames is from what was asked, \
          without sign. Drift is how much later the last frame came, counted from the first, than it should have: \
          over one to two seconds here, over a minute below. `most in 1 ms` is the densest millisecond over what was \
-         asked for. CPU is the whole process over its life, `preempted` how often another task took its core.",
+         asked for. The floor is a bare loop that spins on the clock and sends one unchanging frame when it is time, in \
+         all else like the tools. CPU is the whole process over its life, `preempted` how often another task took its core.",
     );
     let files = Fixtures::new()?;
     let mut loads = Vec::new();
@@ -173,8 +176,10 @@ pub fn run(bench: &Bench) -> Result<Section> {
     let tools = bench.tools();
     let mut kept: Vec<Vec<Kept>> =
         loads.iter().map(|_| tools.iter().map(|_| Kept::default()).collect()).collect();
+    let mut floors: Vec<Kept> = loads.iter().map(|_| Kept::default()).collect();
     for _ in 0..bench.runs {
-        for (load, kept) in loads.iter().zip(&mut kept) {
+        for ((load, kept), floor) in loads.iter().zip(&mut kept).zip(&mut floors) {
+            barely(bench, load, floor)?;
             for (tool, kept) in tools.iter().zip(kept) {
                 once(bench, load, *tool, kept, None)?;
             }
@@ -183,7 +188,10 @@ pub fn run(bench: &Bench) -> Result<Section> {
     let title =
         format!("Gap errors and drift in microseconds, median of {} runs [lowest–highest]", bench.runs);
     let mut table = Table::new(title, &HEAD);
-    for (load, kept) in loads.iter().zip(&kept) {
+    for ((load, kept), floor) in loads.iter().zip(&kept).zip(&floors) {
+        let mut row = vec![load.name.to_owned(), "floor".to_owned()];
+        row.extend(floor.cells());
+        table.rows.push(row);
         for (tool, kept) in tools.iter().zip(kept) {
             let mut row = vec![load.name.to_owned(), tool.name().to_owned()];
             row.extend(kept.cells());
@@ -207,19 +215,20 @@ pub fn run(bench: &Bench) -> Result<Section> {
     }
     stalls(bench, &files, &mut section)?;
     long(bench, &files, &mut section)?;
-    section.plot = Some(("pacing.svg", drawn(&loads, tools, &kept)));
+    section.plot = Some(("pacing.svg", drawn(&loads, tools, &kept, &floors)));
     Ok(section)
 }
 
-fn drawn(loads: &[Load], tools: &[Tool], kept: &[Vec<Kept>]) -> String {
+fn drawn(loads: &[Load], tools: &[Tool], kept: &[Vec<Kept>], floors: &[Kept]) -> String {
     let mut lines = Vec::new();
-    for (load, kept) in loads.iter().zip(kept) {
-        for (tool, kept) in tools.iter().zip(kept) {
+    for ((load, kept), floor) in loads.iter().zip(kept).zip(floors) {
+        let named = std::iter::once(("floor", floor)).chain(tools.iter().map(|tool| tool.name()).zip(kept));
+        for (name, kept) in named {
             let points = [&kept.p50, &kept.p90, &kept.p99, &kept.p999, &kept.max];
             lines.push(plot::Dots {
-                label: format!("{} · {}", load.name, tool.name()),
+                label: format!("{} · {name}", load.name),
                 values: points.iter().map(|sample| sample.median()).collect(),
-                ours: *tool == Tool::Netdyno,
+                ours: name == Tool::Netdyno.name(),
             });
         }
     }
@@ -258,17 +267,27 @@ fn once(bench: &Bench, load: &Load, tool: Tool, kept: &mut Kept, stall: Option<S
     meter.settle(Some(load.times.len() as u64), Duration::from_millis(50), Duration::from_secs(1));
     let measured = meter.finish();
     ensure!(measured.totals.arrivals_missed == 0, "more frames arrived than asked for");
-    kept.note(load, &measured.arrivals, &ran);
+    kept.note(load, &measured.arrivals, Some(&ran));
     if ran.said != Some(measured.totals.frames) {
         kept.lost += measured.totals.frames.abs_diff(ran.said.unwrap_or(0));
     }
     Ok(())
 }
 
+/// The same by a bare loop.
+fn barely(bench: &Bench, load: &Load, kept: &mut Kept) -> Result<()> {
+    let meter = bench.arrival_meter(load.times.len() + 1000)?;
+    bench.send_barely(60, |index, frame| sys::send_at(index, frame, &load.times), || Ok(()))?;
+    meter.settle(Some(load.times.len() as u64), Duration::from_millis(50), Duration::from_secs(1));
+    kept.note(load, &meter.finish().arrivals, None);
+    Ok(())
+}
+
 /// Takes a core away from everybody else.
 fn hold(core: usize, length: Duration) -> Result<()> {
+    // In this order: on that core it may never get to run before it is a real-time task.
+    sys::become_realtime(50)?;
     bench::pin(core)?;
-    sys::become_realtime()?;
     let start = Instant::now();
     while start.elapsed() < length {
         std::hint::spin_loop();

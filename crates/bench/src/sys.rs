@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a process used, once it has ended.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,9 +45,9 @@ pub fn wait(pid: u32) -> io::Result<Usage> {
     })
 }
 
-/// Puts the calling thread before every ordinary one on its core.
-pub fn become_realtime() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 50 };
+/// Puts the calling thread before every ordinary one on its core, and before real-time ones of less priority.
+pub fn become_realtime(priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: a live sched_param; 0 is the calling thread.
     match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
         0 => Ok(()),
@@ -55,12 +55,8 @@ pub fn become_realtime() -> io::Result<()> {
     }
 }
 
-/// Frames in a call: more gains nothing.
-const BATCH: usize = 64;
-
-/// Sends `frame` `count` times by sendmmsg past the queueing discipline, from one buffer that nobody touches: the
-/// least work that a packet socket can be asked for. The interface is one of the calling thread's namespace.
-pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<u64> {
+/// A packet socket that sends past the queueing discipline of an interface of the calling thread's namespace.
+fn packet_socket(ifindex: u32) -> io::Result<OwnedFd> {
     // SAFETY: socket takes no pointers; a new descriptor is owned by nobody else.
     let socket = unsafe {
         let fd = libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0);
@@ -89,9 +85,16 @@ pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<
                 size_of::<libc::c_int>() as libc::socklen_t,
             ) == 0
     };
-    if !ready {
-        return Err(io::Error::last_os_error());
-    }
+    if ready { Ok(socket) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Frames in a call: more gains nothing.
+const BATCH: usize = 64;
+
+/// Sends `frame` `count` times by sendmmsg, from one buffer that nobody touches: the least work that a packet socket
+/// can be asked for.
+pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<u64> {
+    let socket = packet_socket(ifindex)?;
     let mut vector = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
     // SAFETY: all-zero is a valid mmsghdr (null pointers, zero lengths).
     let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
@@ -113,6 +116,25 @@ pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<
                 }
             }
         }
+    }
+    Ok(sent)
+}
+
+/// Sends `frame` at each of `times`, nanoseconds from the first, doing nothing but look at the clock in between: as
+/// exact as a task that is alone on its core can be.
+pub fn send_at(ifindex: u32, frame: &[u8], times: &[u64]) -> io::Result<u64> {
+    let socket = packet_socket(ifindex)?;
+    let start = Instant::now() + Duration::from_millis(1);
+    let mut sent = 0;
+    for time in times {
+        let due = start + Duration::from_nanos(*time);
+        while Instant::now() < due {}
+        // SAFETY: send only reads the frame, which outlives the call.
+        let rc = unsafe { libc::send(socket.as_raw_fd(), frame.as_ptr().cast(), frame.len(), 0) };
+        if rc < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        sent += 1;
     }
     Ok(sent)
 }

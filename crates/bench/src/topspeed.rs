@@ -3,15 +3,13 @@
 
 use crate::bench::{Bench, Tool};
 use crate::document::{Section, Table};
-use crate::fixtures::{Fixtures, argument, frames};
+use crate::fixtures::{Fixtures, argument};
 use crate::plot;
 use crate::stats::Sample;
 use crate::sys;
 use anyhow::Result;
-use port::interface::Interface;
 use std::path::Path;
 use std::time::Duration;
-use traffic::{Executor, Slab};
 
 enum Sender {
     /// sendmmsg of one frame that nobody touches, of so many bytes.
@@ -49,6 +47,10 @@ impl Contender {
             cpu: Sample::default(),
             miscounted: Vec::new(),
         }
+    }
+
+    fn is_peer(&self) -> bool {
+        matches!(self.sender, Sender::Tool(Tool::Tcpreplay, _))
     }
 }
 
@@ -152,9 +154,8 @@ pub fn run(bench: &Bench) -> Result<Section> {
     let few = Load { file: &udp64, frames: flows, passes: 15 / shorter };
     let large = Load { file: &udp1514, frames: 10_000, passes: 120 / shorter };
     let mut list = contenders(&small, &few, &large);
-    list.retain(|contender| bench.peer || !matches!(contender.sender, Sender::Tool(Tool::Tcpreplay, _)));
     for _ in 0..bench.runs {
-        for contender in &mut list {
+        for contender in list.iter_mut().filter(|c| bench.peer || !c.is_peer()) {
             once(bench, contender)?;
         }
     }
@@ -165,7 +166,7 @@ pub fn run(bench: &Bench) -> Result<Section> {
     let mut table =
         Table::new(title, &["sender", "rate", "x peer", "of floor", "CPU ns/frame", "all arrived"]);
     let mut bars = Vec::new();
-    for contender in &list {
+    for contender in list.iter().filter(|c| bench.peer || !c.is_peer()) {
         let of = |other: Option<usize>| {
             other.and_then(|i| list.get(i)).map_or(Sample::default(), |o| contender.rate.over(&o.rate))
         };
@@ -180,6 +181,14 @@ pub fn run(bench: &Bench) -> Result<Section> {
             arrived.to_owned(),
         ]);
         if let Some(wanted) = contender.wanted.filter(|_| !peer.is_empty()) {
+            let headroom = 1.0 / of_peer_floor(&list, contender).median();
+            if headroom < wanted {
+                section.notes.push(format!(
+                    "{}: {wanted} times the peer cannot be reached through a packet socket here, since the floor is \
+                     only {headroom:.2} times the peer",
+                    contender.name
+                ));
+            }
             section.at_least(format!("{} over the peer", contender.name), wanted, peer.median(), times);
         }
         section.notes.extend(contender.miscounted.iter().map(|m| format!("{}: {m}", contender.name)));
@@ -200,6 +209,15 @@ pub fn run(bench: &Bench) -> Result<Section> {
     Ok(section)
 }
 
+/// What the contender's peer reaches of the floor.
+fn of_peer_floor(list: &[Contender], contender: &Contender) -> Sample {
+    let at = |i: Option<usize>| i.and_then(|i| list.get(i));
+    match (at(contender.peer), at(contender.floor)) {
+        (Some(peer), Some(floor)) => peer.rate.over(&floor.rate),
+        _ => Sample::default(),
+    }
+}
+
 /// A command line for people: without the folders of this machine.
 pub fn plainly(line: &[String]) -> String {
     let short = |word: &String| match word.rsplit_once('/') {
@@ -215,26 +233,10 @@ fn once(bench: &Bench, contender: &mut Contender) -> Result<()> {
     let tick = Duration::from_millis(1);
     let (said, cpu) = match &contender.sender {
         Sender::Floor(bytes) => {
-            let mut slab = Slab::new(1, *bytes as usize);
-            let program = frames(*bytes)?;
-            Executor::new(&program)?.render(&mut slab.buffers(), 1, || 0);
-            let (namespace, name) = (&bench.lab.sender.namespace, bench.lab.sender.interface);
             let count = contender.frames;
-            std::thread::scope(|scope| -> Result<(Option<u64>, Option<Duration>)> {
-                let sender = scope.spawn(|| {
-                    bench.on_sending_core(|| {
-                        namespace.enter_current_thread()?;
-                        let index = Interface::by_name(name)?.index;
-                        Ok(sys::send_static_frames(index, slab.frame(0), count)?)
-                    })
-                });
-                while !sender.is_finished() {
-                    std::thread::sleep(tick);
-                    counter.look()?;
-                }
-                let sent = sender.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                Ok((Some(sent), None))
-            })?
+            let send = |index, frame: &[u8]| sys::send_static_frames(index, frame, count);
+            let sent = bench.send_barely(*bytes, send, || counter.look().map(|_| ()))?;
+            (Some(sent), None)
         }
         Sender::Tool(tool, arguments) => {
             let mut failed = None;

@@ -127,6 +127,10 @@ unsafe fn become_init(lifeline: RawFd) -> io::Result<()> {
         match libc::fork() {
             -1 => Err(io::Error::last_os_error()),
             0 => {
+                // The caller collects these for itself; the command must be able to get them.
+                for signal in PASSED_ON {
+                    libc::sigdelset(&mut before, signal);
+                }
                 libc::sigprocmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
                 Ok(())
             }

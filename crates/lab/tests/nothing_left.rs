@@ -113,6 +113,12 @@ fn signals_reach_the_command_and_its_status_comes_back() {
 }
 
 #[test]
+fn no_signal_is_blocked_for_the_command() {
+    let output = in_lab("grep SigBlk /proc/self/status").output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "SigBlk:\t0000000000000000");
+}
+
+#[test]
 fn a_command_sees_both_hosts() {
     let mut child = in_lab(
         "ls /sys/class/net | tr '\\n' ' '; ip -n receiver -o link show $NETDYNO_LAB_RX | grep -c rx0; \
