@@ -544,7 +544,13 @@ impl FieldPlan<'_> {
         }
         if !self.feeds.is_empty() {
             for (added, value) in added.iter_mut().zip(values) {
-                *added = words((value << shift) & mask);
+                let placed = (value << shift) & mask;
+                // The narrow cases are narrow arithmetic, four lanes of a vector instead of two.
+                *added = match N {
+                    1 | 2 => placed as u32,
+                    3 | 4 => (placed as u32 >> 16) + (placed as u32 & 0xffff),
+                    _ => words(placed),
+                };
             }
         }
     }
@@ -764,8 +770,12 @@ impl<'p> Patched<'p> {
                     *value = instead;
                 }
             }
+            let mut written = [0u16; BATCH];
+            for (written, value) in written.iter_mut().zip(&added) {
+                *written = (*value as u16).to_be();
+            }
             slots.each(bytes, stride, plan.at, |j, window: &mut [u8; 2]| {
-                *window = (added[j & (BATCH - 1)] as u16).to_be_bytes();
+                *window = written[j & (BATCH - 1)].to_ne_bytes();
             });
             feed(&mut self.partial, &plan.feeds, &added);
         }
