@@ -71,7 +71,13 @@ impl Schedule {
 
     /// A cursor at frame 0.
     pub fn cursor(&self) -> Cursor<'_> {
-        Cursor { schedule: self, n: 0, due: 0, remainder: 0, base: 0, cached: (u32::MAX, 0, 0) }
+        let due = match self {
+            Schedule::Times { offsets, speed, .. } => {
+                offsets.first().map_or(0, |&offset| speed.scale(u128::from(offset)))
+            }
+            _ => 0,
+        };
+        Cursor { schedule: self, n: 0, due, remainder: 0, base: 0, cached: (u32::MAX, 0, 0) }
     }
 
     /// How many frames are due within `ns` of the start, where that has a closed form: not when it depends on the
