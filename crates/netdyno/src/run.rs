@@ -440,18 +440,37 @@ impl Offered {
                 Some(cursor.due())
             }
             Offered::Walk { program, .. } => {
-                let Schedule::Bits { bits_per_second, overhead_bytes } = &program.schedule else {
-                    return None;
-                };
-                let stream = program.streams.first()?;
-                let (bytes, frames) = (stream.templates.total_bytes(), stream.templates.len() as u64);
-                let bits = (u128::from(bytes) + u128::from(frames) * u128::from(*overhead_bytes)) * 8;
-                let whole = bits * u128::from(n) * 1_000_000_000 / u128::from(frames.max(1));
-                Some((whole / u128::from(*bits_per_second)) as u64)
+                let Schedule::Bits { bits_per_second, overhead_bytes } = &program.schedule else { return None };
+                let bits = (bytes_before(program, n)? + u128::from(n) * u128::from(*overhead_bytes)) * 8;
+                u64::try_from(bits * 1_000_000_000 / u128::from(*bits_per_second)).ok()
             }
             Offered::Unknown { .. } => None,
         }
     }
+}
+
+/// Frames whose lengths are added up one by one; more would be felt as a pause.
+const WALK: u64 = 20_000_000;
+
+/// Bytes of the first `n` frames; `None` if that would take too long to find out.
+fn bytes_before(program: &Program, n: u64) -> Option<u128> {
+    let mut executor = Executor::new(program).ok()?;
+    let (mut whole, mut rest) = (0, n);
+    if let [stream] = &program.streams[..]
+        && stream.is_captured()
+    {
+        let pass = stream.templates.len() as u64;
+        whole = u128::from(n / pass) * u128::from(stream.templates.total_bytes());
+        rest = n % pass;
+    }
+    if rest > WALK {
+        return None;
+    }
+    for _ in 0..rest {
+        whole += u128::from(executor.next_length());
+        executor.skip();
+    }
+    Some(whole)
 }
 
 fn distribution(histogram: &histogram::Histogram) -> Option<Distribution> {

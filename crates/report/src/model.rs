@@ -143,7 +143,7 @@ pub struct Environment {
     /// The engine that sent, and why it was chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<Choice>,
-    /// How the receiver measured (`xdp native`, `xdp generic`, `packet socket`), and why.
+    /// How the receiver measured (`xdp`, `xdp-generic`, `packet`), and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meter: Option<Choice>,
 }

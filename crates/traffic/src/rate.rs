@@ -121,11 +121,11 @@ impl FromStr for Rate {
         }
         let (value, unit) = number(&lower).ok_or_else(bad)?;
         let unit = unit.trim();
-        if unit.is_empty() {
-            return Err(BadQuantity::NoUnit(text.to_string()));
-        }
         if value.numerator == 0 {
             return Err(zero());
+        }
+        if unit.is_empty() {
+            return Err(BadQuantity::NoUnit(text.to_string()));
         }
         if unit == "%" {
             // Above 100 % is asked for on purpose by people who test what a full link does.
@@ -341,6 +341,7 @@ mod tests {
     #[test]
     fn bad_rates_are_told_apart() {
         assert!(matches!("0mbps".parse::<Rate>(), Err(BadQuantity::Zero(_))));
+        assert!(matches!("0".parse::<Rate>(), Err(BadQuantity::Zero(_))));
         assert!(matches!("0.1bps".parse::<Rate>(), Err(BadQuantity::Zero(_))));
         assert!(matches!("1000".parse::<Rate>(), Err(BadQuantity::NoUnit(_))));
         assert!(matches!("9999tbps".parse::<Rate>(), Err(BadQuantity::TooMuch(_))));

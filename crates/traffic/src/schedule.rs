@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_per_second_hold_over_five_billion_frames_of_virtual_time() {
+    fn bits_per_second_hold_over_five_million_frames_of_virtual_time() {
         let schedule = Schedule::Bits { bits_per_second: 999_999_937, overhead_bytes: 0 };
         let mut cursor = schedule.cursor();
         for _ in 0..5_000_000 {

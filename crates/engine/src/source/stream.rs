@@ -77,6 +77,8 @@ pub struct StreamSource {
     /// Frames taken from the present file, and in the present pass.
     in_file: u64,
     in_pass: u64,
+    /// All passes are done.
+    ended: bool,
     /// Where a schedule that does not need the capture's times is.
     position: Position,
 }
@@ -103,6 +105,7 @@ impl StreamSource {
             last: 0,
             in_file: 0,
             in_pass: 0,
+            ended: false,
             position: Position::default(),
         }
     }
@@ -125,6 +128,9 @@ impl StreamSource {
     /// Makes the next frame ready, and says when it is due. `None` at the end.
     fn ready(&mut self) -> Result<Option<u64>, SourceError> {
         while self.ready.is_none() {
+            if self.ended {
+                return Ok(None);
+            }
             if self.file == self.readers.len() {
                 if !self.next_pass()? {
                     return Ok(None);
@@ -183,7 +189,7 @@ impl StreamSource {
         }
         self.pass += 1;
         if self.options.loops.is_some_and(|loops| self.pass >= loops) {
-            self.in_pass = 0;
+            (self.ended, self.in_pass) = (true, 0);
             return Ok(false);
         }
         if matches!(self.options.timing, Timing::Capture(_)) && self.base == 0 {
