@@ -33,7 +33,7 @@ pub fn run(args: Replay) -> Result<u8> {
     };
     let paced = rate(&args.pace) != Some(Rate::TopSpeed);
     let rx = shared::measuring_place(&args.metering, paced)?;
-    let with_classic = !args.output.json;
+    let with_classic = args.write.is_none();
     let output = args.output.clone();
     let report = replay("replay", args, place, rx)?;
     conclude(&report, &output, with_classic)
