@@ -1,0 +1,98 @@
+//! The command line itself: help, completions, man pages, and words it does not know.
+
+use crate::common::*;
+
+const VERBS: [&str; 12] = [
+    "demo",
+    "send",
+    "craft",
+    "replay",
+    "measure",
+    "info",
+    "synth",
+    "lab",
+    "doctor",
+    "report",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_verb_has_help() {
+    let general = run("netdyno --help").ok().stdout;
+    for verb in VERBS {
+        assert!(general.contains(&format!("\n  {verb} ")), "{verb} is not in:\n{general}");
+        let help = run(format!("netdyno {verb} --help")).ok();
+        assert!(help.stdout.contains(&format!("Usage: netdyno {verb}")), "{}", help.stdout);
+        assert_eq!(help.stderr, "");
+    }
+}
+
+#[test]
+fn every_verb_has_a_man_page_that_man_can_read() {
+    let dir = folder();
+    run(format!("netdyno man {}", path(&dir, "man"))).ok();
+    let pages = listing(dir.path().join("man"));
+    for verb in VERBS {
+        assert!(pages.contains(&format!("netdyno-{verb}.1")), "{verb} is not in {pages:?}");
+    }
+    for page in pages {
+        let text = std::fs::read_to_string(dir.path().join("man").join(&page)).expect("a page");
+        assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{page}: {text}");
+    }
+}
+
+#[test]
+fn completions_know_every_verb_and_bash_takes_them() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(format!("netdyno completions {shell}")).ok().stdout;
+        for verb in VERBS {
+            assert!(script.contains(verb), "{shell}: {verb}");
+        }
+    }
+    let dir = folder();
+    let file = path(&dir, "netdyno.bash");
+    std::fs::write(&file, run("netdyno completions bash").ok().stdout).expect("a file");
+    let mut bash = command("bash -c");
+    bash.arg(format!("source {file}; COMP_WORDS=(netdyno rep); COMP_CWORD=1; _netdyno netdyno rep netdyno; echo ${{COMPREPLY[@]}}"));
+    assert_eq!(start(bash).wait().ok().stdout.trim(), "replay report");
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    assert_eq!(run("netdyno --version").ok().stdout.trim(), format!("netdyno {}", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn what_is_not_understood_exits_with_2_and_says_what_is_possible() {
+    run("netdyno").with(2).says(&["Usage: netdyno"]);
+    run("netdyno repaly x").with(2).says(&["repaly", "replay"]);
+    run("netdyno replay").with(2).says(&["<FILE>"]);
+    run("netdyno replay x --rate 1mpps --topspeed --on lo").with(2).says(&["cannot be used with"]);
+    run("netdyno send ipv4/udp --rate fast --on lo").with(2).says(&["`fast` is not a rate", "1.6mpps"]);
+    run("netdyno send ipv4/udp --rate 1kpps --duration 5 --on lo").with(2).says(&["--duration", "5s"]);
+    run("netdyno replay x --speed 0x --on lo").with(2).says(&["--speed"]);
+}
+
+#[test]
+fn output_into_a_closed_pipe_is_no_error() {
+    let mut shell = command("bash -c");
+    shell.arg(format!(
+        "set -o pipefail; {} craft ipv4/udp --count 1000 --show | head -n 1",
+        env!("CARGO_BIN_EXE_netdyno")
+    ));
+    let ran = start(shell).wait().ok();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("Frame 0, 42 bytes without FCS\n", ""));
+}
+
+#[test]
+fn doctor_speaks_of_the_machine_and_of_an_interface() {
+    let net = Net::new();
+    let machine = net.run("netdyno doctor --json").ok().json();
+    assert!(machine.is_object());
+    let text = net.run("netdyno doctor tx0").ok().stdout;
+    for words in ["tx0", "veth", "MTU", "XDP"] {
+        assert!(text.contains(words), "no `{words}` in:\n{text}");
+    }
+    net.run("netdyno doctor tx1").refused(&["'tx1' (did you mean 'tx0'?)"]);
+}

@@ -1,0 +1,17 @@
+//! The binary as its users run it, from end to end, on real interfaces, judged by tools that are not ours.
+//!
+//! One test binary, so that it is linked once and its tests share the CPUs. They need root and what
+//! `scripts/setup test` installs (tcpdump, tshark, tcpreplay 4.4.3, Scapy, clang, ip); without it they fail, and say
+//! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
+
+mod cli;
+mod common;
+mod craft;
+mod demo;
+mod faults;
+mod info;
+mod lab;
+mod leftovers;
+mod measure;
+mod replay;
+mod report;
