@@ -13,7 +13,7 @@ pub enum MeterError {
     Options(String),
     /// The kernel wants more rights.
     #[error(
-        "{what} is not permitted: run as root, or give the program CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and CAP_NET_RAW"
+        "{what} is not permitted: run with sudo, or give the program CAP_BPF, CAP_PERFMON, CAP_NET_ADMIN and CAP_NET_RAW"
     )]
     Permission { what: &'static str },
     /// There is not enough memory for the tables.

@@ -239,7 +239,7 @@ impl<'a> Watch<'a> {
             rx_frames,
             rx_bytes,
             late,
-            offered: self.offered.by(at_ns),
+            offered: self.offered.by(at_ns).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
             lost: before.lost.max(before.tx_frames.saturating_sub(rx_frames)),
         }
     }
@@ -440,7 +440,9 @@ impl Offered {
                 Some(cursor.due())
             }
             Offered::Walk { program, .. } => {
-                let Schedule::Bits { bits_per_second, overhead_bytes } = &program.schedule else { return None };
+                let Schedule::Bits { bits_per_second, overhead_bytes } = &program.schedule else {
+                    return None;
+                };
                 let bits = (bytes_before(program, n)? + u128::from(n) * u128::from(*overhead_bytes)) * 8;
                 u64::try_from(bits * 1_000_000_000 / u128::from(*bits_per_second)).ok()
             }
@@ -707,17 +709,7 @@ fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, meter: Meter) {
     fill_measured(report, &measured);
     let totals = &measured.totals;
     let arrived = totals.frames - totals.duplicates;
-    report.result.loss = Some(Loss::between(sent.counters.frames, arrived));
-    if arrived > sent.counters.frames {
-        let foreign = arrived - sent.counters.frames;
-        if let Some(rx) = &mut report.result.rx {
-            rx.foreign_frames = Some(foreign);
-        }
-        report.warnings.push(format!(
-            "{} arrived that this run did not send: loss may be larger than it says",
-            units::counted(foreign, "frame")
-        ));
-    }
+    let frames = sent.counters.frames;
     let signed = match &setup.job.source {
         // Refused frames would shift the numbering, so then nothing is known of a stream's number of frames.
         Source::Program(program) if sent.counters.failed == 0 => program.signed_among(sent.counters.frames),
@@ -746,24 +738,41 @@ fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, meter: Meter) {
             latency_ns,
         });
     }
-    for &(number, frames) in &signed {
-        if frames > 0 && streams.iter().all(|s| s.stream != number) {
+    for &(number, sent) in &signed {
+        if sent > 0 && streams.iter().all(|s| s.stream != number) {
             streams.push(Stream {
                 stream: number,
-                tx_frames: Some(frames),
-                lost_frames: frames,
+                tx_frames: Some(sent),
+                lost_frames: sent,
                 ..Stream::default()
             });
         }
     }
     streams.sort_by_key(|s| s.stream);
+    // When every frame is signed, ours are told from others; else all that arrives is taken for ours.
+    let all_signed = frames > 0 && signed.iter().map(|(_, n)| n).sum::<u64>() == frames;
+    let (lost, foreign, certain) = if all_signed {
+        let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
+        (streams.iter().map(|s| s.lost_frames).sum(), totals.frames.saturating_sub(ours), true)
+    } else {
+        (frames.saturating_sub(arrived), arrived.saturating_sub(frames), false)
+    };
+    report.result.loss = Some(Loss::of(lost, frames));
+    if foreign > 0 {
+        if let Some(rx) = &mut report.result.rx {
+            rx.foreign_frames = Some(foreign);
+        }
+        let but = if certain { "" } else { ": loss may be larger than it says" };
+        let counted = units::counted(foreign, "frame");
+        report.warnings.push(format!("{counted} arrived that this run did not send{but}"));
+    }
     report.streams = streams;
     if let Source::Program(program) = &setup.job.source {
         for stream in &mut report.streams {
             stream.name =
                 program.streams.iter().find(|s| s.signature == Some(stream.stream)).map(|s| s.name.clone());
         }
-        if arrived == sent.counters.frames && totals.duplicates == 0 {
+        if totals.frames == frames && lost == 0 && totals.duplicates == 0 {
             gaps(report, program, &measured.arrivals);
         }
     }

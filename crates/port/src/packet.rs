@@ -141,6 +141,10 @@ impl Socket {
                 self.wait_writable();
             }
             libc::EMSGSIZE | libc::EINVAL => return Ok(false),
+            // A device that is being removed goes down first.
+            libc::ENETDOWN if rustix::net::netdevice::name_to_index(&self.fd, &self.name).is_err() => {
+                return Err(TxError::Gone(self.name.clone()));
+            }
             libc::ENETDOWN => return Err(TxError::Down(self.name.clone())),
             libc::ENXIO | libc::ENODEV => return Err(TxError::Gone(self.name.clone())),
             libc::EPERM => return Err(TxError::Permission(self.name.clone())),

@@ -61,6 +61,9 @@ pub enum BadQuantity {
     /// More than any link carries.
     #[error("`{0}` is more than any interface can do (Ethernet ends at 1.6 Tbit/s, 2.4 Gpps)")]
     TooMuch(String),
+    /// More than the whole link.
+    #[error("`{0}` is more than the link carries: give at most 100%, or `top` for as fast as it goes")]
+    OverFull(String),
     /// Not a duration.
     #[error("`{0}` is not a duration: write 5s, 200ms, 1m30s or 2h")]
     Duration(String),
@@ -128,8 +131,11 @@ impl FromStr for Rate {
             return Err(BadQuantity::NoUnit(text.to_string()));
         }
         if unit == "%" {
-            // Above 100 % is asked for on purpose by people who test what a full link does.
-            return if value.as_f64() > 1000.0 { Err(too_much()) } else { Ok(Rate::Percent(value)) };
+            return if value.as_f64() > 100.0 {
+                Err(BadQuantity::OverFull(text.to_string()))
+            } else {
+                Ok(Rate::Percent(value))
+            };
         }
         let (unit, layer1) = match unit.strip_suffix("-l1") {
             Some(unit) => (unit, true),

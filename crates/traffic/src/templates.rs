@@ -221,10 +221,8 @@ impl Templates {
 
 /// The low 32 bits of source and destination address, where addresses of `size` bytes start at `at`.
 pub fn low_words(frame: &[u8], at: usize, size: usize) -> Option<(u32, u32)> {
-    let both = frame.get(at..at + 2 * size)?;
-    let source = both[size - 4..size].try_into().ok()?;
-    let destination = both[2 * size - 4..].try_into().ok()?;
-    Some((u32::from_be_bytes(source), u32::from_be_bytes(destination)))
+    let (source, destination) = frame.get(at..at + 2 * size)?.split_at(size);
+    Some((u32::from_be_bytes(*source.last_chunk()?), u32::from_be_bytes(*destination.last_chunk()?)))
 }
 
 /// A captured frame can be signed when its last 18 bytes are all payload of a whole TCP or UDP packet.

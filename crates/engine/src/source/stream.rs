@@ -79,6 +79,8 @@ pub struct StreamSource {
     in_pass: u64,
     /// All passes are done.
     ended: bool,
+    /// What went wrong behind frames that could still be sent; told when those have left.
+    fault: Option<SourceError>,
     /// Where a schedule that does not need the capture's times is.
     position: Position,
 }
@@ -106,6 +108,7 @@ impl StreamSource {
             in_file: 0,
             in_pass: 0,
             ended: false,
+            fault: None,
             position: Position::default(),
         }
     }
@@ -128,6 +131,10 @@ impl StreamSource {
     /// Makes the next frame ready, and says when it is due. `None` at the end.
     fn ready(&mut self) -> Result<Option<u64>, SourceError> {
         while self.ready.is_none() {
+            if let Some(fault) = self.fault.take() {
+                self.ended = true;
+                return Err(fault);
+            }
             if self.ended {
                 return Ok(None);
             }
@@ -245,11 +252,15 @@ impl Frames for StreamSource {
         let paced = self.is_paced();
         let mut count = 0;
         while count < most {
-            // What is ready before a fault still leaves; the fault comes back with the next call.
+            // What is ready before a fault still leaves.
             let at = match self.ready() {
                 Ok(Some(at)) => at,
+                Ok(None) => break,
                 Err(fault) if count == 0 => return Err(fault),
-                Ok(None) | Err(_) => break,
+                Err(fault) => {
+                    self.fault = Some(fault);
+                    break;
+                }
             };
             if paced && at > until {
                 break;

@@ -14,8 +14,8 @@ const SEED: u64 = 1;
 
 pub fn run(args: Demo) -> Result<u8> {
     // First, what fails at once if it does.
-    report::prepare_dir(&args.report)?;
     let lab = Lab::two_hosts(&::lab::Options::default())?;
+    report::prepare_dir(&args.report)?;
     let say = |text: &str| {
         if !args.quiet {
             note(text);

@@ -236,7 +236,7 @@ fn write(
     warnings: Vec<String>,
     args: &Replay,
 ) -> Result<report::Report> {
-    if job.count.is_none() && args.pace.duration.is_none() && !matches!(job.source, Source::Stream(_)) {
+    if args.loops == Some(0) && job.count.is_none() && args.pace.duration.is_none() {
         bail!("a file cannot take frames without end: give --loop, --count or --duration");
     }
     let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;

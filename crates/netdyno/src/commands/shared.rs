@@ -2,7 +2,7 @@
 
 use crate::cli::{Engine as EngineName, Metering, Pace, Through};
 use crate::place::Place;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use engine::null::NullTx;
 use engine::{Engine, Userspace};
 use port::packet::{Sendmmsg, TxRing};
@@ -103,7 +103,11 @@ pub fn meter_mode(how: crate::cli::Meter) -> meter::Mode {
 /// The schedule of a rate on `place`.
 pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, u64)>) -> Result<Schedule> {
     let link_bits_per_second = place.and_then(Place::bits_per_second);
-    let schedule = rate.schedule(Context { link_bits_per_second, flows_per_pass })?;
+    let schedule = rate.schedule(Context { link_bits_per_second, flows_per_pass });
+    let schedule = schedule.with_context(|| match place {
+        Some(place) => format!("--rate {rate} on {}", place.spec),
+        None => format!("--rate {rate}"),
+    })?;
     if let (Some(place), Some(link)) = (place, link_bits_per_second)
         && !place.is_virtual()
     {
