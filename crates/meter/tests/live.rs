@@ -289,7 +289,7 @@ fn without_rights_the_error_names_the_capabilities_to_give() {
         let refused = lab.receiver.namespace.run_in(attach).expect("the namespace").expect_err("no rights");
         let said = refused.to_string();
         assert!(
-            said.contains("not permitted: run as root") && said.contains("CAP_NET_RAW"),
+            said.contains("not permitted: run with sudo") && said.contains("CAP_NET_RAW"),
             "{mode:?}: {said}"
         );
     }

@@ -387,6 +387,7 @@ fn frames_of_others_do_not_hide_loss() {
 fn frames_of_others_are_told_from_ours() {
     let net = Net::new();
     let ours = net.start("netdyno send ipv4/udp --on tx0 --rate 1kpps --count 1500 --json");
+    net.until_frames_leave();
     net.run("netdyno send ipv4/udp --on tx0 --topspeed --count 123").ok();
     let report = ours.wait().result();
     let counters = &report["result"]["tx"]["interface_counters"][0];
