@@ -36,10 +36,6 @@ impl Sample {
         Sample(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
     }
 
-    pub fn less(&self, other: &Sample) -> Sample {
-        Sample(self.0.iter().zip(&other.0).map(|(a, b)| a - b).collect())
-    }
-
     fn sorted(&self) -> Vec<f64> {
         let mut sorted: Vec<f64> = self.0.iter().copied().filter(|v| !v.is_nan()).collect();
         sorted.sort_by(f64::total_cmp);
