@@ -104,6 +104,11 @@ pub struct Sent {
     pub duration_ns: u64,
     /// Frames taken from the source.
     pub taken: u64,
+    /// How far the schedule was carried out: when the first frame that was not taken was due, or where the source
+    /// ended; at most the time the job had. `None` at top speed.
+    pub scheduled_ns: Option<u64>,
+    /// All was taken that there was to take.
+    pub exhausted: bool,
     /// How the schedule was kept; `None` at top speed.
     pub punctuality: Option<Punctuality>,
     /// CPU time the sending thread used.

@@ -1,5 +1,9 @@
 //! The engine that sends nothing: what is left is the cost of making frames.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
 use port::tx::{Tx, TxBuffers, TxCounters, TxError};
 use traffic::executor::BATCH;
 
@@ -28,6 +32,8 @@ impl NullTx {
 }
 
 impl Tx for NullTx {
+    fn bound(&mut self, _stop: Arc<AtomicBool>, _deadline: Option<Instant>) {}
+
     fn batch(&self) -> usize {
         BATCH
     }

@@ -1,6 +1,10 @@
 //! The engine that writes a capture file: each frame with the time it was to leave at.
 
 use capture::{CaptureError, FileWriter};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
 use port::tx::{Tx, TxBuffers, TxCounters, TxError};
 
 use crate::null::NullTx;
@@ -43,6 +47,8 @@ impl FileTx {
 }
 
 impl Tx for FileTx {
+    fn bound(&mut self, _stop: Arc<AtomicBool>, _deadline: Option<Instant>) {}
+
     fn batch(&self) -> usize {
         self.buffers.batch()
     }

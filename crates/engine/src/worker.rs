@@ -6,6 +6,7 @@ use crate::{Control, Ended, Job, LATE_NS, Punctuality, Sent, clock};
 use port::tx::{Tx, TxError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 use traffic::executor::{BATCH, Buffers};
 
 /// Runs `job` over `tx` on the calling thread. With `wait` false, frames keep their times but nobody waits for them.
@@ -46,6 +47,8 @@ fn nothing<T: Tx + ?Sized>(tx: &T, fault: SourceError) -> Sent {
         started_ns: clock::now(),
         duration_ns: 0,
         taken: 0,
+        scheduled_ns: None,
+        exhausted: false,
         punctuality: None,
         cpu_ns: 0,
         ended: Ended::SourceFault(fault),
@@ -57,6 +60,10 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
     let mut waiter = clock::Waiter::for_this_thread();
     let paced = frames.is_paced();
     let start = clock::now();
+    let deadline = (limits.wait && limits.duration != u64::MAX)
+        .then(|| Instant::now().checked_add(Duration::from_nanos(limits.duration.saturating_add(GRACE))))
+        .flatten();
+    tx.bound(Arc::clone(&control.stop), deadline);
     control.started.store(start, Relaxed);
     let mut run = Run {
         limits,
@@ -79,8 +86,9 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
     let counters = tx.counters();
     publish(control, &counters);
     // A paced run lasts until the time of the frame that would come next: ten frames at 10 frames/s take a second.
-    let next = frames.next_due().ok().flatten().unwrap_or(elapsed);
-    let scheduled = next.min(limits.duration);
+    let next = frames.next_due().ok().flatten();
+    let exhausted = next.is_none() || run.given >= limits.count;
+    let scheduled = next.unwrap_or_else(|| frames.end()).min(limits.duration);
     let duration_ns = match ended {
         Ended::Done if paced && limits.wait => elapsed.max(scheduled),
         Ended::Done if paced => scheduled,
@@ -91,6 +99,8 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
         started_ns: start,
         duration_ns,
         taken: run.given,
+        scheduled_ns: paced.then_some(scheduled),
+        exhausted,
         punctuality: (paced && limits.wait).then_some(run.punctuality),
         cpu_ns: clock::thread_cpu() - cpu,
         ended,
@@ -194,8 +204,17 @@ impl Run<'_> {
         if count > 0 {
             let sent: Result<(), TxError> = tx.send(count, &due[..count]);
             self.given += count as u64;
-            publish(self.control, &tx.counters());
-            sent.map_err(Ended::Fault)?;
+            let counters = tx.counters();
+            publish(self.control, &counters);
+            match sent {
+                Ok(()) => {}
+                // Frames that waited for room when the run ended were neither sent nor refused.
+                Err(TxError::Stopped(_)) => {
+                    self.given = counters.frames + counters.failed;
+                    return Err(if self.control.stopped() { Ended::Stopped } else { Ended::Done });
+                }
+                Err(fault) => return Err(Ended::Fault(fault)),
+            }
         }
         Ok(count)
     }

@@ -87,7 +87,7 @@ pub struct Through {
     /// Run the sending thread on this CPU. Default: the last one it may run on.
     #[arg(long, value_name = "CPU")]
     pub core: Option<usize>,
-    /// Yes, send on this interface although it carries the default route or your login.
+    /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Option<String>,
 }
@@ -224,7 +224,8 @@ pub struct Replay {
     #[arg(long = "on", value_name = "IFACE")]
     pub interface: Option<String>,
     /// Write the frames, with the times they would leave at, into a capture file instead.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "interface")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["interface", "measure", "core"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]

@@ -47,7 +47,7 @@ fn in_full(error: &anyhow::Error) -> String {
 }
 
 /// Whoever read our output had enough of it (`netdyno info ... | head`).
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
     })

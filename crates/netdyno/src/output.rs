@@ -37,20 +37,18 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     // The result is printed even if it cannot be written: it took time to measure.
     let written = output.report.as_deref().map(|dir| report::write_dir(report, dir)).transpose();
     let page = written.as_ref().ok().and_then(|w| w.as_ref()).map(|w| w.html.display().to_string());
-    if output.json {
-        let mut text = json::to_string(report);
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        print(&text)?;
+    let text = if output.json {
+        json::to_string(report).trim_end().to_owned() + "\n"
     } else {
-        let mut out =
-            text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() });
-        if with_classic {
-            out = format!("{}\n{out}", classic::render(report));
-        }
-        print(&out)?;
-    }
+        let options = text::Options { page: page.as_deref(), ..text::Options::default() };
+        let block = if with_classic { classic::render(report) + "\n" } else { String::new() };
+        block + &text::render(report, options)
+    };
+    // Whoever stops reading half-way (`| head`) still gets the status, and the report its errors.
+    let printed = print(&text);
     written?;
-    Ok(report.result.verdict.exit_status())
+    match printed {
+        Err(error) if !crate::is_broken_pipe(&error) => Err(error),
+        _ => Ok(report.result.verdict.exit_status()),
+    }
 }

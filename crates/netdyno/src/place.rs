@@ -46,7 +46,7 @@ impl Place {
     }
 
     pub fn target(&self) -> Target {
-        Target { name: self.interface.name.clone(), index: self.interface.index }
+        Target { name: self.interface.name.clone(), index: self.interface.index, mtu: self.interface.mtu }
     }
 
     /// The link's speed, for percentages.

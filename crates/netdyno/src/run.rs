@@ -42,6 +42,8 @@ pub struct Setup {
     /// Where frames leave, to compare with its counters.
     pub tx: Option<Place>,
     pub rx: Option<(Place, meter::Options)>,
+    /// Only a signal ends it.
+    pub endless: bool,
     /// CPU of the sending thread.
     pub core: Option<usize>,
     pub warnings: Vec<String>,
@@ -137,20 +139,22 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     report.intervals = watch.intervals();
     drop(watch);
 
+    // The meter closes first: what arrives while the rest is worked out is not of this run.
+    let measured = meter.map(|meter| (meter.is_attached(), meter.finish()));
     fill_tx(&mut report, &setup, &sent, offered, core);
     if let (Some(place), Some((reader, before))) = (&setup.tx, &mut counters) {
         compare_counters(&mut report, place, &sent, reader, before)?;
     }
-    if let (Some((place, _)), Some(meter)) = (&setup.rx, meter) {
-        if !meter.is_attached() {
+    if let (Some((place, _)), Some((attached, measured))) = (&setup.rx, measured) {
+        if !attached {
             report.result.verdict.fall_short(format!(
                 "{} was removed, or its meter detached by force, during the run",
                 place.spec
             ));
         }
-        fill_rx(&mut report, &setup, &sent, meter);
+        fill_rx(&mut report, &setup, &sent, &measured);
     }
-    judge(&mut report, &setup, &sent, offered);
+    judge(&mut report, &setup, &sent);
     Ok(report)
 }
 
@@ -228,6 +232,11 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// The last moment of the run up to `at_ns`: the frame due at the very end belongs to what comes after.
+    fn within(&self, at_ns: u64) -> u64 {
+        self.duration.map_or(at_ns, |duration| duration.min(at_ns)).saturating_sub(1)
+    }
+
     fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
         let seen: Option<Snapshot> = self.meter.map(Meter::snapshot);
         let (rx_frames, rx_bytes) = seen.map_or((0, 0), |s| (s.frames, s.bytes));
@@ -239,7 +248,7 @@ impl<'a> Watch<'a> {
             rx_frames,
             rx_bytes,
             late,
-            offered: self.offered.by(at_ns).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
+            offered: self.offered.by(self.within(at_ns)).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
             lost: before.lost.max(before.tx_frames.saturating_sub(rx_frames)),
         }
     }
@@ -343,16 +352,10 @@ impl<'a> Watch<'a> {
             return None;
         }
         // A run that sent all there was to send was offered just that.
-        let limit = match (&sent.ended, self.total) {
-            (Ended::Done, Some(total)) => total,
-            _ => u64::MAX,
-        };
-        // The frame due at the very end belongs to what comes after.
-        let end = self.duration.map_or(sent.duration_ns, |d| d.min(sent.duration_ns)).saturating_sub(1);
-        match self.offered.by(end) {
-            Some(due) => Some(due.min(limit).max(sent.taken)),
-            None => Some(sent.taken),
+        if sent.exhausted {
+            return Some(sent.taken);
         }
+        self.offered.by(self.within(sent.duration_ns)).map(|due| due.max(sent.taken))
     }
 
     fn intervals(&self) -> Vec<Interval> {
@@ -487,11 +490,12 @@ fn distribution(histogram: &histogram::Histogram) -> Option<Distribution> {
 fn fill_tx(report: &mut Report, setup: &Setup, sent: &Sent, offered: Option<u64>, core: Option<usize>) {
     let c = &sent.counters;
     let totals = Totals::over(c.frames, c.bytes, sent.duration_ns);
-    let scheduled = offered.and_then(|n| Offered::of(&setup.job).time_of(n)).unwrap_or(u64::MAX);
+    let scheduled =
+        sent.scheduled_ns.filter(|_| sent.exhausted).or(setup.job.duration.map(|d| d.as_nanos() as u64));
     report.result.tx = Some(Tx {
         offered_frames: offered,
         offered_frames_per_second: asked_rate(report, setup).or_else(|| {
-            offered.map(|n| Totals::over(n, 0, sent.duration_ns.min(scheduled)).frames_per_second)
+            offered.map(|n| Totals::over(n, 0, scheduled.unwrap_or(sent.duration_ns)).frames_per_second)
         }),
         engine: setup.engine.name().to_owned(),
         failed: c.failed,
@@ -526,18 +530,23 @@ fn fill_tx(report: &mut Report, setup: &Setup, sent: &Sent, offered: Option<u64>
         Source::Program(program) => flows(program, c.frames, sent.duration_ns),
         Source::Stream(_) => None,
     };
-    if let Source::Stream(stream) = &setup.job.source {
-        let seen = &stream.seen;
-        let mut note = |count: u64, what: &str| {
-            if count > 0 {
-                report.warnings.push(format!("{} {what}", units::counted(count, "frame")));
-            }
-        };
-        note(seen.oversized, "longer than the interface takes: left out");
-        note(seen.empty, "without a byte: left out");
-        note(seen.backwards, "captured earlier than the one before: sent directly behind it");
-        report.warnings.extend(seen.cut_short.iter().cloned());
-    }
+    stream_notes(&setup.job, &mut report.warnings);
+}
+
+/// What a streamed capture showed while it was read.
+pub fn stream_notes(job: &Job, warnings: &mut Vec<String>) {
+    let Source::Stream(stream) = &job.source else { return };
+    let seen = &stream.seen;
+    let mut note = |count: u64, what: &str| {
+        if count > 0 {
+            warnings.push(format!("{} {what}", units::counted(count, "frame")));
+        }
+    };
+    note(seen.oversized, "longer than the interface takes: left out");
+    note(seen.empty, "without a byte: left out");
+    note(seen.truncated, "captured shorter than they were (snap length): sent as captured");
+    note(seen.backwards, "captured earlier than the one before: sent directly behind it");
+    warnings.extend(seen.cut_short.iter().cloned());
 }
 
 /// Frames a second that the schedule asks for, where that is one number.
@@ -704,9 +713,8 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
     }
 }
 
-fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, meter: Meter) {
-    let measured = meter.finish();
-    fill_measured(report, &measured);
+fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, measured: &meter::Measurement) {
+    fill_measured(report, measured);
     let totals = &measured.totals;
     let arrived = totals.frames - totals.duplicates;
     let frames = sent.counters.frames;
@@ -755,7 +763,9 @@ fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, meter: Meter) {
         let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
         (streams.iter().map(|s| s.lost_frames).sum(), totals.frames.saturating_sub(ours), true)
     } else {
-        (frames.saturating_sub(arrived), arrived.saturating_sub(frames), false)
+        // What the streams prove lost is lost, even if as many frames of others came in their place.
+        let proven = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
+        (frames.saturating_sub(arrived).max(proven), arrived.saturating_sub(frames), false)
     };
     report.result.loss = Some(Loss::of(lost, frames));
     if foreign > 0 {
@@ -772,7 +782,7 @@ fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, meter: Meter) {
             stream.name =
                 program.streams.iter().find(|s| s.signature == Some(stream.stream)).map(|s| s.name.clone());
         }
-        if totals.frames == frames && lost == 0 && totals.duplicates == 0 {
+        if totals.frames == frames && lost == 0 && totals.duplicates == 0 && totals.reordered == 0 {
             gaps(report, program, &measured.arrivals);
         }
     }
@@ -792,7 +802,7 @@ fn gaps(report: &mut Report, program: &Program, arrivals: &[u64]) {
     for pair in arrivals.windows(2) {
         cursor.advance(executor.next_length());
         executor.skip();
-        let (wanted, got) = (cursor.due() - before, pair[1].saturating_sub(pair[0]));
+        let (wanted, got) = (cursor.due().saturating_sub(before), pair[1].saturating_sub(pair[0]));
         before = cursor.due();
         errors.push(wanted.abs_diff(got));
         // Two frames handed over in one go arrive within a microsecond.
@@ -809,12 +819,12 @@ fn gaps(report: &mut Report, program: &Program, arrivals: &[u64]) {
 }
 
 /// Did the run do what was asked?
-fn judge(report: &mut Report, setup: &Setup, sent: &Sent, offered: Option<u64>) {
+fn judge(report: &mut Report, setup: &Setup, sent: &Sent) {
     let verdict = &mut report.result.verdict;
     let frames = sent.counters.frames;
     match &sent.ended {
         Ended::Done => {}
-        Ended::Stopped if setup.total.is_none() && setup.job.duration.is_none() => {}
+        Ended::Stopped if setup.endless => {}
         Ended::Stopped => verdict.fall_short(format!(
             "stopped by a signal after {}, before all was sent",
             units::time(sent.duration_ns)
@@ -839,27 +849,16 @@ fn judge(report: &mut Report, setup: &Setup, sent: &Sent, offered: Option<u64>) 
             units::percent(loss.ratio)
         ));
     }
-    let Some(offered) = offered.filter(|_| matches!(sent.ended, Ended::Done)) else { return };
-    if sent.taken < offered {
-        verdict.fall_short(format!(
-            "the rate was not reached: {} of the {} due in {} were sent ({})",
-            units::count(sent.taken),
-            units::counted(offered, "frame"),
-            units::time(sent.duration_ns),
-            units::percent(sent.taken as f64 / offered as f64)
-        ));
+    let (Ended::Done, Some(scheduled), Some(_)) = (&sent.ended, sent.scheduled_ns, &sent.punctuality) else {
         return;
-    }
-    let (lasted, scheduled) = (sent.duration_ns as f64, Offered::of(&setup.job).time_of(offered));
-    if let Some(scheduled) = scheduled.filter(|_| sent.punctuality.is_some()).map(|t| t as f64)
-        && lasted > scheduled * (1.0 + RATE_TOLERANCE)
-        && lasted - scheduled > 1e6
-    {
+    };
+    let (lasted, reached) = (sent.duration_ns as f64, scheduled as f64);
+    if lasted > reached * (1.0 + RATE_TOLERANCE) && lasted - reached > 1e6 {
         verdict.fall_short(format!(
             "the rate was not reached: frames for {} took {} ({} of the rate asked for)",
-            units::time(scheduled as u64),
+            units::time(scheduled),
             units::time(sent.duration_ns),
-            units::percent(scheduled / lasted)
+            units::percent(reached / lasted)
         ));
     }
 }

@@ -12,7 +12,10 @@
 
 use crate::tx::{Tx, TxBuffers, TxCounters, TxError};
 use std::io;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Frames handed over with one call. More gains nothing (kernel.md of the measurements: 16 is within 3 %), fewer cost.
@@ -31,6 +34,8 @@ pub struct Target {
     pub name: String,
     /// Its index in the current network namespace.
     pub index: u32,
+    /// Its MTU.
+    pub mtu: u32,
 }
 
 /// A bound packet socket.
@@ -38,6 +43,8 @@ pub struct Target {
 struct Socket {
     fd: OwnedFd,
     name: String,
+    stop: Option<Arc<AtomicBool>>,
+    deadline: Option<Instant>,
 }
 
 /// Sets an integer socket option.
@@ -90,7 +97,7 @@ impl Socket {
         // A few batches of jumbo frames; the FORCE form ignores net.core.wmem_max and needs CAP_NET_ADMIN, without
         // which the default is a little slower on hardware that completes late, nothing worse.
         let _ = set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 16 << 20);
-        Ok(Socket { fd, name: target.name.clone() })
+        Ok(Socket { fd, name: target.name.clone(), stop: None, deadline: None })
     }
 
     /// Bytes accepted but not yet released by the driver.
@@ -156,11 +163,21 @@ impl Socket {
                 });
             }
         }
-        let since = *stalled.get_or_insert_with(Instant::now);
-        if since.elapsed() > STUCK {
+        self.patience(stalled)?;
+        Ok(true)
+    }
+
+    /// May a wait for room go on?
+    fn patience(&self, stalled: &mut Option<Instant>) -> Result<(), TxError> {
+        let now = Instant::now();
+        let stopped = self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if stopped || self.deadline.is_some_and(|deadline| now > deadline) {
+            return Err(TxError::Stopped(self.name.clone()));
+        }
+        if now - *stalled.get_or_insert(now) > STUCK {
             return Err(TxError::Stuck(self.name.clone(), STUCK.as_millis() as u64));
         }
-        Ok(true)
+        Ok(())
     }
 }
 
@@ -220,6 +237,10 @@ impl Sendmmsg {
 }
 
 impl Tx for Sendmmsg {
+    fn bound(&mut self, stop: Arc<AtomicBool>, deadline: Option<Instant>) {
+        (self.socket.stop, self.socket.deadline) = (Some(stop), deadline);
+    }
+
     fn batch(&self) -> usize {
         BATCH
     }
@@ -295,6 +316,8 @@ pub struct TxRing {
     /// the same host may write into them, so they could not be patched anyway.
     own: Own,
     lengths: Vec<u32>,
+    /// Lengths that the kernel takes: from a whole Ethernet header to what the MTU allows.
+    lengths_taken: RangeInclusive<u32>,
     counters: TxCounters,
 }
 
@@ -362,6 +385,7 @@ impl TxRing {
             in_flight: 0,
             own: Own::new(BATCH, longest),
             lengths: vec![0; RING_FRAMES],
+            lengths_taken: 14..=target.mtu.saturating_add(14),
             counters: TxCounters::default(),
         })
     }
@@ -374,31 +398,36 @@ impl TxRing {
     }
 
     /// The status word of ring frame `i`, which the kernel writes too.
-    fn status(&self, i: usize) -> &std::sync::atomic::AtomicU32 {
+    fn status(&self, i: usize) -> &AtomicU32 {
         // SAFETY: tp_status is the first, aligned u32 of a header inside of the mapping, which lives as long as
         // `self`; it is only ever accessed atomically on our side.
-        unsafe { std::sync::atomic::AtomicU32::from_ptr((&raw mut (*self.header(i)).tp_status).cast()) }
+        unsafe { AtomicU32::from_ptr((&raw mut (*self.header(i)).tp_status).cast()) }
     }
 
     /// Takes note of what the kernel has completed.
-    fn collect(&mut self) {
-        use std::sync::atomic::Ordering::Acquire;
+    fn collect(&mut self) -> Result<(), TxError> {
         while self.in_flight > 0 {
-            let status = self.status(self.tail).load(Acquire);
+            let status = self.status(self.tail).load(Ordering::Acquire);
             let length = u64::from(self.lengths[self.tail]);
             if status == libc::TP_STATUS_AVAILABLE {
                 self.counters.frames += 1;
                 self.counters.bytes += length;
             } else if status & libc::TP_STATUS_WRONG_FORMAT != 0 {
-                self.counters.failed += 1;
-                self.counters.failed_bytes += length;
-                self.status(self.tail).store(libc::TP_STATUS_AVAILABLE, std::sync::atomic::Ordering::Release);
+                // The kernel stops at such a frame and never steps over it. Lengths were checked before, so this is
+                // the MTU changed during the run, or a driver with ideas of its own.
+                return Err(TxError::Refused(self.socket.name.clone()));
             } else {
-                return;
+                return Ok(());
             }
             self.tail = (self.tail + 1) % RING_FRAMES;
             self.in_flight -= 1;
         }
+        Ok(())
+    }
+
+    /// Bytes of frames that the kernel has not completed.
+    fn bytes_in_flight(&self) -> u64 {
+        (0..self.in_flight).map(|i| u64::from(self.lengths[(self.tail + i) % RING_FRAMES])).sum()
     }
 
     /// Tells the kernel to look at the ring.
@@ -423,6 +452,10 @@ impl TxRing {
 }
 
 impl Tx for TxRing {
+    fn bound(&mut self, stop: Arc<AtomicBool>, deadline: Option<Instant>) {
+        (self.socket.stop, self.socket.deadline) = (Some(stop), deadline);
+    }
+
     fn batch(&self) -> usize {
         BATCH
     }
@@ -434,12 +467,26 @@ impl Tx for TxRing {
     fn send(&mut self, count: usize, _due: &[u64]) -> Result<(), TxError> {
         let mut stalled = None;
         for i in 0..count.min(BATCH) {
-            self.collect();
+            let length = self.own.lengths[i].min(self.frame_size as u32 - RING_DATA as u32);
+            let frame = &self.own.bytes[i * self.own.stride..][..length as usize];
+            // As the kernel allows: a VLAN tag on top of the MTU.
+            let tag = if frame.get(12..14) == Some(&[0x81, 0x00][..]) { 4 } else { 0 };
+            if !self.lengths_taken.contains(&length.saturating_sub(tag)) {
+                self.counters.failed += 1;
+                self.counters.failed_bytes += u64::from(length);
+                continue;
+            }
+            self.collect()?;
             while self.in_flight == RING_FRAMES {
                 self.kick(&mut stalled)?;
-                self.collect();
+                self.collect()?;
+                if self.in_flight < RING_FRAMES {
+                    stalled = None;
+                } else {
+                    self.socket.patience(&mut stalled)?;
+                    self.socket.wait_writable();
+                }
             }
-            let length = self.own.lengths[i].min(self.own.stride as u32);
             let frame = &self.own.bytes[i * self.own.stride..][..length as usize];
             let header = self.header(self.head);
             // SAFETY: the frame is available (in_flight < RING_FRAMES), so the kernel does not touch it; header and
@@ -453,7 +500,7 @@ impl Tx for TxRing {
                 );
             }
             self.lengths[self.head] = length;
-            self.status(self.head).store(libc::TP_STATUS_SEND_REQUEST, std::sync::atomic::Ordering::Release);
+            self.status(self.head).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
             self.head = (self.head + 1) % RING_FRAMES;
             self.in_flight += 1;
         }
@@ -464,12 +511,12 @@ impl Tx for TxRing {
         let start = Instant::now();
         let mut stalled = None;
         loop {
-            self.collect();
+            self.collect()?;
             if self.in_flight == 0 {
                 return self.socket.drain();
             }
             if start.elapsed() > DRAIN {
-                let bytes = self.in_flight as u64;
+                let bytes = self.bytes_in_flight();
                 let waited_ms = DRAIN.as_millis() as u64;
                 return Err(TxError::NotDrained { interface: self.socket.name.clone(), bytes, waited_ms });
             }

@@ -5,6 +5,9 @@
 //! buffer comes back as it was left, and `held` beside it lets the loop note what stands in it.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// Buffers lent for the next frames: buffer `i` is `bytes[i * stride..][..stride]`.
 #[derive(Debug)]
@@ -62,6 +65,12 @@ pub enum TxError {
         /// For how long that was waited.
         waited_ms: u64,
     },
+    /// The run was stopped, or its time was over, while frames waited for room.
+    #[error("stopped while frames waited for room in the queue of {0}")]
+    Stopped(String),
+    /// The driver refused a frame of the ring.
+    #[error("{0} refused a frame in the shared ring: use --engine packet")]
+    Refused(String),
     /// Not permitted.
     #[error("sending on {0} needs CAP_NET_RAW: run with sudo")]
     Permission(String),
@@ -79,6 +88,10 @@ pub enum TxError {
 
 /// Sends frames.
 pub trait Tx {
+    /// What ends a wait for room: a request to stop, or the end of the run's time. Without it only the sender's own
+    /// patience does.
+    fn bound(&mut self, stop: Arc<AtomicBool>, deadline: Option<Instant>);
+
     /// The most frames that make a batch.
     fn batch(&self) -> usize;
 

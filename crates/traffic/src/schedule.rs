@@ -56,10 +56,9 @@ impl Speed {
 
     /// A time at this speed.
     pub fn scale(self, ns: u128) -> u64 {
-        if self == Speed::ONE {
-            return ns as u64;
-        }
-        (ns * u128::from(self.denominator) / u128::from(self.numerator)) as u64
+        // What is centuries away stays there, instead of coming round again.
+        let scaled = ns.saturating_mul(self.denominator.into()) / u128::from(self.numerator).max(1);
+        u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
 
@@ -124,7 +123,7 @@ impl Position {
             Schedule::TopSpeed | Schedule::Times { .. } => return,
         };
         let total = numerator + u128::from(self.remainder);
-        self.due += (total / denominator) as u64;
+        self.due = self.due.saturating_add(u64::try_from(total / denominator).unwrap_or(u64::MAX));
         self.remainder = (total % denominator) as u64;
     }
 }
@@ -187,7 +186,7 @@ impl Cursor<'_> {
             Schedule::Frames { frames, per_ns } => {
                 let product = u128::from(n) * u128::from(*per_ns);
                 self.n = n;
-                self.due = (product / u128::from(*frames)) as u64;
+                self.due = u64::try_from(product / u128::from(*frames)).unwrap_or(u64::MAX);
                 self.remainder = (product % u128::from(*frames)) as u64;
             }
             Schedule::Bits { .. } => {
@@ -207,11 +206,11 @@ impl Cursor<'_> {
 
     #[inline]
     fn step(&mut self, quotient: u64, remainder: u64, denominator: u64) {
-        self.due += quotient;
+        self.due = self.due.saturating_add(quotient);
         self.remainder += remainder;
         if self.remainder >= denominator {
             self.remainder -= denominator;
-            self.due += 1;
+            self.due = self.due.saturating_add(1);
         }
     }
 }

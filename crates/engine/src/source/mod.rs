@@ -96,6 +96,9 @@ pub(crate) trait Frames {
         due: &mut [u64],
     ) -> Result<usize, SourceError>;
 
+    /// When a further frame would have been due, behind the last one.
+    fn end(&self) -> u64;
+
     /// Is there a schedule?
     fn is_paced(&self) -> bool;
 }

@@ -64,6 +64,8 @@ pub struct Loaded {
     pub templates: Templates,
     /// When each was captured, from the first; never decreasing.
     pub offsets: Vec<u64>,
+    /// From the start of a pass to the start of the next.
+    pub period_ns: u64,
     /// Frames longer than the interface takes, left out.
     pub oversized: u64,
     /// Frames without a byte, left out.
@@ -81,6 +83,7 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
     let mut loaded = Loaded {
         templates: Templates::new(),
         offsets: Vec::new(),
+        period_ns: 0,
         oversized: 0,
         empty: 0,
         truncated: 0,
@@ -113,13 +116,14 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
                 .templates
                 .push(record.link, record.data)
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
-            loaded.offsets.push(base + last);
+            loaded.offsets.push(last.saturating_add(base));
         }
         if let Some(why) = &reader.notes().cut_short {
             loaded.cut_short.push(why.clone());
         }
-        base += last + mean_gap(last, count);
+        base = last.saturating_add(mean_gap(last, count)).saturating_add(base);
     }
+    loaded.period_ns = base;
     if loaded.templates.is_empty() {
         let names: Vec<&str> = readers.iter().map(Reader::name).collect();
         return Err(SourceError::Empty(names.join(", ")));
@@ -136,9 +140,7 @@ pub(super) fn mean_gap(span: u64, count: u64) -> u64 {
 impl Loaded {
     /// The capture's own timing, `speed` times as fast.
     pub fn timing(&self, speed: Speed) -> Schedule {
-        let span = self.offsets.last().copied().unwrap_or(0);
-        let period_ns = span + mean_gap(span, self.offsets.len() as u64);
-        Schedule::Times { offsets: self.offsets.as_slice().into(), period_ns, speed }
+        Schedule::Times { offsets: self.offsets.as_slice().into(), period_ns: self.period_ns, speed }
     }
 
     /// Distinct flows. Not counted while loading: it takes longer than all the rest, and only a rate in flows per

@@ -55,6 +55,10 @@ impl Frames for ProgramSource<'_> {
         Ok(if count == 0 { 0 } else { self.executor.render(buffers, count, clock::now) })
     }
 
+    fn end(&self) -> u64 {
+        self.cursor.due()
+    }
+
     fn is_paced(&self) -> bool {
         self.paced
     }

@@ -65,6 +65,7 @@ pub struct StreamSource {
     pub seen: Seen,
     /// The next frame as captured, and when it is due.
     frame: Vec<u8>,
+    cut: bool,
     ready: Option<u64>,
     file: usize,
     pass: u64,
@@ -99,6 +100,7 @@ impl StreamSource {
             longest,
             seen: Seen::default(),
             frame: Vec::with_capacity(2048),
+            cut: false,
             ready: None,
             file: 0,
             pass: 0,
@@ -151,7 +153,7 @@ impl StreamSource {
                 {
                     self.seen.cut_short.push(why.clone());
                 }
-                self.base += u128::from(self.last + mean_gap(self.last, self.in_file));
+                self.base += u128::from(self.last) + u128::from(mean_gap(self.last, self.in_file));
                 (self.first, self.last, self.in_file) = (None, 0, 0);
                 self.file += 1;
                 continue;
@@ -177,7 +179,7 @@ impl StreamSource {
             let offset = time.saturating_sub(start);
             self.seen.backwards += u64::from(offset < self.last);
             self.last = self.last.max(offset);
-            self.seen.truncated += u64::from(cut);
+            self.cut = cut;
             self.in_file += 1;
             self.in_pass += 1;
             self.ready = Some(match self.options.timing {
@@ -270,6 +272,7 @@ impl Frames for StreamSource {
                 break;
             }
             let length = self.render(buffer);
+            self.seen.truncated += u64::from(self.cut);
             buffers.held[count] = NOTHING;
             buffers.lengths[count] = length;
             due[count] = at;
@@ -278,6 +281,13 @@ impl Frames for StreamSource {
             count += 1;
         }
         Ok(count)
+    }
+
+    fn end(&self) -> u64 {
+        match self.options.timing {
+            Timing::Capture(speed) => speed.scale(self.base),
+            Timing::Schedule(_) => self.position.due,
+        }
     }
 
     fn is_paced(&self) -> bool {

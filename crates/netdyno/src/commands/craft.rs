@@ -21,6 +21,9 @@ pub fn run(args: Craft) -> Result<u8> {
     if args.write.is_none() && !args.show {
         bail!("what with the frames? Write them with -w FILE, or look at them with --show");
     }
+    if args.show && args.write.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+        bail!("standard output cannot take both the capture and --show: write the capture to a file");
+    }
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
     let options = Options {
         size: args.shape.size.clone(),

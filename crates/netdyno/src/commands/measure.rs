@@ -5,7 +5,7 @@ use crate::cli::Measure;
 use crate::output::{self, conclude};
 use crate::place::Place;
 use crate::{environment, run};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use meter::{Action, Meter};
 use report::live::{Pace, Progress};
 use report::{Interval, Report, Requested, Stream, Totals};
@@ -24,9 +24,7 @@ pub fn run(args: Measure) -> Result<u8> {
     if args.drop {
         place.guard(args.yes_disrupt.as_deref())?;
     }
-    if !place.interface.up {
-        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
-    }
+    shared::measurable(&place)?;
     let options = meter::Options {
         action: if args.drop { Action::Drop } else { Action::Pass },
         mode: shared::meter_mode(args.meter),
@@ -139,6 +137,9 @@ pub fn run(args: Measure) -> Result<u8> {
             ..Interval::default()
         })
         .collect();
+    if stop.load(Relaxed) && args.duration.is_some_and(|duration| start.elapsed() < duration) {
+        report.result.verdict.fall_short("stopped by a signal before its time was over");
+    }
     if let Some(count) = args.count
         && measured.totals.frames < count
     {

@@ -23,7 +23,7 @@ use wire::LinkType;
 /// Captures up to this size are read into memory in any case: it costs nothing, and flows can be counted.
 const SMALL: u64 = 32 << 20;
 /// Buffers of a streamed replay: as long as any frame that an interface takes.
-const STREAM_BUFFER: usize = 65_536 + 64;
+const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 
 pub fn run(args: Replay) -> Result<u8> {
     shared::check_pace(&args.pace)?;
@@ -32,10 +32,16 @@ pub fn run(args: Replay) -> Result<u8> {
         None => shared::sending_place(args.interface.as_deref(), &args.through)?,
     };
     let paced = rate(&args.pace) != Some(Rate::TopSpeed);
-    let rx = shared::measuring_place(&args.metering, paced)?;
+    let rx = shared::measuring_place(&args.metering, &args.through, paced)?;
     let with_classic = args.write.is_none();
     let output = args.output.clone();
+    let to_stdout = args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
     let report = replay("replay", args, place, rx)?;
+    if to_stdout {
+        // The capture went there; the summary must not follow it.
+        crate::output::note(&report::text::render(&report, report::text::Options::default()));
+        return Ok(report.result.verdict.exit_status());
+    }
     conclude(&report, &output, with_classic)
 }
 
@@ -51,6 +57,12 @@ pub fn replay(
     rx: Option<(Place, meter::Options)>,
 ) -> Result<report::Report> {
     let readers = open(&args.files, args.skip_corrupt)?;
+    let again =
+        args.loops.is_some_and(|loops| loops != 1) || (args.loops.is_none() && args.pace.duration.is_some());
+    let piped = args.files.iter().any(|file| file.as_os_str() == "-");
+    if piped && again && !args.preload {
+        bail!("standard input cannot be read a second time for a loop: add --preload, or give a file");
+    }
     let small = readers
         .iter()
         .try_fold(0u64, |sum, reader| Some(sum + reader.file_len()?))
@@ -81,7 +93,7 @@ pub fn replay(
         source: Some(report::Source::Files {
             files: args.files.iter().map(|f| f.display().to_string()).collect(),
         }),
-        engine: Some(format!("{:?}", args.through.engine).to_lowercase()),
+        engine: Some(shared::engine_name(args.through.engine)),
         loops,
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
@@ -125,6 +137,7 @@ pub fn replay(
         engine_choice,
         job,
         total: job_total,
+        endless: loops.is_none() && !open_ended,
         // The null engine sends nothing, so no counter moves.
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
@@ -236,8 +249,15 @@ fn write(
     warnings: Vec<String>,
     args: &Replay,
 ) -> Result<report::Report> {
-    if args.loops == Some(0) && job.count.is_none() && args.pace.duration.is_none() {
-        bail!("a file cannot take frames without end: give --loop, --count or --duration");
+    // At top speed all frames have the same time, so that no duration is ever over.
+    let timed = args.pace.duration.is_some() && rate.text != Rate::TopSpeed.to_string();
+    let looped = args.loops.unwrap_or(u64::from(args.pace.duration.is_none()));
+    if looped == 0 && job.count.is_none() && !timed {
+        bail!("a file cannot take frames without end: give --count or --loop, or --duration with a --rate");
+    }
+    let to_stdout = path.as_os_str() == "-";
+    if to_stdout && args.output.json {
+        bail!("standard output cannot take both the capture and --json: write the capture to a file");
     }
     let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
     let spacing = if rate.text == Rate::TopSpeed.to_string() { 1_000 } else { 0 };
@@ -249,13 +269,11 @@ fn write(
     report.requested = Requested { rate: Some(rate), ..asked };
     report.environment = crate::environment::collect();
     report.warnings = warnings;
+    run::stream_notes(&job, &mut report.warnings);
     match sent.ended {
-        // Nothing half-written: the file gets its name only when it is whole, or stopped by the user.
+        // Nothing half-written: the file gets its name only when it is whole.
         Ended::Done => engine.into_inner().finish()?,
-        Ended::Stopped => {
-            engine.into_inner().finish()?;
-            report.result.verdict.fall_short("stopped by a signal before all was written");
-        }
+        Ended::Stopped => bail!("stopped by a signal: {} was not written", path.display()),
         Ended::Fault(fault) => return Err(fault.into()),
         Ended::SourceFault(fault) => return Err(fault.into()),
     }

@@ -19,12 +19,14 @@ pub fn run(args: Send) -> Result<u8> {
         bail!("how fast? Give --rate (1mpps, 500mbps, 10%, ...) or --topspeed");
     };
     let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
-    let rx = shared::measuring_place(&args.metering, rate != Rate::TopSpeed)?;
+    let rx = shared::measuring_place(&args.metering, &args.through, rate != Rate::TopSpeed)?;
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
     let mut warnings = Vec::new();
     let mut program = program(&args, seed, rx.is_some(), &mut warnings)?;
     if let Some(place) = &place {
-        let most = place.interface.max_frame();
+        // A VLAN tag may stand on top of the MTU.
+        let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
+        let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
         if program.longest() as usize > most {
             bail!(
                 "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
@@ -44,7 +46,7 @@ pub fn run(args: Send) -> Result<u8> {
     let requested = Requested {
         command_line: shared::command_line(),
         source: Some(report::Source::Expression { expression: args.expression.clone() }),
-        engine: Some(format!("{:?}", args.through.engine).to_lowercase()),
+        engine: Some(shared::engine_name(args.through.engine)),
         rate: Some(shared::requested_rate(rate, &program.schedule)),
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
@@ -67,6 +69,7 @@ pub fn run(args: Send) -> Result<u8> {
             catch_up: args.pace.catch_up,
         },
         total: args.pace.count,
+        endless: args.pace.count.is_none() && args.pace.duration.is_none(),
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
         core: args.through.core,

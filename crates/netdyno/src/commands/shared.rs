@@ -3,6 +3,7 @@
 use crate::cli::{Engine as EngineName, Metering, Pace, Through};
 use crate::place::Place;
 use anyhow::{Context as _, Result, bail};
+use clap::ValueEnum;
 use engine::null::NullTx;
 use engine::{Engine, Userspace};
 use port::packet::{Sendmmsg, TxRing};
@@ -70,25 +71,48 @@ pub fn open_engine(
 }
 
 /// Finds where to measure.
-pub fn measuring_place(metering: &Metering, paced: bool) -> Result<Option<(Place, meter::Options)>> {
+pub fn measuring_place(
+    metering: &Metering,
+    through: &Through,
+    paced: bool,
+) -> Result<Option<(Place, meter::Options)>> {
     let Some(spec) = &metering.measure else { return Ok(None) };
+    if through.engine == EngineName::Null {
+        bail!(
+            "--engine null sends nothing, so --measure {spec} has nothing to measure: leave one of them out"
+        );
+    }
     let place = Place::find(spec)?;
+    // What arrives is dropped: that would cut the user off as well as sending would.
+    place.guard(through.yes_disrupt.as_deref())?;
     Ok(Some(with_meter(place, metering.meter, paced)?))
+}
+
+/// An engine's name as it is written on the command line.
+pub fn engine_name(engine: EngineName) -> String {
+    engine.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 /// Meter options for a port that only receives what this run sends.
 pub fn with_meter(place: Place, how: crate::cli::Meter, paced: bool) -> Result<(Place, meter::Options)> {
-    // What arrives is dropped: that would cut the user off as well as sending would.
-    place.guard(None)?;
-    if !place.interface.up {
-        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
-    }
+    measurable(&place)?;
     let options = meter::Options {
         mode: meter_mode(how),
         arrivals: if paced { ARRIVALS } else { 0 },
         ..meter::Options::default()
     };
     Ok((place, options))
+}
+
+/// Refuses interfaces whose frames would be misread.
+pub fn measurable(place: &Place) -> Result<()> {
+    if !place.interface.ethernet {
+        bail!("{} is not an Ethernet interface: netdyno measures Ethernet frames", place.spec);
+    }
+    if !place.interface.up {
+        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+    }
+    Ok(())
 }
 
 pub fn meter_mode(how: crate::cli::Meter) -> meter::Mode {

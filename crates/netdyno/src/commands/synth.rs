@@ -2,7 +2,7 @@
 
 use crate::cli::{ProfileName, Synth};
 use crate::output::note;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use capture::{FileFormat, Writer};
 use report::units;
 use std::path::Path;
@@ -22,7 +22,11 @@ pub fn run(args: Synth) -> Result<u8> {
 pub fn write(path: &Path, profile: ::synth::Profile, seed: u64) -> Result<()> {
     let mut synth = ::synth::Synth::new(profile, seed)?;
     let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    let stop = crate::run::stop_on_signals()?;
     while let Some((time_ns, frame)) = synth.next() {
+        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+            bail!("stopped by a signal: {} was not written", path.display());
+        }
         writer.write(time_ns, frame, frame.len() as u32)?;
     }
     writer.finish()?;
