@@ -32,6 +32,12 @@ impl Fixtures {
         Ok(Fixtures { folder: TempDir::with_prefix("netdyno-bench-")? })
     }
 
+    /// The capture of that name, if it was made before.
+    pub fn made(&self, name: &str) -> Option<PathBuf> {
+        let path = self.folder.path().join(name);
+        path.exists().then_some(path)
+    }
+
     /// `count` frames of `bytes` at the given times; the microseconds that tcpreplay keeps.
     pub fn write(
         &self,
