@@ -36,6 +36,8 @@ pub struct Job {
     pub duration: Option<Duration>,
     /// How fast to catch up after a stall, as a multiple of the scheduled rate.
     pub catch_up: f64,
+    /// Never sleep while waiting.
+    pub spin: bool,
 }
 
 /// Seen by others while a job runs, and the way to stop it.

@@ -15,6 +15,7 @@ pub fn run<T: Tx + ?Sized>(tx: &mut T, job: &mut Job, control: &Control, wait: b
         count: job.count.unwrap_or(u64::MAX),
         duration: job.duration.map_or(u64::MAX, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
         catch_up: job.catch_up,
+        spin: job.spin,
         wait,
     };
     match &mut job.source {
@@ -37,6 +38,7 @@ struct Limits {
     count: u64,
     duration: u64,
     catch_up: f64,
+    spin: bool,
     wait: bool,
 }
 
@@ -57,7 +59,7 @@ fn nothing<T: Tx + ?Sized>(tx: &T, fault: SourceError) -> Sent {
 
 fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, control: &Control) -> Sent {
     let cpu = clock::thread_cpu();
-    let mut waiter = clock::Waiter::for_this_thread();
+    let mut waiter = clock::Waiter::for_this_thread(limits.spin);
     let paced = frames.is_paced();
     let start = clock::now();
     let deadline = (limits.wait && limits.duration != u64::MAX)

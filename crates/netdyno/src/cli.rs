@@ -75,6 +75,9 @@ pub struct Pace {
     /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond.
     #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
     pub catch_up: f64,
+    /// Never sleep while waiting for a frame's time: the most exact, and costs a whole core at any rate.
+    #[arg(long)]
+    pub spin: bool,
 }
 
 /// Through what.

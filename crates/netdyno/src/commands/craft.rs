@@ -61,8 +61,13 @@ pub fn run(args: Craft) -> Result<u8> {
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);
     let control = Control { stop: crate::run::stop_on_signals()?, ..Control::default() };
-    let mut job =
-        Job { source: Source::Program(program), count: Some(args.count), duration: None, catch_up: 2.0 };
+    let mut job = Job {
+        source: Source::Program(program),
+        count: Some(args.count),
+        duration: None,
+        catch_up: 2.0,
+        spin: false,
+    };
     let sent = engine.run(&mut job, &control);
     match sent.ended {
         Ended::Done => engine.into_inner().finish()?,

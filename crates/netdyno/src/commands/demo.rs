@@ -52,6 +52,7 @@ pub fn run(args: Demo) -> Result<u8> {
             duration: Some(args.duration),
             count: None,
             catch_up: 2.0,
+            spin: false,
         },
         loops: None,
         preload: true,

@@ -123,7 +123,13 @@ pub fn replay(
     };
     let stop = run::stop_on_signals()?;
     let (job_total, count) = (total, total);
-    let job = Job { source, count, duration: args.pace.duration, catch_up: args.pace.catch_up };
+    let job = Job {
+        source,
+        count,
+        duration: args.pace.duration,
+        catch_up: args.pace.catch_up,
+        spin: args.pace.spin,
+    };
     let (engine, engine_choice): (Box<dyn Engine>, Choice) = match &args.write {
         Some(path) => {
             return write(command, asked, requested_rate, job, path, longest, stop, warnings, &args);

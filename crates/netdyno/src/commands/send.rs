@@ -67,6 +67,7 @@ pub fn run(args: Send) -> Result<u8> {
             count: args.pace.count,
             duration: args.pace.duration,
             catch_up: args.pace.catch_up,
+            spin: args.pace.spin,
         },
         total: args.pace.count,
         endless: args.pace.count.is_none() && args.pace.duration.is_none(),
