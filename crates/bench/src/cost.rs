@@ -21,7 +21,7 @@ pub fn cpu(bench: &Bench) -> Result<Section> {
          (8,256 frames/s): what waiting for the next frame costs. Receiving happens on the same core and is in it.",
     );
     let files = Fixtures::new()?;
-    let frames = if bench.quick { 8_256 } else { 24_768 };
+    let frames = if bench.quick { 8_256 } else { 16_512 };
     let file = argument(&files.flows("udp1514.pcap", 1514, frames)?);
     let lines = [
         (Tool::Netdyno, words(&format!("{file} --on tx0 --preload --engine packet --rate 100mbps"))),

@@ -23,14 +23,35 @@ struct Load {
     constant: Option<u64>,
 }
 
+/// A tool, as it is called here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Sender {
+    name: &'static str,
+    tool: Tool,
+    options: &'static str,
+}
+
+const NETDYNO: Sender = Sender { name: "netdyno", tool: Tool::Netdyno, options: "" };
+/// Where gaps are long enough to sleep in, it makes a difference not to.
+const SPINNING: Sender = Sender { name: "netdyno --spin", tool: Tool::Netdyno, options: "--spin" };
+const TCPREPLAY: Sender = Sender { name: "tcpreplay", tool: Tool::Tcpreplay, options: "" };
+
+fn senders(bench: &Bench, load: &Load) -> Vec<Sender> {
+    let frames = load.times.len() as u64;
+    let mean_gap = load.times.last().map_or(0, |last| last / frames);
+    let all = [NETDYNO, SPINNING, TCPREPLAY].into_iter();
+    all.filter(|s| *s != SPINNING || mean_gap > 50_000).filter(|s| *s != TCPREPLAY || bench.peer).collect()
+}
+
 impl Load {
-    fn arguments(&self, tool: Tool) -> Vec<String> {
+    fn arguments(&self, sender: Sender) -> Vec<String> {
         let file = argument(&self.file);
+        let Sender { tool, options, .. } = sender;
         let text = match (tool, self.constant) {
             (Tool::Netdyno, Some(rate)) => {
-                format!("{file} --on tx0 --preload --engine packet --rate {rate}pps")
+                format!("{file} --on tx0 --preload --engine packet --rate {rate}pps {options}")
             }
-            (Tool::Netdyno, None) => format!("{file} --on tx0 --preload --engine packet"),
+            (Tool::Netdyno, None) => format!("{file} --on tx0 --preload --engine packet {options}"),
             (Tool::Tcpreplay, Some(rate)) => format!("-i tx0 -K --pps {rate} {file}"),
             (Tool::Tcpreplay, None) => format!("-i tx0 -K {file}"),
         };
@@ -173,15 +194,16 @@ pub fn run(bench: &Bench) -> Result<Section> {
             files.exponential(&format!("gaps-{mean_us}us.pcap"), count / part, f64::from(mean_us))?;
         loads.push(Load { name, file, times, constant: None });
     }
-    let tools = bench.tools();
-    let mut kept: Vec<Vec<Kept>> =
-        loads.iter().map(|_| tools.iter().map(|_| Kept::default()).collect()).collect();
+    let mut kept: Vec<Vec<(Sender, Kept)>> = loads
+        .iter()
+        .map(|load| senders(bench, load).into_iter().map(|s| (s, Kept::default())).collect())
+        .collect();
     let mut floors: Vec<Kept> = loads.iter().map(|_| Kept::default()).collect();
     for _ in 0..bench.runs {
         for ((load, kept), floor) in loads.iter().zip(&mut kept).zip(&mut floors) {
             barely(bench, load, floor)?;
-            for (tool, kept) in tools.iter().zip(kept) {
-                once(bench, load, *tool, kept, None)?;
+            for (sender, kept) in kept {
+                once(bench, load, *sender, kept, None)?;
             }
         }
     }
@@ -192,46 +214,52 @@ pub fn run(bench: &Bench) -> Result<Section> {
         let mut row = vec![load.name.to_owned(), "floor".to_owned()];
         row.extend(floor.cells());
         table.rows.push(row);
-        for (tool, kept) in tools.iter().zip(kept) {
-            let mut row = vec![load.name.to_owned(), tool.name().to_owned()];
+        for (sender, kept) in kept {
+            let mut row = vec![load.name.to_owned(), sender.name.to_owned()];
             row.extend(kept.cells());
             table.rows.push(row);
-            section.command(plainly(&bench.command_line(*tool, &load.arguments(*tool))));
-            if kept.lost > 0 {
-                section.notes.push(format!(
-                    "{}, {}: {} frames lost or too many",
-                    load.name,
-                    tool.name(),
-                    kept.lost
-                ));
-            }
+            section.command(plainly(&bench.command_line(sender.tool, &load.arguments(*sender))));
+            note_lost(&mut section, load, *sender, kept);
         }
     }
     section.tables.push(table);
     let us = |v: f64| format!("{v:.2} us");
     for ((load, kept), floor) in loads.iter().zip(&kept).zip(&floors) {
-        let (ours, least) = (&kept[0], |sample: &Sample| us(sample.median()));
-        let what = |q: &str, floor: &Sample| format!("{}: gap error {q} (floor {})", load.name, least(floor));
-        section.at_most(what("p50", &floor.p50), 0.2, ours.p50.median(), us);
-        section.at_most(what("p99", &floor.p99), 15.0, ours.p99.median(), us);
+        for (sender, ours) in kept.iter().filter(|(sender, _)| sender.tool == Tool::Netdyno) {
+            let what = |q: &str, floor: &Sample| {
+                format!("{}, {}: gap error {q} (floor {})", load.name, sender.name, us(floor.median()))
+            };
+            section.at_most(what("p50", &floor.p50), 0.2, ours.p50.median(), us);
+            section.at_most(what("p99", &floor.p99), 15.0, ours.p99.median(), us);
+        }
     }
     stalls(bench, &files, &mut section)?;
     long(bench, &files, &mut section)?;
-    section.plot = Some(("pacing.svg", drawn(&loads, tools, &kept, &floors)));
+    section.plot = Some(("pacing.svg", drawn(&loads, &kept, &floors)));
     Ok(section)
 }
 
-fn drawn(loads: &[Load], tools: &[Tool], kept: &[Vec<Kept>], floors: &[Kept]) -> String {
+fn note_lost(section: &mut Section, load: &Load, sender: Sender, kept: &Kept) {
+    if kept.lost > 0 {
+        section.notes.push(format!("{}, {}: {} frames lost or too many", load.name, sender.name, kept.lost));
+    }
+}
+
+fn drawn(loads: &[Load], kept: &[Vec<(Sender, Kept)>], floors: &[Kept]) -> String {
     let mut lines = Vec::new();
+    let mut line = |load: &Load, name: &str, colour, kept: &Kept| {
+        let points = [&kept.p50, &kept.p90, &kept.p99, &kept.p999, &kept.max];
+        lines.push(plot::Dots {
+            label: format!("{} · {name}", load.name),
+            values: points.iter().map(|sample| sample.median()).collect(),
+            colour,
+        });
+    };
     for ((load, kept), floor) in loads.iter().zip(kept).zip(floors) {
-        let named = std::iter::once(("floor", floor)).chain(tools.iter().map(|tool| tool.name()).zip(kept));
-        for (name, kept) in named {
-            let points = [&kept.p50, &kept.p90, &kept.p99, &kept.p999, &kept.max];
-            lines.push(plot::Dots {
-                label: format!("{} · {name}", load.name),
-                values: points.iter().map(|sample| sample.median()).collect(),
-                ours: name == Tool::Netdyno.name(),
-            });
+        line(load, "floor", plot::GREY, floor);
+        for (sender, kept) in kept {
+            let colour = if sender.tool == Tool::Netdyno { plot::OURS } else { plot::THEIRS };
+            line(load, sender.name, colour, kept);
         }
     }
     let marks = ["p50", "p90", "p99", "p99.9", "max"];
@@ -245,11 +273,11 @@ struct Stall {
     length: Duration,
 }
 
-fn once(bench: &Bench, load: &Load, tool: Tool, kept: &mut Kept, stall: Option<Stall>) -> Result<()> {
+fn once(bench: &Bench, load: &Load, sender: Sender, kept: &mut Kept, stall: Option<Stall>) -> Result<()> {
     let meter = bench.arrival_meter(load.times.len() + 1000)?;
     let mut holding = None;
     let mut first = None;
-    let ran = bench.run(tool, &load.arguments(tool), Duration::from_millis(10), |_, _| {
+    let ran = bench.run(sender.tool, &load.arguments(sender), Duration::from_millis(10), |_, _| {
         if let Some(stall) = stall
             && holding.is_none()
         {
@@ -299,7 +327,7 @@ fn hold(core: usize, length: Duration) -> Result<()> {
 
 /// After the sending core was taken away for 20 ms, how dense is what follows?
 fn stalls(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> {
-    let (rate, count) = (100_000, 60_000);
+    let (rate, count) = (100_000, 40_000);
     let load = Load {
         name: "100,000 frames/s, core taken for 20 ms",
         file: files.flows("stall.pcap", 60, count)?,
@@ -307,31 +335,24 @@ fn stalls(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> 
         constant: Some(rate),
     };
     let stall = Stall { after: Duration::from_millis(200), length: Duration::from_millis(20) };
-    let tools = bench.tools();
-    let mut kept: Vec<Kept> = tools.iter().map(|_| Kept::default()).collect();
+    let senders = senders(bench, &load);
+    let mut kept: Vec<Kept> = senders.iter().map(|_| Kept::default()).collect();
     for _ in 0..bench.runs {
-        for (tool, kept) in tools.iter().zip(&mut kept) {
-            once(bench, &load, *tool, kept, Some(stall))?;
+        for (sender, kept) in senders.iter().zip(&mut kept) {
+            once(bench, &load, *sender, kept, Some(stall))?;
         }
     }
     let title = "After a stall of 20 ms (a real-time task on the sending core): frames in a window over those asked for";
     let mut table = Table::new(title, &["sender", "most in 1 ms", "most in 10 ms", "drift, us"]);
-    for (tool, kept) in tools.iter().zip(&kept) {
+    for (sender, kept) in senders.iter().zip(&kept) {
         let ratio = |v: f64| format!("{v:.2}x");
         table.rows.push(vec![
-            tool.name().to_owned(),
+            sender.name.to_owned(),
             kept.burst[0].cell(ratio),
             kept.burst[1].cell(ratio),
             kept.drift.short(|v| format!("{v:.0}")),
         ]);
-        if kept.lost > 0 {
-            section.notes.push(format!(
-                "{}, {}: {} frames lost or too many",
-                load.name,
-                tool.name(),
-                kept.lost
-            ));
-        }
+        note_lost(section, &load, *sender, kept);
     }
     section.tables.push(table);
     // Frames are whole: a window of 1 ms that holds 200 gaps' worth may hold 201 frames.
@@ -353,9 +374,9 @@ fn long(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> {
         constant: Some(rate),
     };
     let mut kept = Kept::default();
-    once(bench, &load, Tool::Netdyno, &mut kept, None)?;
+    once(bench, &load, NETDYNO, &mut kept, None)?;
     let mut table = Table::new(format!("One run of {seconds} s, netdyno"), &HEAD);
-    let mut row = vec![load.name.to_owned(), Tool::Netdyno.name().to_owned()];
+    let mut row = vec![load.name.to_owned(), NETDYNO.name.to_owned()];
     row.extend(kept.cells());
     table.rows.push(row);
     section.tables.push(table);
@@ -363,6 +384,6 @@ fn long(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> {
     section
         .at_most(format!("drift of the last frame after {seconds} s"), 50.0, drift, |v| format!("{v:.1} us"));
     section.at_most(format!("mean rate off over {seconds} s"), 0.005, rate_error, |v| format!("{v:.5}%"));
-    section.command(plainly(&bench.command_line(Tool::Netdyno, &load.arguments(Tool::Netdyno))));
+    section.command(plainly(&bench.command_line(Tool::Netdyno, &load.arguments(NETDYNO))));
     Ok(())
 }

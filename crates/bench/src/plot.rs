@@ -8,19 +8,19 @@ pub struct Bar {
     pub value: f64,
     pub low: f64,
     pub high: f64,
-    pub ours: bool,
+    pub colour: &'static str,
 }
 
 /// A row of points.
 pub struct Dots {
     pub label: String,
     pub values: Vec<f64>,
-    pub ours: bool,
+    pub colour: &'static str,
 }
 
-const OURS: &str = "#1f7a8c";
-const THEIRS: &str = "#b08968";
-const GREY: &str = "#888888";
+pub const OURS: &str = "#1f7a8c";
+pub const THEIRS: &str = "#b08968";
+pub const GREY: &str = "#888888";
 const ROW: usize = 24;
 const LEFT: f64 = 330.0;
 const WIDTH: f64 = 560.0;
@@ -32,7 +32,7 @@ pub fn bars(title: &str, unit: &str, bars: &[Bar]) -> String {
     let mut body = String::new();
     for (row, bar) in bars.iter().enumerate() {
         let y = 44 + row * ROW;
-        let colour = if bar.ours { OURS } else { THEIRS };
+        let colour = bar.colour;
         let (width, low, high) = (x(bar.value) - LEFT, x(bar.low), x(bar.high));
         label(&mut body, y + 12, &bar.label);
         let _ = writeln!(
@@ -72,7 +72,7 @@ pub fn dots(title: &str, unit: &str, names: &[&str], rows: &[Dots]) -> String {
     }
     for (row, dots) in rows.iter().enumerate() {
         let y = 52 + row * ROW;
-        let colour = if dots.ours { OURS } else { THEIRS };
+        let colour = dots.colour;
         label(&mut body, y + 4, &dots.label);
         let (first, last) =
             (x(dots.values.first().copied().unwrap_or(1.0)), x(dots.values.last().copied().unwrap_or(1.0)));

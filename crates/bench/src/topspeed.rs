@@ -152,7 +152,7 @@ pub fn run(bench: &Bench) -> Result<Section> {
     let shorter = if bench.quick { 3 } else { 1 };
     let small = Load { file: &udp64, frames: flows, passes: 30 / shorter };
     let few = Load { file: &udp64, frames: flows, passes: 15 / shorter };
-    let large = Load { file: &udp1514, frames: 10_000, passes: 120 / shorter };
+    let large = Load { file: &udp1514, frames: 10_000, passes: 80 / shorter };
     let mut list = contenders(&small, &few, &large);
     for _ in 0..bench.runs {
         for contender in list.iter_mut().filter(|c| bench.peer || !c.is_peer()) {
@@ -200,7 +200,11 @@ pub fn run(bench: &Bench) -> Result<Section> {
             value: contender.rate.median() / 1e6,
             low: contender.rate.min() / 1e6,
             high: contender.rate.max() / 1e6,
-            ours: matches!(contender.sender, Sender::Tool(Tool::Netdyno, _)),
+            colour: match contender.sender {
+                Sender::Floor(_) => plot::GREY,
+                Sender::Tool(Tool::Netdyno, _) => plot::OURS,
+                Sender::Tool(Tool::Tcpreplay, _) => plot::THEIRS,
+            },
         });
     }
     section.tables.push(table);
