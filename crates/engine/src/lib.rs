@@ -12,12 +12,16 @@
 //! [`port::tx::Tx`].
 
 pub mod clock;
+mod gate;
+mod merge;
 pub mod null;
 pub mod pacer;
 pub mod record;
 pub mod source;
 pub mod worker;
 
+pub use crate::gate::Gate;
+pub use crate::merge::{Merged, Share};
 use crate::source::{Source, SourceError};
 use histogram::Histogram;
 use port::tx::{Tx, TxCounters, TxError};
@@ -40,11 +44,14 @@ pub struct Job {
     pub spin: bool,
 }
 
-/// Seen by others while a job runs, and the way to stop it.
+/// Seen by others while a job runs, and the way to stop it. Each worker of a run has its own; they share `stop` and
+/// `gate`.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to end the run in an orderly way.
     pub stop: Arc<AtomicBool>,
+    /// An engine passes it when it is ready for its first frame, and counts all times of the job from what it returns.
+    pub gate: Arc<Gate>,
     /// CLOCK_MONOTONIC nanoseconds of the run's start; 0 before it.
     pub started: AtomicU64,
     /// Frames accepted so far.
@@ -56,6 +63,13 @@ pub struct Control {
 }
 
 impl Control {
+    /// One for each of so many workers.
+    pub fn several(workers: usize, stop: &Arc<AtomicBool>) -> Vec<Control> {
+        let gate = Arc::new(Gate::new(workers));
+        let one = || Control { stop: Arc::clone(stop), gate: Arc::clone(&gate), ..Control::default() };
+        (0..workers).map(|_| one()).collect()
+    }
+
     /// Was the run asked to stop?
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)

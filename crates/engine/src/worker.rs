@@ -61,7 +61,7 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
     let cpu = clock::thread_cpu();
     let mut waiter = clock::Waiter::for_this_thread(limits.spin);
     let paced = frames.is_paced();
-    let start = clock::now();
+    let start = control.gate.pass(&control.stop);
     let deadline = (limits.wait && limits.duration != u64::MAX)
         .then(|| Instant::now().checked_add(Duration::from_nanos(limits.duration.saturating_add(GRACE))))
         .flatten();

@@ -39,6 +39,18 @@ pub struct TxCounters {
     pub retried_eagain: u64,
 }
 
+impl TxCounters {
+    /// Adds what another sender counted.
+    pub fn add(&mut self, other: &TxCounters) {
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+        self.failed += other.failed;
+        self.failed_bytes += other.failed_bytes;
+        self.retried_enobufs += other.retried_enobufs;
+        self.retried_eagain += other.retried_eagain;
+    }
+}
+
 /// Why sending ended.
 #[derive(Debug, thiserror::Error)]
 pub enum TxError {
