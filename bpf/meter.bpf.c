@@ -27,6 +27,7 @@
 #include "include/meter.h"
 #include "include/sequence.h"
 #include "include/signature.h"
+#include "include/tick.h"
 
 const volatile __u32 verdict = XDP_PASS;
 /* Size of the table of streams on each CPU. */
@@ -84,16 +85,7 @@ static __always_inline __u32 size_class(__u64 length)
 
 static __always_inline __u64 time_of_frame(struct totals *sums)
 {
-	__u64 tick;
-
-	if (exact_clock)
-		return bpf_ktime_get_ns();
-	/* The JIT makes this one load, where even the coarse clock would be a call of 12 ns. */
-	tick = bpf_jiffies64();
-	if (tick == sums->tick)
-		return sums->last_ns;
-	sums->tick = tick;
-	return bpf_ktime_get_ns();
+	return exact_clock ? bpf_ktime_get_ns() : time_by_tick(&sums->tick, sums->last_ns);
 }
 
 static __always_inline void record_arrival(__u64 now)

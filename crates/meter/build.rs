@@ -1,17 +1,18 @@
-//! Compiles `bpf/meter.bpf.c` with clang and generates its typed skeleton into `OUT_DIR`.
+//! Compiles the programs in `bpf/` with clang and generates their typed skeletons into `OUT_DIR`.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 use std::{env, fs};
 
+const PROGRAMS: [&str; 2] = ["meter", "reflect"];
+
 /// What to type on the systems people have, said with every failure here.
-const MEND: &str = "The meter runs in the kernel and is compiled by clang 14 or newer (set CLANG to name another one). \
+const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (set CLANG to name another one). \
      On Debian and Ubuntu: apt install clang libelf-dev zlib1g-dev linux-libc-dev";
 
 fn main() {
     let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
-    let source = bpf.join("meter.bpf.c");
     println!("cargo:rerun-if-changed={}", bpf.display());
     println!("cargo:rerun-if-env-changed=CLANG");
 
@@ -29,11 +30,17 @@ fn main() {
             .map(|path| format!("-I{}", path.display())),
     );
 
-    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("meter.skel.rs");
-    let built =
-        SkeletonBuilder::new().source(&source).clang(&clang).clang_args(args).build_and_generate(&out);
-    if let Err(error) = built {
-        fail(&format!("cannot compile {}: {error:#}", source.display()));
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    for name in PROGRAMS {
+        let (source, skeleton) = (bpf.join(format!("{name}.bpf.c")), out.join(format!("{name}.skel.rs")));
+        let built = SkeletonBuilder::new()
+            .source(&source)
+            .clang(&clang)
+            .clang_args(args.clone())
+            .build_and_generate(&skeleton);
+        if let Err(error) = built {
+            fail(&format!("cannot compile {}: {error:#}", source.display()));
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! What can go wrong with the meter, in words that say what to do about it.
+//! What can go wrong with the meter and the reflector, in words that say what to do about it.
 
 use std::io;
 
-/// Why nothing can be measured.
+/// Why nothing can be measured or reflected.
 #[derive(Debug, thiserror::Error)]
 pub enum MeterError {
     /// The name is none here.
@@ -23,11 +23,13 @@ pub enum MeterError {
     )]
     Memory { bytes: u64 },
     /// The kernel did not take the program; the second part is what it said.
-    #[error("the kernel does not load the meter's XDP program ({error}); it wants Linux 5.9 or newer. {log}")]
-    Load { error: String, log: String },
+    #[error(
+        "the kernel does not load the {program}'s XDP program ({error}); it wants Linux 5.9 or newer. {log}"
+    )]
+    Load { program: &'static str, error: String, log: String },
     /// The way that was asked for is not possible, or none is.
-    #[error("cannot measure on {interface}: {reasons}")]
-    NotPossible { interface: String, reasons: String },
+    #[error("cannot {what} on {interface}: {reasons}")]
+    NotPossible { what: &'static str, interface: String, reasons: String },
     /// A system call that should not fail did.
     #[error("{what}: {error}")]
     System { what: &'static str, error: io::Error },

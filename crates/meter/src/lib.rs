@@ -1,6 +1,6 @@
 //! Measures what arrives at an interface: counts, sizes, and for frames that carry a [`wire::signature`] the loss,
-//! order and latency of each stream. It sends nothing and draws no conclusions; `measure`, `replay --measure` and the
-//! searches call it.
+//! order and latency of each stream. It draws no conclusions; `measure`, `replay --measure` and the searches call it.
+//! Beside it stands the [`Reflector`], the other end of a round trip: it sends back what arrives.
 //!
 //! ```text
 //!   bpf/meter.bpf.c  --loader-->  per-CPU arrays, mapped  --.
@@ -13,12 +13,14 @@
 //! meter falls back to a packet socket and says why ([`Meter::reason`]). Both keep the same numbers by the same rules
 //! (`layout`, `tracker`), and a property test runs them against each other.
 
+mod attach;
 mod error;
 mod layout;
 mod loader;
 mod mapping;
 mod measurement;
 mod meter;
+pub mod reflector;
 mod ring;
 mod socket;
 mod tracker;
@@ -29,4 +31,5 @@ pub use error::MeterError;
 pub use histogram::{Bucket, Histogram};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
 pub use meter::{Action, Meter, Mode, Options};
+pub use reflector::Reflector;
 pub use tracker::Tracker;

@@ -5,6 +5,7 @@
 )]
 
 use crate::layout::{Stream, Totals};
+use crate::reflector::Counters;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -25,6 +26,8 @@ unsafe impl Words for u64 {}
 unsafe impl Words for Totals {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
 unsafe impl Words for Stream {}
+// SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
+unsafe impl Words for Counters {}
 
 /// The entries of a BPF array map that was made with `BPF_F_MMAPABLE`.
 #[derive(Debug)]

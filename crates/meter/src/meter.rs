@@ -1,16 +1,16 @@
 //! The meter as its users see it: attach to an interface, look at the numbers, finish.
 
+use crate::attach;
 use crate::error::MeterError;
 use crate::layout::{Stream, Totals};
-use crate::loader::{self, Loaded};
+use crate::loader::{self, Link, Loaded};
 use crate::measurement::{Measurement, Snapshot, StreamStats};
 use crate::ring;
 use crate::socket::Socket;
 use crate::tracker::Tracker;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// What becomes of frames that were counted.
@@ -82,7 +82,7 @@ pub struct Meter {
 
 #[derive(Debug)]
 enum Source {
-    Kernel { tables: Loaded, link: Option<OwnedFd> },
+    Kernel { tables: Loaded, link: Option<Link> },
     Socket(Socket),
 }
 
@@ -102,7 +102,7 @@ impl Meter {
                 options.arrivals
             )));
         }
-        let ifindex = index_of(interface)?;
+        let ifindex = attach::index_of(interface)?;
         let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
         let (source, mode) = tried.in_order(options)?;
         let mut reason = match mode {
@@ -146,11 +146,7 @@ impl Meter {
     /// force. What was counted until then stays.
     pub fn is_attached(&self) -> bool {
         match &self.source {
-            // The kernel says where a link leads in its descriptor's own file; nowhere is interface 0.
-            Source::Kernel { link: Some(link), .. } => {
-                let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", link.as_raw_fd()));
-                info.is_ok_and(|info| !info.lines().any(|line| line.split_whitespace().eq(["ifindex:", "0"])))
-            }
+            Source::Kernel { link: Some(link), .. } => link.is_attached(),
             Source::Kernel { link: None, .. } => false,
             Source::Socket(socket) => !socket.is_down(),
         }
@@ -281,6 +277,7 @@ impl Tried<'_> {
             }
         }
         Err(MeterError::NotPossible {
+            what: "measure",
             interface: self.interface.to_owned(),
             reasons: self.reasons.join("; "),
         })
@@ -297,7 +294,7 @@ impl Tried<'_> {
             Some(loaded) => loaded,
             None => loader::load(options)?,
         };
-        match loaded.attach(self.ifindex, native) {
+        match loaded.program.attach(self.ifindex, native) {
             Ok(link) => return Ok(Some(Source::Kernel { tables: loaded, link: Some(link) })),
             Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
             Err(error) => {
@@ -312,25 +309,13 @@ impl Tried<'_> {
     }
 
     fn why_not(&self, native: bool, error: Errno, loaded: &Loaded) -> String {
-        if let Some((id, name)) = loaded.occupant(self.ifindex) {
-            return format!(
-                "XDP not possible on {}: program {id} ({name}) is attached already and is left alone (`bpftool net` \
-                 shows it; frames that it drops or redirects are not seen here)",
-                self.interface
-            );
+        let said = attach::why_not(self.interface, self.ifindex, native, error, &loaded.program);
+        match said {
+            attach::WhyNot::Occupied(said) => {
+                format!("{said}; frames that it drops or redirects are not seen here")
+            }
+            attach::WhyNot::Refused(said) => said,
         }
-        let cause = match error {
-            Errno::OPNOTSUPP if native => "the driver has no XDP support (EOPNOTSUPP)".to_owned(),
-            Errno::OPNOTSUPP => "the kernel does not support it (EOPNOTSUPP)".to_owned(),
-            Errno::INVAL | Errno::RANGE => format!(
-                "the driver refused it ({error}); usual causes are an MTU too large for XDP, LRO switched on, or a \
-                 kernel before 5.9"
-            ),
-            Errno::NOSPC | Errno::BUSY => format!("the driver has not enough free queues ({error})"),
-            other => other.to_string(),
-        };
-        let mode = if native { "native" } else { "generic" };
-        format!("{mode} XDP not possible on {}: {cause}", self.interface)
     }
 
     fn packet_socket(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
@@ -346,11 +331,4 @@ impl Tried<'_> {
             }
         }
     }
-}
-
-/// By a socket, not by /sys: that shows the namespace it was mounted in, not the calling thread's.
-fn index_of(interface: &str) -> Result<u32, MeterError> {
-    let system = |error: Errno| MeterError::System { what: "opening a socket", error: error.into() };
-    let any = socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(system)?;
-    netdevice::name_to_index(any, interface).map_err(|_| MeterError::NoSuchInterface(interface.to_owned()))
 }

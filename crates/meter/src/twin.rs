@@ -166,7 +166,7 @@ proptest! {
                 let frame = maker.frame(&shape);
                 let queue = shape.queue % cpus.len();
                 pin(cpus[queue]);
-                assert_eq!(loaded.run(&frame, 1).0, if drop { 1 } else { 2 });
+                assert_eq!(loaded.program.run(&frame, 1).0, if drop { 1 } else { 2 });
                 // The program's own reading of the clock is what its twin is told.
                 let now = loaded.arrivals.get(number + 1).expect("an arrival");
                 assert!(now > 0, "frame {number} left no arrival");
@@ -243,7 +243,7 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
     let loaded = load(&options, true);
     let frame = Signature { stream: 0, sequence: 0, time: 1 }.to_bytes();
     pin(cpus()[0]);
-    loaded.run(&frame, 1);
+    loaded.program.run(&frame, 1);
     let (totals, streams) = kept(&loaded, cpus()[0]);
     let behind = monotonic() - totals.first_ns;
     assert!(behind < 100_000_000, "the first frame was {behind} ns ago");
@@ -254,7 +254,7 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
 #[test]
 fn arrivals_beyond_the_room_are_counted_and_not_written() {
     let loaded = load(&Options { arrivals: 2, ..Options::default() }, true);
-    loaded.run(&[0; 60], 5);
+    loaded.program.run(&[0; 60], 5);
     assert_eq!((loaded.arrivals.get(0), loaded.arrivals.len()), (Some(5), 3));
     assert!(loaded.arrivals.get(1) > Some(0) && loaded.arrivals.get(2) >= loaded.arrivals.get(1));
 }
@@ -280,7 +280,7 @@ fn a_frame_costs_well_below_a_microsecond() {
     ];
     for (what, options, frame) in cases {
         let loaded = load(options, true);
-        let mut costs: Vec<u32> = (0..5).map(|_| loaded.run(&frame, 1_000_000).1).collect();
+        let mut costs: Vec<u32> = (0..5).map(|_| loaded.program.run(&frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);
         assert!(costs[0] < 1000, "{what}: {costs:?} ns");

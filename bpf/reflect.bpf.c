@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/*
+ * The reflector: sends each frame back where it came from, by XDP_TX, as early as the kernel lets a program see it.
+ *
+ * Source and destination change places: Ethernet addresses, and behind up to four VLAN tags those of IPv4 and IPv6 and
+ * the ports of TCP and UDP. No checksum changes by that: a one's complement sum does not care about the order of its
+ * words. An ICMP or ICMPv6 echo request becomes a reply, its checksum corrected by the difference (RFC 1624), so that
+ * ping is answered. SCTP's ports stay: its CRC would have to be computed anew over the whole packet.
+ *
+ * What is not sent back: frames for groups (two reflectors on one segment would send them to and fro for ever), ARP
+ * and neighbour discovery (the host must answer them, or nobody finds it), and what was not asked for; these pass to
+ * the host. Frames whose headers cannot be read whole are dropped and counted.
+ *
+ * crates/meter/src/reflector/reference.rs is the same in Rust, for the tests. Counters are per CPU in an array that
+ * user space maps, as in meter.bpf.c.
+ */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "include/reflector.h"
+#include "include/signature.h"
+#include "include/tick.h"
+
+#define ETH_P_QINQ_OLD 0x9100
+#define MAX_TAGS 4
+#define IPV4_OFFSET_MASK 0x1fff
+#define ICMP_ECHO_REQUEST 8
+#define ICMP_ECHO_REPLY 0
+#define ICMPV6_ECHO_REQUEST 128
+#define ICMPV6_ECHO_REPLY 129
+/* Router and neighbour solicitation and advertisement, redirect (RFC 4861 section 4). */
+#define ND_FIRST 133
+#define ND_LAST 137
+
+/* 1: only frames with a signature go back. */
+const volatile __u32 only_signed = 0;
+/* 1: only the Ethernet addresses change places. */
+const volatile __u32 mac_only = 0;
+/* 1: frames may lie in several buffers (the program is loaded with BPF_F_XDP_HAS_FRAGS; Linux 5.18). */
+const volatile __u32 multi_buffer = 0;
+
+/* One entry for each CPU number; user space sets max_entries. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct reflected);
+} counters SEC(".maps");
+
+/* Packet memory need not be aligned on any architecture that has a BPF JIT and a fast NIC. */
+struct ether {
+	__u8 destination[6];
+	__u8 source[6];
+	__be16 type;
+} __attribute__((packed));
+
+struct tag {
+	__be16 control;
+	__be16 type;
+} __attribute__((packed));
+
+struct ipv4 {
+	__u8 version_ihl;
+	__u8 tos;
+	__be16 length;
+	__be16 id;
+	__be16 fragment;
+	__u8 ttl;
+	__u8 protocol;
+	__be16 checksum;
+	__be32 source;
+	__be32 destination;
+} __attribute__((packed));
+
+struct ipv6 {
+	__be32 version_flow;
+	__be16 length;
+	__u8 next_header;
+	__u8 hop_limit;
+	__be64 source[2];
+	__be64 destination[2];
+} __attribute__((packed));
+
+struct ports {
+	__be16 source;
+	__be16 destination;
+} __attribute__((packed));
+
+/* The first four bytes of ICMP and ICMPv6. */
+struct icmp {
+	__u8 type;
+	__u8 code;
+	__u16 checksum;
+} __attribute__((packed));
+
+#define SWAP(a, b)                       \
+	do {                             \
+		typeof(a) __kept = (a);  \
+		(a) = (b);               \
+		(b) = __kept;            \
+	} while (0)
+
+/* What becomes of a frame. */
+enum fate { REFLECT, REFLECT_ECHO, RESOLUTION, MALFORMED };
+
+/*
+ * A checksum after one word under it changed: RFC 1624, equation 3. Sums of words in the machine's byte order are those
+ * in the network's, bytes swapped (RFC 1071 section 2). A result of 0 is written as 0xffff, which is the other zero of
+ * one's complement: it is right over any message, 0 is wrong over one that is all zeros.
+ */
+static __always_inline __u16 corrected(__u16 checksum, __u16 before, __u16 after)
+{
+	__u32 sum = (__u16)~checksum + (__u16)~before + after;
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	checksum = ~sum;
+	return checksum ? checksum : 0xffff;
+}
+
+static __always_inline enum fate turn_echo(struct icmp *icmp, __u8 reply)
+{
+	/* The word of type and code, as it lies in memory. */
+	__u16 before = *(__u16 *)icmp;
+
+	icmp->type = reply;
+	icmp->checksum = corrected(icmp->checksum, before, *(__u16 *)icmp);
+	return REFLECT_ECHO;
+}
+
+static __always_inline enum fate turn_ports(void *at, void *end)
+{
+	struct ports *ports = at;
+
+	if (at + sizeof(*ports) > end)
+		return MALFORMED;
+	SWAP(ports->source, ports->destination);
+	return REFLECT;
+}
+
+static __always_inline enum fate turn_ipv4(void *at, void *end)
+{
+	struct ipv4 *ip = at;
+	enum fate fate = REFLECT;
+	struct icmp *icmp;
+	__u32 header;
+
+	if (at + sizeof(*ip) > end)
+		return MALFORMED;
+	header = (ip->version_ihl & 0xf) * 4;
+	if (ip->version_ihl >> 4 != 4 || header < sizeof(*ip))
+		return MALFORMED;
+	at += header;
+	if (at > end)
+		return MALFORMED;
+	/* A fragment that is not the first one has no transport header. */
+	if (!(ip->fragment & bpf_htons(IPV4_OFFSET_MASK))) {
+		if (ip->protocol == IPPROTO_TCP || ip->protocol == IPPROTO_UDP) {
+			fate = turn_ports(at, end);
+		} else if (ip->protocol == IPPROTO_ICMP) {
+			icmp = at;
+			if (at + sizeof(*icmp) > end)
+				return MALFORMED;
+			if (icmp->type == ICMP_ECHO_REQUEST)
+				fate = turn_echo(icmp, ICMP_ECHO_REPLY);
+		}
+	}
+	SWAP(ip->source, ip->destination);
+	return fate;
+}
+
+static __always_inline enum fate turn_ipv6(void *at, void *end)
+{
+	struct ipv6 *ip = at;
+	enum fate fate = REFLECT;
+	struct icmp *icmp;
+
+	if (at + sizeof(*ip) > end)
+		return MALFORMED;
+	if ((ip->version_flow & bpf_htonl(0xf0000000)) != bpf_htonl(0x60000000))
+		return MALFORMED;
+	at += sizeof(*ip);
+	if (ip->next_header == IPPROTO_TCP || ip->next_header == IPPROTO_UDP) {
+		fate = turn_ports(at, end);
+	} else if (ip->next_header == IPPROTO_ICMPV6) {
+		icmp = at;
+		if (at + sizeof(*icmp) > end)
+			return MALFORMED;
+		if (icmp->type >= ND_FIRST && icmp->type <= ND_LAST)
+			return RESOLUTION;
+		if (icmp->type == ICMPV6_ECHO_REQUEST)
+			fate = turn_echo(icmp, ICMPV6_ECHO_REPLY);
+	}
+	SWAP(ip->source[0], ip->destination[0]);
+	SWAP(ip->source[1], ip->destination[1]);
+	return fate;
+}
+
+static __always_inline bool is_tag(__be16 type)
+{
+	return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD) || type == bpf_htons(ETH_P_QINQ_OLD);
+}
+
+/* What stands behind the Ethernet header and its tags, of which `type` is the first one's or its own. */
+static __always_inline enum fate turn_network(__be16 type, void *at, void *end)
+{
+	struct tag *tag;
+
+#pragma unroll
+	for (int i = 0; i < MAX_TAGS; i++) {
+		if (!is_tag(type))
+			break;
+		tag = at;
+		if (at + sizeof(*tag) > end)
+			return mac_only ? REFLECT : MALFORMED;
+		type = tag->type;
+		at += sizeof(*tag);
+	}
+	if (type == bpf_htons(ETH_P_ARP))
+		return RESOLUTION;
+	if (mac_only)
+		return REFLECT;
+	if (type == bpf_htons(ETH_P_IP))
+		return turn_ipv4(at, end);
+	if (type == bpf_htons(ETH_P_IPV6))
+		return turn_ipv6(at, end);
+	return REFLECT;
+}
+
+SEC("xdp")
+int reflect(struct xdp_md *ctx)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u64 linear = end - data, length = linear, now;
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct signature signature, copied;
+	struct ether *ether = data;
+	struct reflected *sums;
+	bool is_signed;
+	__u16 kept[3];
+
+	sums = bpf_map_lookup_elem(&counters, &cpu);
+	if (!sums)
+		return XDP_PASS;
+	now = time_by_tick(&sums->tick, sums->last_ns);
+	if (multi_buffer)
+		length = bpf_xdp_get_buff_len(ctx);
+	sums->frames++;
+	sums->bytes += length;
+	if (!sums->first_ns)
+		sums->first_ns = now;
+	sums->last_ns = now;
+
+	/* A group as the source is nothing to send to. */
+	if (data + sizeof(*ether) > end || ether->source[0] & 1)
+		goto malformed;
+	if (ether->destination[0] & 1) {
+		sums->group++;
+		return XDP_PASS;
+	}
+	if (only_signed) {
+		if (multi_buffer && length != linear)
+			is_signed = signature_copied(ctx, length, &copied);
+		else
+			is_signed = signature_in_place(ctx, length, &signature);
+		if (!is_signed) {
+			sums->unsigned_frames++;
+			return XDP_PASS;
+		}
+	}
+	switch (turn_network(ether->type, data + sizeof(*ether), end)) {
+	case RESOLUTION:
+		sums->resolution++;
+		return XDP_PASS;
+	case MALFORMED:
+		goto malformed;
+	case REFLECT_ECHO:
+		sums->echoes++;
+		break;
+	case REFLECT:
+		break;
+	}
+	__builtin_memcpy(kept, ether->destination, sizeof(kept));
+	__builtin_memcpy(ether->destination, ether->source, sizeof(kept));
+	__builtin_memcpy(ether->source, kept, sizeof(kept));
+	sums->reflected++;
+	sums->reflected_bytes += length;
+	return XDP_TX;
+
+malformed:
+	sums->malformed++;
+	return XDP_DROP;
+}
+
+/* No helper used here asks for a GPL-compatible licence. */
+char _license[] SEC("license") = "MIT OR Apache-2.0";
