@@ -165,7 +165,7 @@ pub fn mode(meter: &Meter) -> Choice {
         meter::Mode::XdpGeneric => "xdp-generic",
         meter::Mode::PacketSocket => "packet",
     };
-    Choice { name: name.to_owned(), reason: meter.reason().to_owned() }
+    Choice { name: name.to_owned(), reason: meter.reason().to_owned(), ..Choice::default() }
 }
 
 fn pin(core: usize) {

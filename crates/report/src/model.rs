@@ -149,8 +149,18 @@ pub struct Environment {
 }
 
 /// Something netdyno chose, with the reason it gives.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
+    pub name: String,
+    pub reason: String,
+    /// What would have been taken rather, and why it was not possible; best first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_taken: Vec<NotTaken>,
+}
+
+/// Something netdyno would have chosen, and why it could not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NotTaken {
     pub name: String,
     pub reason: String,
 }
@@ -310,7 +320,7 @@ pub struct Tx {
     /// The interfaces' own counters over the run, against what this program counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interface_counters: Vec<InterfaceCounters>,
-    /// The work by core.
+    /// The work by core: one entry for each worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Core>,
 }

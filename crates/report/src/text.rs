@@ -3,7 +3,7 @@
 
 use crate::conclusion;
 use crate::distribution::Distribution;
-use crate::model::{Pacing, Report, Totals};
+use crate::model::{Choice, Pacing, Report, Totals};
 use crate::table::Table;
 use crate::units::{self, printable};
 
@@ -27,7 +27,8 @@ const WIDTH: usize = 100;
 
 /// The whole summary, ending with the verdict and what to do next.
 pub fn render(report: &Report, options: Options<'_>) -> String {
-    let parts = [totals(report), lines(report), streams(report, options.streams), warnings(report)];
+    let streams = streams(report, options.streams);
+    let parts = [totals(report), lines(report), cores(report), streams, warnings(report)];
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         out += &part;
@@ -93,6 +94,10 @@ fn lines(report: &Report) -> String {
         }
         line("sender", facts);
     }
+    if let Some(choice) = &report.environment.engine {
+        out += &engine(choice);
+    }
+    let mut line = |label: &str, facts: Vec<String>| out += &wrapped(label, &facts);
     if let Some(rx) = &result.rx {
         let counts = [
             (rx.duplicated_frames, "duplicated"),
@@ -146,6 +151,48 @@ fn wrapped(label: &str, facts: &[String]) -> String {
         line += &format!(" {fact}{comma}");
     }
     if facts.is_empty() { out } else { format!("{out}{line}\n") }
+}
+
+/// Which engine ran and why; below it why not those that would have been taken rather.
+fn engine(choice: &Choice) -> String {
+    let mut out = folded("engine", &printable(&format!("{}: {}", choice.name, choice.reason)));
+    for other in &choice.not_taken {
+        out += &folded("", &printable(&format!("not {}: {}", other.name, other.reason)));
+    }
+    out
+}
+
+/// The label, then the text on as many lines as it needs.
+fn folded(label: &str, text: &str) -> String {
+    let mut out = String::new();
+    let mut line = format!("{label:<9}");
+    for word in text.split(' ') {
+        if line.chars().count() + word.chars().count() + 1 > WIDTH {
+            out += &format!("{line}\n");
+            line = " ".repeat(9);
+        }
+        line += &format!(" {word}");
+    }
+    format!("{out}{line}\n")
+}
+
+/// The work by core, where there were several.
+fn cores(report: &Report) -> String {
+    let Some(tx) = report.result.tx.as_ref().filter(|tx| tx.cores.len() > 1) else { return String::new() };
+    let mut table = Table::with_header(["core", "frames", "bytes", "frames/s", "CPU time"]);
+    for core in &tx.cores {
+        let share = Totals::over(core.frames, core.bytes, tx.totals.duration_ns);
+        table.row(
+            &core.core.to_string(),
+            [
+                Some(units::count(core.frames)),
+                Some(units::count(core.bytes)),
+                (share.duration_ns > 0).then(|| units::frame_rate(share.frames_per_second)),
+                core.cpu_ratio.map(units::percent),
+            ],
+        );
+    }
+    table.to_string()
 }
 
 fn percentiles(d: &Distribution) -> impl Iterator<Item = String> {

@@ -50,7 +50,11 @@ pub fn open_engine(
     place: Option<&Place>,
     longest: usize,
 ) -> Result<(Box<dyn Engine>, Choice)> {
-    let choice = |name: &str, reason: &str| Choice { name: name.to_owned(), reason: reason.to_owned() };
+    let choice = |name: &str, reason: &str| Choice {
+        name: name.to_owned(),
+        reason: reason.to_owned(),
+        ..Choice::default()
+    };
     let Some(place) = place.filter(|_| through.engine != EngineName::Null) else {
         let engine = Userspace::new("null", NullTx::new(longest));
         return Ok((Box::new(engine), choice("null", "asked for: frames are made and sent nowhere")));

@@ -148,10 +148,13 @@ fn interface_counters(report: &Report) -> String {
 }
 
 fn cores(report: &Report) -> String {
-    let mut grid = Grid::new(["core", "frames", "bytes", "CPU time"]);
-    for c in report.result.tx.iter().flat_map(|tx| &tx.cores) {
+    let mut grid = Grid::new(["core", "frames", "bytes", "frames/s", "CPU time"]);
+    let Some(tx) = &report.result.tx else { return String::new() };
+    for c in &tx.cores {
+        let share = Totals::over(c.frames, c.bytes, tx.totals.duration_ns);
+        let rate = units::frame_rate(share.frames_per_second);
         let cpu = c.cpu_ratio.map_or(DASH.into(), units::percent);
-        grid.row(&c.core.to_string(), [units::count(c.frames), units::count(c.bytes), cpu]);
+        grid.row(&c.core.to_string(), [units::count(c.frames), units::count(c.bytes), rate, cpu]);
     }
     grid.card("Sending cores", false)
 }
@@ -244,6 +247,9 @@ pub(super) fn environment(report: &Report) -> String {
     facts.maybe("clock source", e.clocksource.clone());
     let choice = |c: &crate::model::Choice| format!("{}: {}", c.name, c.reason);
     facts.maybe("engine", e.engine.as_ref().map(choice));
+    for other in e.engine.iter().flat_map(|engine| &engine.not_taken) {
+        facts.add(&format!("not {}", other.name), &other.reason);
+    }
     facts.maybe("meter", e.meter.as_ref().map(choice));
     let mut grid = Grid::new(["interface", "role", "driver", "MTU", "speed", "queues tx/rx", "offloads on"]);
     for i in &e.interfaces {

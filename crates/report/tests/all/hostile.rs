@@ -37,7 +37,8 @@ pub fn hostile() -> Report {
         offloads: vec![attack()],
         ..Interface::default()
     }];
-    e.engine = Some(Choice { name: attack(), reason: attack() });
+    let not_taken = vec![NotTaken { name: attack(), reason: attack() }];
+    e.engine = Some(Choice { name: attack(), reason: attack(), not_taken });
     e.meter = e.engine.clone();
     report.result.verdict = Verdict::Short { reasons: vec![attack()] };
     if let Some(tx) = &mut report.result.tx {
