@@ -13,6 +13,9 @@
  *
  * crates/meter/src/reflector/reference.rs is the same in Rust, for the tests. Counters are per CPU in an array that
  * user space maps, as in meter.bpf.c.
+ *
+ * Cost of a signed 60-byte UDP frame: 35 ns, of which 30 ns are the test run's own (Linux 6.18 on a virtual machine;
+ * crates/meter/src/reflector/tests.rs prints it).
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -27,6 +30,8 @@
 
 #define ETH_P_QINQ_OLD 0x9100
 #define MAX_TAGS 4
+/* In the first two bytes of an Ethernet address: it is that of a group. */
+#define GROUP bpf_htons(0x0100)
 #define IPV4_OFFSET_MASK 0x1fff
 #define ICMP_ECHO_REQUEST 8
 #define ICMP_ECHO_REPLY 0
@@ -52,17 +57,20 @@ struct {
 	__type(value, struct reflected);
 } counters SEC(".maps");
 
-/* Packet memory need not be aligned on any architecture that has a BPF JIT and a fast NIC. */
+/*
+ * Headers as they lie in memory. Packet memory need not be aligned on any architecture that has a BPF JIT and a fast NIC, so
+ * the fields are read whole.
+ */
 struct ether {
-	__u8 destination[6];
-	__u8 source[6];
+	__be16 destination[3];
+	__be16 source[3];
 	__be16 type;
-} __attribute__((packed));
+};
 
 struct tag {
 	__be16 control;
 	__be16 type;
-} __attribute__((packed));
+};
 
 struct ipv4 {
 	__u8 version_ihl;
@@ -75,7 +83,7 @@ struct ipv4 {
 	__be16 checksum;
 	__be32 source;
 	__be32 destination;
-} __attribute__((packed));
+};
 
 struct ipv6 {
 	__be32 version_flow;
@@ -84,19 +92,19 @@ struct ipv6 {
 	__u8 hop_limit;
 	__be64 source[2];
 	__be64 destination[2];
-} __attribute__((packed));
+};
 
 struct ports {
 	__be16 source;
 	__be16 destination;
-} __attribute__((packed));
+};
 
 /* The first four bytes of ICMP and ICMPv6. */
 struct icmp {
 	__u8 type;
 	__u8 code;
 	__u16 checksum;
-} __attribute__((packed));
+};
 
 #define SWAP(a, b)                       \
 	do {                             \
@@ -242,7 +250,6 @@ int reflect(struct xdp_md *ctx)
 	struct ether *ether = data;
 	struct reflected *sums;
 	bool is_signed;
-	__u16 kept[3];
 
 	sums = bpf_map_lookup_elem(&counters, &cpu);
 	if (!sums)
@@ -257,9 +264,9 @@ int reflect(struct xdp_md *ctx)
 	sums->last_ns = now;
 
 	/* A group as the source is nothing to send to. */
-	if (data + sizeof(*ether) > end || ether->source[0] & 1)
+	if (data + sizeof(*ether) > end || ether->source[0] & GROUP)
 		goto malformed;
-	if (ether->destination[0] & 1) {
+	if (ether->destination[0] & GROUP) {
 		sums->group++;
 		return XDP_PASS;
 	}
@@ -285,9 +292,8 @@ int reflect(struct xdp_md *ctx)
 	case REFLECT:
 		break;
 	}
-	__builtin_memcpy(kept, ether->destination, sizeof(kept));
-	__builtin_memcpy(ether->destination, ether->source, sizeof(kept));
-	__builtin_memcpy(ether->source, kept, sizeof(kept));
+	for (int i = 0; i < 3; i++)
+		SWAP(ether->destination[i], ether->source[i]);
 	sums->reflected++;
 	sums->reflected_bytes += length;
 	return XDP_TX;

@@ -240,8 +240,9 @@ proptest! {
                         prop_assert!(sums_are_right(&frame, place), "as made: {:02x?}", frame);
                         prop_assert!(sums_are_right(&out, place), "turned: {:02x?}", out);
                     }
-                    // There and back again. An echo request stays a reply.
-                    if !echo {
+                    // There and back again. An echo request stays a reply, and a signature in the place of the ports is
+                    // none afterwards.
+                    if !echo && !(only_signed && shape.payload.len() < 4) {
                         let again = loaded.program.transform(&out);
                         prop_assert_eq!(again, (3, frame));
                         expected.frames += 1;
