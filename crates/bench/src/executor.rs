@@ -56,7 +56,7 @@ fn shapes() -> Result<Vec<Shape>> {
                 Ok(compile(&text, small(), None)?.streams.remove(0))
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(Program { streams, order: (0..8).collect(), schedule: Schedule::TopSpeed })
+        Ok(Program::interleaved(streams, [0, 1, 2, 3, 4, 5, 6, 7], Schedule::TopSpeed))
     };
     let shape = |name, program| Shape { name, program, clock: false };
     Ok(vec![

@@ -396,9 +396,10 @@ impl Offered {
                 schedule @ Schedule::Frames { .. } => Offered::Formula(schedule.clone()),
                 _ => Offered::Unknown { paced: stream.is_paced() },
             },
-            Source::Program(program) => match &program.schedule {
-                Schedule::TopSpeed => Offered::Unknown { paced: false },
-                Schedule::Bits { bits_per_second, overhead_bytes } => match program.only_length() {
+            Source::Program(program) => match program.only_schedule() {
+                None => Offered::Unknown { paced: program.is_paced() },
+                Some(Schedule::TopSpeed) => Offered::Unknown { paced: false },
+                Some(Schedule::Bits { bits_per_second, overhead_bytes }) => match program.only_length() {
                     Some(length) => Offered::Formula(Schedule::Frames {
                         frames: *bits_per_second,
                         per_ns: u64::from(length + overhead_bytes) * 8 * 1_000_000_000,
@@ -407,7 +408,7 @@ impl Offered {
                         Offered::Walk { program: Arc::clone(program), n: 0, position: Position::default() }
                     }
                 },
-                schedule => Offered::Formula(schedule.clone()),
+                Some(schedule) => Offered::Formula(schedule.clone()),
             },
         }
     }
@@ -422,10 +423,11 @@ impl Offered {
             Offered::Unknown { .. } => None,
             Offered::Formula(schedule) => schedule.frames_due_by(ns),
             Offered::Walk { program, n, position } => {
+                let schedule = program.only_schedule()?;
                 let mut executor = Executor::new(program).ok()?;
                 executor.seek(*n);
                 while position.due <= ns {
-                    position.advance(&program.schedule, executor.next_length());
+                    position.advance(schedule, executor.next_length());
                     executor.skip();
                     *n += 1;
                 }
@@ -443,7 +445,7 @@ impl Offered {
                 Some(cursor.due())
             }
             Offered::Walk { program, .. } => {
-                let Schedule::Bits { bits_per_second, overhead_bytes } = &program.schedule else {
+                let Some(Schedule::Bits { bits_per_second, overhead_bytes }) = program.only_schedule() else {
                     return None;
                 };
                 let bits = (bytes_before(program, n)? + u128::from(n) * u128::from(*overhead_bytes)) * 8;
@@ -552,11 +554,11 @@ pub fn stream_notes(job: &Job, warnings: &mut Vec<String>) {
 /// Frames a second that the schedule asks for, where that is one number.
 fn asked_rate(report: &Report, setup: &Setup) -> Option<f64> {
     let schedule = match &setup.job.source {
-        Source::Program(program) => &program.schedule,
-        Source::Stream(stream) => stream.schedule(),
+        Source::Program(program) => program.only_schedule(),
+        Source::Stream(stream) => Some(stream.schedule()),
     };
     match schedule {
-        Schedule::Frames { frames, per_ns } => Some(*frames as f64 * 1e9 / *per_ns as f64),
+        Some(Schedule::Frames { frames, per_ns }) => Some(*frames as f64 * 1e9 / *per_ns as f64),
         _ => report.requested.rate.as_ref().and_then(|rate| rate.frames_per_second),
     }
 }
@@ -791,11 +793,12 @@ fn fill_rx(report: &mut Report, setup: &Setup, sent: &Sent, measured: &meter::Me
 /// How far the gaps between arrivals were from the schedule's: frame i of the arrivals is frame i of the program,
 /// because nothing was lost.
 fn gaps(report: &mut Report, program: &Program, arrivals: &[u64]) {
-    if arrivals.len() < 2 || !program.schedule.is_paced() {
+    let Some(schedule) = program.only_schedule().filter(|schedule| schedule.is_paced()) else { return };
+    if arrivals.len() < 2 {
         return;
     }
     let Ok(mut executor) = Executor::new(program) else { return };
-    let mut cursor = program.schedule.cursor();
+    let mut cursor = schedule.cursor();
     let mut before = cursor.due();
     let mut errors = Vec::with_capacity(arrivals.len() - 1);
     let (mut gapped, mut back_to_back) = (0u64, 0u64);

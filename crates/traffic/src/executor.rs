@@ -179,11 +179,22 @@ impl<'p> Executor<'p> {
     /// Prepares to run `program` from frame 0.
     pub fn new(program: &'p Program) -> Result<Executor<'p>, BadProgram> {
         program.check()?;
+        let what = match &program.lanes[..] {
+            [lane] if lane.start_ns != 0 || lane.frames.is_some() => {
+                "its start and end are not kept here yet"
+            }
+            [_] if program.streams.iter().any(|s| (s.first, s.step) != (0, 1)) => "its streams are not whole",
+            [_] => "",
+            _ => "one lane is what can be run here",
+        };
+        if !what.is_empty() {
+            return Err(BadProgram::Lane { lane: 0, what });
+        }
         let plans: Vec<Plan<'p>> = program.streams.iter().map(Plan::new).collect();
         let signed = program.streams.iter().any(|s| s.signature.is_some());
         Ok(Executor {
             plans,
-            order: &program.order,
+            order: &program.lanes[0].order,
             position: 0,
             signed,
             longest: program.longest() as usize,

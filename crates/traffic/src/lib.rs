@@ -23,8 +23,8 @@ pub mod values;
 
 pub use executor::{Buffers, Executor, Slab};
 pub use lengths::Lengths;
-pub use program::{Field, LengthField, Program, Stream, Sum};
+pub use program::{Field, Lane, LengthField, Program, Stream, Sum};
 pub use rate::Rate;
-pub use schedule::Schedule;
+pub use schedule::{Schedule, Step};
 pub use templates::Templates;
 pub use values::Values;

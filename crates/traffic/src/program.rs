@@ -1,12 +1,14 @@
 //! The packet program: the one form that everything to be sent is compiled to.
 //!
 //! ```text
-//!   frame n --order--> stream s, its frame k --template--> bytes
+//!   lanes, merged by due time: frame n of the program is frame i of a lane
+//!   frame i --order--> stream s, its frame k --template--> bytes
 //!                         |                                  ^
-//!                         |- fields   at(k / every)  --------|   written in this order:
-//!                         |- length   at(k)          --------|   fields, length fields,
+//!                         |  q = first + step * k            |
+//!                         |- fields   at(q / every)  --------|   written in this order:
+//!                         |- length   at(q)          --------|   fields, length fields,
 //!                         |- sums     over the above --------|   sums (inner before outer),
-//!                         `- signature, time stamp   --------'   signature
+//!                         `- signature (k), time     --------'   signature
 //! ```
 //!
 //! Offsets count bytes from the start of the frame. What a front end must guarantee is checked once, by
@@ -25,12 +27,31 @@ pub const MAX_FIELDS: usize = 64;
 /// Everything there is to know about the frames of a run.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The streams; frames of different streams are interleaved by `order`.
+    /// The streams; each belongs to exactly one lane.
     pub streams: Vec<Stream>,
-    /// Stream of frame *n* is `order[n % order.len()]`: an exact repeating interleave. `[0]` for one stream.
+    /// Frames of all lanes leave in the order of their due times; of those due at once, the lower lane's first. No
+    /// lanes (and no streams): nothing to send, which is what a core may be left with when a program is shared out.
+    pub lanes: Vec<Lane>,
+}
+
+/// Streams that take turns, and when.
+#[derive(Debug, Clone)]
+pub struct Lane {
+    /// Frame *i* of the lane is one of stream `order[i % order.len()]`: an exact repeating interleave.
     pub order: Arc<[u32]>,
-    /// When each frame leaves.
+    /// When frame *i* is due, counted from `start_ns`. A lane at top speed must be the program's only one.
     pub schedule: Schedule,
+    /// Nanoseconds after the start of the run.
+    pub start_ns: u64,
+    /// The lane ends after so many frames (or where its schedule does).
+    pub frames: Option<u64>,
+}
+
+impl Lane {
+    /// A lane from the start of the run, without end.
+    pub fn new(order: impl Into<Arc<[u32]>>, schedule: Schedule) -> Lane {
+        Lane { order: order.into(), schedule, start_ns: 0, frames: None }
+    }
 }
 
 /// Frames that belong together: one template (or one capture), varied by one set of laws.
@@ -54,6 +75,11 @@ pub struct Stream {
     pub signature: Option<u32>,
     /// Each pass over the templates gets addresses of its own (captures).
     pub unique_addresses: bool,
+    /// Frame *k* has the field values and the length that the laws give for number `first + step * k`, so that cores
+    /// can share a stream out. Nothing else of the frame, its signature for one, counts this way. 0 for captures.
+    pub first: u64,
+    /// At least 1; 1 for captures.
+    pub step: u64,
 }
 
 /// A varying field: up to 64 bits anywhere in the frame.
@@ -182,6 +208,14 @@ pub enum BadProgram {
         /// The template.
         template: u32,
     },
+    /// A lane that cannot be.
+    #[error("lane {lane}: {what}")]
+    Lane {
+        /// Its number.
+        lane: usize,
+        /// What does not hold.
+        what: &'static str,
+    },
     /// An index or alignment that the executor relies on does not hold.
     #[error("stream `{stream}`: {what}")]
     Inconsistent {
@@ -195,24 +229,67 @@ pub enum BadProgram {
 impl Program {
     /// A program of one stream, sent as fast as it goes.
     pub fn single(stream: Stream) -> Program {
-        Program { streams: vec![stream], order: Arc::new([0]), schedule: Schedule::TopSpeed }
+        Program::interleaved(vec![stream], [0], Schedule::TopSpeed)
+    }
+
+    /// A program of streams that take turns by `order`, in one lane.
+    pub fn interleaved(streams: Vec<Stream>, order: impl Into<Arc<[u32]>>, schedule: Schedule) -> Program {
+        Program { streams, lanes: vec![Lane::new(order, schedule)] }
+    }
+
+    /// The same frames at other times: all lanes follow `schedule`.
+    pub fn with_schedule(mut self, schedule: Schedule) -> Program {
+        self.lanes.iter_mut().for_each(|lane| lane.schedule = schedule.clone());
+        self
+    }
+
+    /// The only lane's schedule, of a program that is that lane from start to end.
+    pub fn only_schedule(&self) -> Option<&Schedule> {
+        match &self.lanes[..] {
+            [Lane { schedule, start_ns: 0, frames: None, .. }] => Some(schedule),
+            _ => None,
+        }
+    }
+
+    /// Do frames have times to wait for?
+    pub fn is_paced(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.schedule.is_paced())
     }
 
     /// Checks all that the executor relies on.
     pub fn check(&self) -> Result<(), BadProgram> {
-        if self.streams.is_empty() || self.order.is_empty() {
-            return Err(BadProgram::Empty);
-        }
         for stream in &self.streams {
             stream.check()?;
         }
-        if self.order.iter().any(|&s| s as usize >= self.streams.len()) {
-            return Err(BadProgram::Inconsistent {
-                stream: self.streams[0].name.clone(),
-                what: "the order names a stream that is not there",
-            });
+        let mut lane_of = vec![None; self.streams.len()];
+        for (number, lane) in self.lanes.iter().enumerate() {
+            let bad = |what| Err(BadProgram::Lane { lane: number, what });
+            if lane.order.is_empty() {
+                return Err(BadProgram::Empty);
+            }
+            if !lane.schedule.is_paced() && self.lanes.len() > 1 {
+                return bad("top speed leaves no room for other lanes");
+            }
+            if let Err(what) = lane.schedule.check() {
+                return bad(what);
+            }
+            for &s in lane.order.iter() {
+                match lane_of.get_mut(s as usize) {
+                    None => return bad("the order names a stream that is not there"),
+                    Some(Some(other)) if *other != number => {
+                        return bad("another lane has its stream already");
+                    }
+                    Some(lane) => *lane = Some(number),
+                }
+            }
         }
-        Ok(())
+        match lane_of.iter().position(Option::is_none) {
+            Some(s) => Err(BadProgram::Inconsistent {
+                stream: self.streams[s].name.clone(),
+                what: "no lane sends this stream",
+            }),
+            None => Ok(()),
+        }
     }
 
     /// Longest frame of all streams, in bytes.
@@ -222,22 +299,17 @@ impl Program {
 
     /// How many of the first `n` frames carry a signature, by the number of the stream that is in it.
     pub fn signed_among(&self, n: u64) -> Vec<(u32, u64)> {
-        let period = (self.order.len() as u64).max(1);
-        let (cycles, rest) = (n / period, (n % period) as usize);
-        let signed = |(s, stream): (usize, &Stream)| {
-            let count = |order: &[u32]| order.iter().filter(|&&o| o as usize == s).count() as u64;
-            let frames = cycles * count(&self.order) + count(&self.order[..rest]);
-            let templates = &stream.templates;
-            let signed = if stream.is_captured() {
-                let passes = frames / templates.len() as u64;
-                let within = (frames % templates.len() as u64) as usize;
-                passes * templates.signed_per_pass() + templates.signed_among(within)
-            } else {
-                frames
-            };
-            stream.signature.map(|number| (number, signed))
-        };
-        self.streams.iter().enumerate().filter_map(signed).collect()
+        let mut all = Vec::new();
+        for lane in &self.lanes {
+            let period = (lane.order.len() as u64).max(1);
+            let (cycles, rest) = (n / period, (n % period) as usize);
+            for (s, stream) in self.streams.iter().enumerate() {
+                let count = |order: &[u32]| order.iter().filter(|&&o| o as usize == s).count() as u64;
+                let frames = cycles * count(&lane.order) + count(&lane.order[..rest]);
+                all.extend(stream.signature.map(|number| (number, stream.signed_among(frames))));
+            }
+        }
+        all
     }
 
     /// Is anything in it random, so that the seed matters?
@@ -262,7 +334,21 @@ impl Program {
 
     /// Frames until every stream has gone through all its templates once: a capture's number of frames.
     pub fn frames_per_pass(&self) -> u64 {
-        self.order.len() as u64 * self.streams.first().map_or(1, |s| s.templates.len() as u64)
+        let order: u64 = self.lanes.iter().map(|lane| lane.order.len() as u64).sum();
+        order * self.streams.first().map_or(1, |s| s.templates.len() as u64)
+    }
+
+    /// The part of it that worker number `worker` of `of` sends: every frame is sent by exactly one of them.
+    pub fn share(&self, worker: u32, of: u32) -> Program {
+        if of <= 1 || worker == 0 {
+            return self.clone();
+        }
+        Program { streams: Vec::new(), lanes: Vec::new() }
+    }
+
+    /// How many of the first `count` frames are the worker's. `None` when they come from several lanes.
+    pub fn share_count(&self, worker: u32, of: u32, count: u64) -> Option<u64> {
+        (self.lanes.len() <= 1).then_some(if of <= 1 || worker == 0 { count } else { 0 })
     }
 }
 
@@ -278,12 +364,24 @@ impl Stream {
             sums: Vec::new(),
             signature: None,
             unique_addresses: false,
+            first: 0,
+            step: 1,
         }
     }
 
     /// Are its frames captured ones, copied whole, rather than one template that is patched?
     pub fn is_captured(&self) -> bool {
         self.templates.is_captured()
+    }
+
+    /// How many of its first `frames` frames carry its signature.
+    fn signed_among(&self, frames: u64) -> u64 {
+        if !self.is_captured() {
+            return frames;
+        }
+        let templates = &self.templates;
+        let (passes, within) = (frames / templates.len() as u64, frames % templates.len() as u64);
+        passes * templates.signed_per_pass() + templates.signed_among(within as usize)
     }
 
     /// Longest frame, in bytes.
@@ -296,6 +394,11 @@ impl Stream {
         let inconsistent = |what| BadProgram::Inconsistent { stream: name(), what };
         if self.templates.is_empty() {
             return Err(BadProgram::Empty);
+        }
+        if self.step == 0 || self.is_captured() && (self.first, self.step) != (0, 1) {
+            return Err(inconsistent(
+                "a stream advances by 1 or more frames, a captured one by 1 from the first",
+            ));
         }
         let template = self.templates.shortest();
         let (shortest, longest) = self.lengths.bounds(template);

@@ -39,6 +39,80 @@ pub enum Schedule {
         /// Faster or slower than stated.
         speed: Speed,
     },
+    /// `frames` frames `gap_ns` apart, again in every period.
+    Bursts {
+        /// How many frames in a burst.
+        frames: u64,
+        /// From one frame of a burst to the next.
+        gap_ns: u64,
+        /// From the start of one burst to the start of the next; no shorter than the burst.
+        period_ns: u64,
+    },
+    /// One rate after the other, then the end. A ramp is a staircase of these.
+    Steps {
+        /// In the order of their ends.
+        steps: Arc<[Step]>,
+    },
+}
+
+/// A stretch of time with one rate. The rate that rules at a frame's time says when the next frame is due; the
+/// fraction of a nanosecond carried beyond it is dropped on passing into the next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The first nanosecond (from the lane's start) that is no longer ruled by this step.
+    pub end_ns: u64,
+    /// This many frames ...
+    pub frames: u64,
+    /// ... in every so many nanoseconds.
+    pub per_ns: u64,
+}
+
+/// A frame is due here, its step begins: walks a staircase step by step rather than frame by frame.
+#[derive(Debug, Clone, Copy)]
+struct Stair {
+    /// Frames due before this step's first.
+    before: u64,
+    /// Which step.
+    step: usize,
+    /// When the step's first frame is due.
+    first: u64,
+    /// How many frames the step has.
+    count: u64,
+}
+
+/// The steps in which frames are due, and behind them one that has none and begins where the schedule ends.
+fn stairs(steps: &[Step]) -> impl Iterator<Item = Stair> {
+    let (mut before, mut first, mut step) = (0u64, 0u64, 0);
+    std::iter::from_fn(move || {
+        if step > steps.len() {
+            return None;
+        }
+        step += steps[step..].partition_point(|s| s.end_ns <= first);
+        let Some(&Step { end_ns, frames, per_ns }) = steps.get(step) else {
+            let end = Stair { before, step: steps.len(), first, count: 0 };
+            step = steps.len() + 1;
+            return Some(end);
+        };
+        // floor(k * per_ns / frames) < length  <=>  k < length * frames / per_ns
+        let length = u128::from(end_ns - first);
+        let count = (length * u128::from(frames)).div_ceil(u128::from(per_ns).max(1));
+        let stair = Stair { before, step, first, count: u64::try_from(count).unwrap_or(u64::MAX) };
+        let lasts = scaled(stair.count, per_ns, frames).0;
+        (before, first) = (before.saturating_add(stair.count), first.saturating_add(lasts));
+        step += 1;
+        Some(stair)
+    })
+}
+
+/// From the last frame of a burst to the first of the next.
+fn pause(frames: u64, gap_ns: u64, period_ns: u64) -> u64 {
+    period_ns.saturating_sub(frames.saturating_sub(1).saturating_mul(gap_ns))
+}
+
+/// `n * per_ns / frames` and the remainder.
+fn scaled(n: u64, per_ns: u64, frames: u64) -> (u64, u64) {
+    let (product, frames) = (u128::from(n) * u128::from(per_ns), u128::from(frames).max(1));
+    (u64::try_from(product / frames).unwrap_or(u64::MAX), (product % frames) as u64)
 }
 
 /// Times are divided by this: `numerator / denominator`.
@@ -68,6 +142,61 @@ impl Schedule {
         *self != Schedule::TopSpeed
     }
 
+    /// What would divide by zero or go back in time.
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
+        match self {
+            Schedule::TopSpeed => {}
+            Schedule::Frames { frames, per_ns } if *frames == 0 || *per_ns == 0 => {
+                return Err("a rate must be more than zero and finite");
+            }
+            Schedule::Bits { bits_per_second: 0, .. } => return Err("a rate must be more than zero"),
+            Schedule::Frames { .. } | Schedule::Bits { .. } => {}
+            Schedule::Times { offsets, period_ns, speed } => {
+                let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+                    return Err("a schedule of stated times needs at least one");
+                };
+                if !offsets.is_sorted() || last - first > *period_ns {
+                    return Err("stated times must not go back, from one pass to the next either");
+                }
+                if speed.numerator == 0 || speed.denominator == 0 {
+                    return Err("a speed must be more than zero and finite");
+                }
+            }
+            Schedule::Bursts { frames, gap_ns, period_ns } => {
+                let length = u128::from(frames.saturating_sub(1)) * u128::from(*gap_ns);
+                if *frames == 0 || *period_ns == 0 || length > u128::from(*period_ns) {
+                    return Err("a burst has one frame or more and ends before the next begins");
+                }
+            }
+            Schedule::Steps { steps } => {
+                if steps.is_empty() || steps[0].end_ns == 0 || !steps.is_sorted_by(|a, b| a.end_ns < b.end_ns)
+                {
+                    return Err("each step of a schedule must end after the one before");
+                }
+                if steps.iter().any(|step| step.frames == 0 || step.per_ns == 0) {
+                    return Err("the rate of a step must be more than zero and finite");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Is it over when a frame would be due at `due`?
+    pub fn ends_before(&self, due: u64) -> bool {
+        match self {
+            Schedule::Steps { steps } => steps.last().is_none_or(|last| due >= last.end_ns),
+            _ => false,
+        }
+    }
+
+    /// How many frames it has, where it comes to an end.
+    pub fn total_frames(&self) -> Option<u64> {
+        match self {
+            Schedule::Steps { steps } => stairs(steps).last().map(|end| end.before),
+            _ => None,
+        }
+    }
+
     /// A cursor at frame 0.
     pub fn cursor(&self) -> Cursor<'_> {
         let due = match self {
@@ -76,7 +205,7 @@ impl Schedule {
             }
             _ => 0,
         };
-        Cursor { schedule: self, n: 0, due, remainder: 0, base: 0, cached: (u32::MAX, 0, 0) }
+        Cursor { schedule: self, n: 0, due, remainder: 0, base: 0, turn: 0, cached: (u32::MAX, 0, 0) }
     }
 
     /// How many frames are due within `ns` of the start, where that has a closed form: not when it depends on the
@@ -85,7 +214,8 @@ impl Schedule {
         match self {
             // t(n) <= ns  <=>  n * per_ns / frames < ns + 1  <=>  n < (ns + 1) * frames / per_ns
             Schedule::Frames { frames, per_ns } => {
-                Some(((u128::from(ns) + 1) * u128::from(*frames)).div_ceil(u128::from(*per_ns)) as u64)
+                let due = ((u128::from(ns) + 1) * u128::from(*frames)).div_ceil(u128::from(*per_ns));
+                Some(u64::try_from(due).unwrap_or(u64::MAX))
             }
             Schedule::Times { offsets, period_ns, speed } => {
                 // floor(x * d / s) <= ns  <=>  x <= ((ns + 1) * s - 1) / d
@@ -96,6 +226,21 @@ impl Schedule {
                 let Some(passes) = at.checked_div(period) else { return Some(within(at)) };
                 let pass = u64::try_from(passes).ok()?;
                 Some(pass * offsets.len() as u64 + within(at - passes * period))
+            }
+            Schedule::Bursts { frames, gap_ns, period_ns } => {
+                let (bursts, within) = (ns / period_ns, ns % period_ns);
+                let begun = within
+                    .checked_div(*gap_ns)
+                    .map_or(*frames, |gaps| frames.saturating_sub(1).min(gaps) + 1);
+                Some(bursts.saturating_mul(*frames).saturating_add(begun))
+            }
+            Schedule::Steps { steps } => {
+                let stair = stairs(steps).take_while(|stair| stair.first <= ns).last()?;
+                let due = steps.get(stair.step).map_or(0, |step| {
+                    let within = (u128::from(ns - stair.first) + 1) * u128::from(step.frames);
+                    within.div_ceil(u128::from(step.per_ns)).min(u128::from(stair.count)) as u64
+                });
+                Some(stair.before.saturating_add(due))
             }
             Schedule::TopSpeed | Schedule::Bits { .. } => None,
         }
@@ -109,12 +254,32 @@ pub struct Position {
     /// When the frame here is due.
     pub due: u64,
     remainder: u64,
+    /// Frames before this one in its burst.
+    turn: u64,
 }
 
 impl Position {
-    /// Moves past a frame of `length` bytes. Only schedules that ask for nothing else move: frames or bits a second.
+    /// Moves past a frame of `length` bytes. Stated times do not move: they ask for a frame's number.
     pub fn advance(&mut self, schedule: &Schedule, length: u32) {
         let (numerator, denominator) = match schedule {
+            Schedule::Steps { steps } => {
+                let ruling = steps.partition_point(|step| step.end_ns <= self.due);
+                let Some(step) = steps.get(ruling) else { return };
+                let total = u128::from(step.per_ns) + u128::from(self.remainder);
+                let frames = u128::from(step.frames);
+                self.due = self.due.saturating_add(u64::try_from(total / frames).unwrap_or(u64::MAX));
+                self.remainder = if self.due >= step.end_ns { 0 } else { (total % frames) as u64 };
+                return;
+            }
+            Schedule::Bursts { frames, gap_ns, period_ns } => {
+                self.turn += 1;
+                let mut by = *gap_ns;
+                if self.turn >= *frames {
+                    (self.turn, by) = (0, pause(*frames, *gap_ns, *period_ns));
+                }
+                self.due = self.due.saturating_add(by);
+                return;
+            }
             Schedule::Frames { frames, per_ns } => (u128::from(*per_ns), u128::from(*frames)),
             Schedule::Bits { bits_per_second, overhead_bytes } => {
                 let bits = (u128::from(length) + u128::from(*overhead_bytes)) * 8;
@@ -137,14 +302,22 @@ pub struct Cursor<'a> {
     remainder: u64,
     /// Start of the present pass (`Times`), unscaled.
     base: u128,
-    /// Time that a frame of the first number's bytes takes: quotient and remainder (`Bits`).
+    /// Frames before this one in its burst, or the number of the ruling step.
+    turn: u64,
+    /// Time that a frame of the first number's bytes takes: quotient and remainder (`Bits`); or that of a frame in the
+    /// step of the first number.
     cached: (u32, u64, u64),
 }
 
 impl Cursor<'_> {
-    /// When the frame under the cursor leaves.
+    /// When the frame under the cursor leaves; at the end of a schedule, when one more would have.
     pub fn due(&self) -> u64 {
         self.due
+    }
+
+    /// Is the cursor behind the last frame?
+    pub fn at_end(&self) -> bool {
+        self.schedule.ends_before(self.due)
     }
 
     /// Moves to the next frame; `length` is that of the frame under the cursor, in buffer bytes.
@@ -175,6 +348,24 @@ impl Cursor<'_> {
                 }
                 self.due = speed.scale(self.base + u128::from(offsets[turn]));
             }
+            Schedule::Bursts { frames, gap_ns, period_ns } => {
+                self.turn += 1;
+                let mut by = *gap_ns;
+                if self.turn >= *frames {
+                    (self.turn, by) = (0, pause(*frames, *gap_ns, *period_ns));
+                }
+                self.due = self.due.saturating_add(by);
+            }
+            Schedule::Steps { steps } => {
+                let Some(step) = steps.get(self.turn as usize) else { return };
+                if self.cached.0 != self.turn as u32 {
+                    self.cached = (self.turn as u32, step.per_ns / step.frames, step.per_ns % step.frames);
+                }
+                self.step(self.cached.1, self.cached.2, step.frames);
+                while steps.get(self.turn as usize).is_some_and(|step| self.due >= step.end_ns) {
+                    (self.turn, self.remainder) = (self.turn + 1, 0);
+                }
+            }
         }
     }
 
@@ -184,10 +375,8 @@ impl Cursor<'_> {
         match self.schedule {
             Schedule::TopSpeed => self.n = n,
             Schedule::Frames { frames, per_ns } => {
-                let product = u128::from(n) * u128::from(*per_ns);
                 self.n = n;
-                self.due = u64::try_from(product / u128::from(*frames)).unwrap_or(u64::MAX);
-                self.remainder = (product % u128::from(*frames)) as u64;
+                (self.due, self.remainder) = scaled(n, *per_ns, *frames);
             }
             Schedule::Bits { .. } => {
                 for k in 0..n {
@@ -199,6 +388,21 @@ impl Cursor<'_> {
                 if let Some(len) = std::num::NonZeroU64::new(offsets.len() as u64) {
                     self.base = u128::from(n / len) * u128::from(*period_ns);
                     self.due = speed.scale(self.base + u128::from(offsets[(n % len) as usize]));
+                }
+            }
+            Schedule::Bursts { frames, gap_ns, period_ns } => {
+                (self.n, self.turn) = (n, n % frames);
+                self.due = (n / frames).saturating_mul(*period_ns).saturating_add(self.turn * gap_ns);
+            }
+            Schedule::Steps { steps } => {
+                let Some(stair) = stairs(steps).take_while(|stair| stair.before <= n).last() else { return };
+                self.n = n.min(stair.before.saturating_add(stair.count));
+                self.turn = stair.step as u64;
+                if let Some(step) = steps.get(stair.step) {
+                    let (since, remainder) = scaled(n - stair.before, step.per_ns, step.frames);
+                    (self.due, self.remainder) = (stair.first.saturating_add(since), remainder);
+                } else {
+                    self.due = stair.first;
                 }
             }
         }

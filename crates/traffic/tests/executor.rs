@@ -4,9 +4,8 @@ use netdyno_traffic as traffic;
 
 use proptest::prelude::*;
 use std::collections::HashSet;
-use std::sync::Arc;
 use traffic::executor::{Slab, frame};
-use traffic::{Executor, Field, LengthField, Lengths, Program, Stream, Sum, Values};
+use traffic::{Executor, Field, LengthField, Lengths, Program, Schedule, Stream, Sum, Values};
 use wire::signature::Signature;
 
 const HEADERS: usize = 42;
@@ -123,7 +122,7 @@ fn program() -> impl Strategy<Value = Program> {
             let count = streams.len() as u32;
             let mut order: Vec<u32> = order.iter().map(|o| o % count).collect();
             order.extend(0..count);
-            Program { streams, order: order.into(), ..Program::single(Stream::of("x", &[0])) }
+            Program::interleaved(streams, order, Schedule::TopSpeed)
         },
     )
 }
@@ -288,11 +287,7 @@ proptest! {
 #[test]
 fn streams_are_signed_with_their_own_sequence() {
     let stream = |number| Stream { signature: Some(number), ..udp_stream(&udp_template(60)) };
-    let program = Program {
-        order: Arc::new([0, 1, 0]),
-        streams: vec![stream(10), stream(11)],
-        ..Program::single(stream(0))
-    };
+    let program = Program::interleaved(vec![stream(10), stream(11)], [0, 1, 0], Schedule::TopSpeed);
     let seen: Vec<_> = (0..6)
         .map(|n| {
             Signature::at_end_of(&frame(&program, n, 0).unwrap()).map(|s| (s.stream, s.sequence)).unwrap()

@@ -2,7 +2,6 @@
 
 use super::SourceError;
 use capture::Reader;
-use std::sync::Arc;
 use traffic::schedule::Speed;
 use traffic::{Program, Schedule, Stream, Templates};
 use wire::LinkType;
@@ -176,6 +175,6 @@ impl Loaded {
             signature: sign,
             ..Stream::of(name, &[])
         };
-        Program { streams: vec![stream], order: Arc::new([0]), schedule }
+        Program::interleaved(vec![stream], [0], schedule)
     }
 }

@@ -18,18 +18,21 @@ pub struct ProgramSource<'p> {
 impl<'p> ProgramSource<'p> {
     /// From frame 0.
     pub fn new(program: &'p Program) -> Result<ProgramSource<'p>, SourceError> {
+        let executor = Executor::new(program)?;
+        // The executor takes programs of one lane only.
+        let schedule = &program.lanes[0].schedule;
         Ok(ProgramSource {
-            executor: Executor::new(program)?,
-            cursor: program.schedule.cursor(),
-            paced: program.schedule.is_paced(),
-            even: !matches!(program.schedule, traffic::Schedule::Bits { .. }),
+            executor,
+            cursor: schedule.cursor(),
+            paced: schedule.is_paced(),
+            even: !matches!(schedule, traffic::Schedule::Bits { .. }),
         })
     }
 }
 
 impl Frames for ProgramSource<'_> {
     fn next_due(&mut self) -> Result<Option<u64>, SourceError> {
-        Ok(Some(self.cursor.due()))
+        Ok((!self.cursor.at_end()).then(|| self.cursor.due()))
     }
 
     fn fill(
@@ -43,7 +46,7 @@ impl Frames for ProgramSource<'_> {
         if self.paced {
             let most = count;
             count = 0;
-            while count < most && self.cursor.due() <= until {
+            while count < most && !self.cursor.at_end() && self.cursor.due() <= until {
                 due[count] = self.cursor.due();
                 let length = if self.even { 0 } else { self.executor.length_ahead(count) };
                 self.cursor.advance(length);

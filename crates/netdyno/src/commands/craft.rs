@@ -31,14 +31,15 @@ pub fn run(args: Craft) -> Result<u8> {
         signature: args.sign.then_some(0),
         name: String::new(),
     };
-    let mut program = compile(&args.expression, &options)?;
+    let program = compile(&args.expression, &options)?;
     let rate = args.rate.unwrap_or(Rate::TopSpeed);
-    program.schedule = match rate {
+    let schedule = match rate {
         Rate::Percent(_) | Rate::Flows(_) => {
             bail!("--rate {rate}: a file has no link; give frames or bits per second")
         }
         rate => shared::schedule(rate, None, None)?,
     };
+    let program = program.with_schedule(schedule);
     let longest = program.longest() as usize;
     let uses_seed = program.uses_seed();
     let program = Arc::new(program);

@@ -22,7 +22,7 @@ pub fn run(args: Send) -> Result<u8> {
     let rx = shared::measuring_place(&args.metering, &args.through, rate != Rate::TopSpeed)?;
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
     let mut warnings = Vec::new();
-    let mut program = program(&args, seed, rx.is_some(), &mut warnings)?;
+    let program = program(&args, seed, rx.is_some(), &mut warnings)?;
     if let Some(place) = &place {
         // A VLAN tag may stand on top of the MTU.
         let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
@@ -42,12 +42,14 @@ pub fn run(args: Send) -> Result<u8> {
         Rate::Flows(_) => Some(flows_per_pass(&program)?),
         _ => None,
     };
-    program.schedule = shared::schedule(rate, place.as_ref(), flows)?;
+    let schedule = shared::schedule(rate, place.as_ref(), flows)?;
+    let asked = shared::requested_rate(rate, &schedule);
+    let program = program.with_schedule(schedule);
     let requested = Requested {
         command_line: shared::command_line(),
         source: Some(report::Source::Expression { expression: args.expression.clone() }),
         engine: Some(shared::engine_name(args.through.engine)),
-        rate: Some(shared::requested_rate(rate, &program.schedule)),
+        rate: Some(asked),
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
         seed: program.uses_seed().then_some(seed),

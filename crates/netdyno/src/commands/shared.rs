@@ -170,7 +170,7 @@ pub fn requested_rate(rate: Rate, schedule: &Schedule) -> RequestedRate {
             asked.bits_per_second = Some(*bits_per_second as f64);
         }
         Schedule::Bits { bits_per_second, .. } => asked.bits_per_second_l1 = Some(*bits_per_second as f64),
-        Schedule::TopSpeed | Schedule::Times { .. } => {}
+        Schedule::TopSpeed | Schedule::Times { .. } | Schedule::Bursts { .. } | Schedule::Steps { .. } => {}
     }
     if let Rate::Flows(flows) = rate {
         asked.flows_per_second = Some(flows.as_f64());

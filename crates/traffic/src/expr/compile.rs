@@ -52,6 +52,8 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
         signature: options.signature,
         templates: Templates::single(&template),
         unique_addresses: false,
+        first: 0,
+        step: 1,
     });
     // What is checked there holds by construction; should it not, that is said rather than sent.
     program.check().map_err(|bad| Fault::at(whole(text), bad.to_string()))?;
