@@ -1,7 +1,7 @@
 //! The run in words: one sentence that says what happened, and what to do next. Shared by the terminal summary
 //! and the HTML page, so that both say the same.
 
-use crate::model::{Report, Verdict};
+use crate::model::{Reflection, Report, Verdict};
 use crate::units;
 
 /// The verdict in two to five words.
@@ -24,19 +24,27 @@ pub fn sentence(report: &Report) -> String {
         }
         text
     };
+    let there = if result.round_trip { "came back" } else { "arrived" };
     let mut text = match (&result.tx, &result.rx) {
+        (Some(tx), Some(rx)) if result.reflection.is_some() => {
+            format!(
+                "Received {}; sent {} back",
+                volume(&rx.totals),
+                units::counted(tx.totals.frames, "frame")
+            )
+        }
         (Some(tx), None) => format!("Sent {}; what arrived was not measured", volume(&tx.totals)),
         (Some(tx), Some(rx)) => {
             let sent = format!("Sent {}", volume(&tx.totals));
             match result.loss {
-                _ if tx.totals.frames == 0 => format!("{sent}; {} arrived", rx.totals.frames),
-                Some(loss) if loss.frames == 0 => format!("{sent}; every frame arrived"),
+                _ if tx.totals.frames == 0 => format!("{sent}; {} {there}", rx.totals.frames),
+                Some(loss) if loss.frames == 0 => format!("{sent}; every frame {there}"),
                 Some(loss) => format!(
                     "{sent}; {} of them ({}) were lost",
                     units::count(loss.frames),
                     units::percent(loss.ratio)
                 ),
-                None => format!("{sent}; {} arrived", units::count(rx.totals.frames)),
+                None => format!("{sent}; {} {there}", units::count(rx.totals.frames)),
             }
         }
         (None, Some(rx)) => format!("Received {}", volume(&rx.totals)),
@@ -44,9 +52,23 @@ pub fn sentence(report: &Report) -> String {
     };
     if let Some(latency) = result.latency_ns.as_ref().filter(|d| d.count > 0) {
         let (half, most) = (units::time(latency.p50), units::time(latency.p99));
-        text += &format!("; half of the frames measured took at most {half}, 99 % at most {most}");
+        let way = if result.round_trip { " there and back" } else { "" };
+        text += &format!("; half of the frames measured took at most {half}{way}, 99 % at most {most}");
     }
     text + "."
+}
+
+/// What a reflector did, as facts with their counts; those that are always of interest, and what else there was.
+pub fn reflection(r: &Reflection) -> Vec<(&'static str, u64)> {
+    let all = [
+        ("sent back", r.reflected_frames, true),
+        ("of them echo replies", r.echo_replies, false),
+        ("to groups, passed to the host", r.group_frames, false),
+        ("of address resolution, passed to the host", r.resolution_frames, false),
+        ("unsigned, passed to the host", r.unsigned_frames, false),
+        ("malformed, dropped", r.malformed_frames, false),
+    ];
+    all.into_iter().filter(|(_, count, always)| *always || *count > 0).map(|(what, n, _)| (what, n)).collect()
 }
 
 /// What the user may want to do now; `page` is the written report.html, if any.
@@ -57,6 +79,8 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
     let advice = match &result.verdict {
         Verdict::Done if page.is_some() => None,
         Verdict::Done => Some("Add `--report DIR` to keep this result with plots.".to_owned()),
+        // The verdict has named the mend.
+        Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
             Some("Lower `--rate` to find where loss begins.".to_owned())
         }

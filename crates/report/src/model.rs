@@ -22,7 +22,7 @@ pub const L1_OVERHEAD_BYTES: u64 = 4 + 8 + 12;
 pub struct Report {
     /// Name and major version of this layout: `netdyno.report/1`.
     pub schema: String,
-    /// The verb that ran: `replay`, `send`, `measure`, `demo`, ...
+    /// The verb that ran: `replay`, `send`, `measure`, `reflect`, `demo`, ...
     pub command: String,
     pub requested: Requested,
     pub environment: Environment,
@@ -169,7 +169,7 @@ pub struct NotTaken {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interface {
     pub name: String,
-    /// `send`, `measure`, ...
+    /// `send`, `measure`, `reflect`, `send and measure`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -198,9 +198,16 @@ pub struct Achieved {
     pub rx: Option<Rx>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
-    /// One-way delay of signed frames, from departure to the meter.
+    /// Delay of signed frames, from departure to the meter: one way, or there and back if `round_trip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
+    /// The frames were sent back by a reflector and measured where they had left: what arrived, was lost and took how
+    /// long is of the way there and back. Left out when false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub round_trip: bool,
+    /// What became of the frames that arrived at a reflector (`netdyno reflect`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reflection: Option<Reflection>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Flows>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -208,6 +215,27 @@ pub struct Achieved {
     /// Frames by size in bytes, the FCS counted (a 60-byte buffer is a 64-byte frame).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frame_sizes: Vec<Bucket>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Frames that a reflector got, by what it did with them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reflection {
+    /// Sent back.
+    pub reflected_frames: u64,
+    /// Echo requests (ping) among them, sent back as replies.
+    pub echo_replies: u64,
+    /// To broadcast or multicast addresses, passed to the host.
+    pub group_frames: u64,
+    /// ARP and IPv6 neighbour discovery, passed to the host.
+    pub resolution_frames: u64,
+    /// Without the signature that was asked for, passed to the host.
+    pub unsigned_frames: u64,
+    /// Cut short or with headers that contradict themselves, dropped.
+    pub malformed_frames: u64,
 }
 
 /// Whether the run did what was asked. Decides the exit status.

@@ -58,10 +58,10 @@ fn totals(report: &Report) -> String {
             let l1 = asked.and_then(|r| r.bits_per_second_l1).map(units::bit_rate);
             table.row("offered", [tx.offered_frames.map(units::count), None, pps, l2, l1]);
         }
-        table.row("sent", rates(&tx.totals));
+        table.row(if result.reflection.is_some() { "sent back" } else { "sent" }, rates(&tx.totals));
     }
     if let Some(rx) = &result.rx {
-        table.row("received", rates(&rx.totals));
+        table.row(if result.round_trip { "came back" } else { "received" }, rates(&rx.totals));
     }
     if let Some(loss) = result.loss {
         let share = Some(units::percent(loss.ratio));
@@ -113,7 +113,11 @@ fn lines(report: &Report) -> String {
         let mut facts =
             vec![format!("min {}", units::time(d.min)), format!("mean {}", units::time(d.mean as u64))];
         facts.extend(percentiles(d));
-        line("latency", facts);
+        line(if result.round_trip { "round trip" } else { "latency" }, facts);
+    }
+    if let Some(r) = &result.reflection {
+        let facts = crate::conclusion::reflection(r).into_iter();
+        line("reflector", facts.map(|(what, count)| format!("{} {what}", units::count(count))).collect());
     }
     if let Some(f) = &result.flows {
         let (flows, rate) = (units::counted(f.flows, "flow"), units::flow_rate(f.flows_per_second));

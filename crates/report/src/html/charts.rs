@@ -136,7 +136,8 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
     }
     let ticks: Vec<_> =
         x.ticks(7).into_iter().filter(|v| *v >= 1.0).map(|v| (v, units::tick_time(v))).collect();
-    svg.x_axis(&x, &ticks, "latency", false);
+    let what = if report.result.round_trip { "round-trip latency" } else { "latency" };
+    svg.x_axis(&x, &ticks, what, false);
     for (row, (name, value)) in [("p50", d.p50), ("p99", d.p99), ("p99.9", d.p999)].into_iter().enumerate() {
         let (px, py) = (x.at(log(value)), 24.0 + 13.0 * row as f64);
         svg.line("mark", px, py - 3.0, px, y0);

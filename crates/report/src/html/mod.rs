@@ -119,17 +119,18 @@ fn tiles(report: &Report) -> String {
     };
     if let Some(tx) = tx {
         let (pps, bps) = pair(&tx.totals);
-        tiles.push(("Sent", pps, bps));
+        tiles.push((if result.reflection.is_some() { "Sent back" } else { "Sent" }, pps, bps));
     }
     if let Some(rx) = &result.rx {
         let (pps, bps) = pair(&rx.totals);
-        tiles.push(("Received", pps, bps));
+        tiles.push((if result.round_trip { "Came back" } else { "Received" }, pps, bps));
     }
     if let Some(loss) = result.loss {
         tiles.push(("Lost", units::percent(loss.ratio), units::counted(loss.frames, "frame")));
     }
     if let Some(d) = &result.latency_ns {
-        tiles.push(("Latency, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
+        let name = if result.round_trip { "Round trip, median" } else { "Latency, median" };
+        tiles.push((name, units::time(d.p50), format!("p99 {}", units::time(d.p99))));
     }
     if let Some(f) = &result.flows {
         tiles.push(("Flows", units::count(f.flows), units::flow_rate(f.flows_per_second)));

@@ -33,10 +33,10 @@ pub(super) fn figures(report: &Report) -> String {
                 [units::count(offered), DASH.into(), DASH.into(), rate, DASH.into(), DASH.into()],
             );
         }
-        totals.row("sent", row(&tx.totals));
+        totals.row(if result.reflection.is_some() { "sent back" } else { "sent" }, row(&tx.totals));
     }
     if let Some(rx) = &result.rx {
-        totals.row("received", row(&rx.totals));
+        totals.row(if result.round_trip { "came back" } else { "received" }, row(&rx.totals));
     }
     if let Some(loss) = result.loss {
         let mut cells = [(); 6].map(|()| String::new());
@@ -56,7 +56,7 @@ pub(super) fn figures(report: &Report) -> String {
 fn percentiles(report: &Report) -> String {
     let pacing = report.result.pacing.as_ref();
     let rows: [(&str, Option<&Distribution>); 3] = [
-        ("latency", report.result.latency_ns.as_ref()),
+        (if report.result.round_trip { "round trip" } else { "latency" }, report.result.latency_ns.as_ref()),
         ("gap error", pacing.and_then(|p| p.gap_error_ns.as_ref())),
         ("lateness", pacing.and_then(|p| p.lateness_ns.as_ref())),
     ];
@@ -99,6 +99,9 @@ fn counters(report: &Report) -> String {
         facts.count("frames corrupted", rx.corrupted_frames);
         facts.count("frames received, not ours", rx.foreign_frames);
         facts.count("dropped by the receiver", rx.dropped_frames);
+    }
+    for (what, count) in result.reflection.iter().flat_map(crate::conclusion::reflection) {
+        facts.add(&format!("frames {what}"), &units::count(count));
     }
     if let Some(f) = &result.flows {
         facts.add("flows", &format!("{} ({})", units::count(f.flows), units::flow_rate(f.flows_per_second)));

@@ -84,6 +84,8 @@ pub fn lossy_replay() -> Report {
     let latency = latency(arrived);
     report.result = Achieved {
         verdict: Verdict::Done,
+        round_trip: false,
+        reflection: None,
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),
             offered_frames: Some(offered),

@@ -193,3 +193,35 @@ fn totals_count_layer_1_as_the_standard_does() {
     assert_eq!(Totals::over(5, 300, 0).frames_per_second, 0.0);
     assert!(Totals::over(u64::MAX, u64::MAX, 1).bits_per_second_l1.is_finite());
 }
+
+#[test]
+fn a_round_trip_is_called_one_in_every_rendering() {
+    let mut report = lossy_replay();
+    let one_way = [text::render(&report, text::Options::default()), html::render(&report)];
+    report.result.round_trip = true;
+    let both_ways = [text::render(&report, text::Options::default()), html::render(&report)];
+    for (one_way, both_ways) in one_way.iter().zip(&both_ways) {
+        for words in ["round trip", "came back"] {
+            assert!(both_ways.contains(words) && !one_way.contains(words), "{words}: {both_ways}");
+        }
+    }
+    assert!(json::to_string(&report).contains("\"round_trip\": true"));
+}
+
+#[test]
+fn a_reflector_says_what_it_sent_back_and_what_became_of_the_rest() {
+    let mut report = Report::new("reflect");
+    report.result.rx = Some(Rx { totals: Totals::over(120, 7200, 1_000_000_000), ..Rx::default() });
+    report.result.tx = Some(Tx { totals: Totals::over(90, 5400, 1_000_000_000), ..Tx::default() });
+    report.result.reflection = Some(Reflection {
+        reflected_frames: 90,
+        group_frames: 20,
+        malformed_frames: 10,
+        ..Reflection::default()
+    });
+    let text = text::render(&report, text::Options::default());
+    assert!(text.contains("sent back"), "{text}");
+    assert!(text.contains("90 sent back, 20 to groups, passed to the host, 10 malformed, dropped"), "{text}");
+    assert!(!text.contains("unsigned"), "{text}");
+    assert!(html::render(&report).contains("90 frames back"), "the sentence");
+}
