@@ -10,13 +10,14 @@
 //! * [`templates`]: the bytes that do not.
 //! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
-//! * [`expr`]: the packet expression language.
+//! * [`expr`]: the packet expression language. [`scenario`]: files of several streams.
 
 pub mod executor;
 pub mod expr;
 pub mod lengths;
 pub mod program;
 pub mod rate;
+pub mod scenario;
 pub mod schedule;
 pub mod templates;
 pub mod values;

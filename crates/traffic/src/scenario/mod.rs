@@ -1,0 +1,76 @@
+//! Scenario files: several streams, with rates, weights, bursts, ramps and chains, to a [`Program`].
+//!
+//! ```text
+//!   YAML --yaml--> model (values with their places) --compile, timing--> Program, with a lane for each timing
+//! ```
+//!
+//! Users read about the language in `docs/scenarios.md`; its schema, `docs/scenario.schema.json`, is made from the
+//! model. Whatever a file says, reading and compiling it neither panics nor takes unbounded time or memory.
+
+mod compile;
+mod error;
+mod model;
+mod timing;
+mod yaml;
+
+pub use compile::{Compiled, Context, Sign, Unresolved};
+pub use error::ScenarioError;
+pub use model::MAX_STREAMS;
+pub use yaml::MAX_BYTES;
+
+#[cfg(doc)]
+use crate::program::Program;
+
+/// A file that was read, not yet compiled.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    file: model::File,
+    /// What it was called when it was read.
+    source: String,
+    /// For excerpts in errors.
+    text: String,
+}
+
+/// Reads a scenario; `name` is the file's, for messages.
+pub fn parse(text: &str, name: &str) -> Result<Scenario, ScenarioError> {
+    match yaml::read(text) {
+        Ok(file) => Ok(Scenario {
+            file,
+            source: name.to_owned(),
+            text: text.to_owned(),
+        }),
+        Err(fault) => Err(ScenarioError::new(name, text, fault)),
+    }
+}
+
+impl Scenario {
+    /// Its name in results: the one it gives itself, or the file's.
+    pub fn name(&self) -> &str {
+        self.file.name.as_ref().map_or(&self.source, |name| &name.0)
+    }
+
+    /// What it says it is for.
+    pub fn description(&self) -> Option<&str> {
+        self.file.description.as_deref()
+    }
+
+    /// The seed it states.
+    pub fn seed(&self) -> Option<u64> {
+        self.file.seed
+    }
+
+    /// What to send, and when.
+    pub fn compile(&self, context: &Context) -> Result<Compiled, ScenarioError> {
+        compile::compile(self, context)
+            .map_err(|fault| ScenarioError::new(&self.source, &self.text, fault))
+    }
+}
+
+/// The JSON Schema of a scenario, as kept in `docs/scenario.schema.json` for editors. A test fails when that file is
+/// stale; `NETDYNO_BLESS=1 cargo test -p netdyno-traffic` writes it anew.
+pub fn schema() -> String {
+    let schema = schemars::schema_for!(model::File);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
