@@ -33,6 +33,8 @@ pub enum Command {
     Replay(Replay),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
+    /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
+    Reflect(Reflect),
     /// Say what captures hold: frames, rates, sizes, protocols, flows, addresses.
     Info(Info),
     /// Make a capture that looks like an Internet access link.
@@ -295,6 +297,34 @@ pub struct Measure {
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub streams: u32,
     /// Yes, drop on this interface although it carries the default route or your login.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct Reflect {
+    /// The interface (IFACE, or IFACE@NAMESPACE).
+    #[arg(long = "on", value_name = "IFACE")]
+    pub interface: String,
+    /// Reflect for this long. Default: until interrupted.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+    /// End when this many frames have been sent back.
+    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
+    pub count: Option<u64>,
+    /// Send back only frames that end with netdyno's signature; the host gets the others. Default: all that are not
+    /// for a group.
+    #[arg(long)]
+    pub only_signed: bool,
+    /// Let only the Ethernet addresses change places, not those of IP, nor ports.
+    #[arg(long)]
+    pub mac_only: bool,
+    /// Use generic XDP although the driver can do native: slower, and needs nothing of a veth's other end.
+    #[arg(long)]
+    pub generic: bool,
+    /// Yes, reflect on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Option<String>,
     #[command(flatten)]

@@ -1,5 +1,6 @@
 //! `netdyno measure`: what arrives on an interface.
 
+use super::samples::{SAMPLE, Samples};
 use super::shared;
 use crate::cli::Measure;
 use crate::output::{self, conclude};
@@ -11,10 +12,6 @@ use report::live::{Pace, Progress};
 use report::{Interval, Report, Requested, Stream, Totals};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-
-const SAMPLE: Duration = Duration::from_millis(100);
-/// More intervals than this are joined in pairs.
-const MOST_INTERVALS: usize = 1200;
 
 pub fn run(args: Measure) -> Result<u8> {
     if let Some(dir) = &args.output.report {
@@ -53,31 +50,20 @@ pub fn run(args: Measure) -> Result<u8> {
         output::note(&format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()));
     }
     let mut live = output::live(&args.output);
-    // (time, frames, bytes) since the start.
-    let mut samples = vec![(0u64, 0u64, 0u64)];
-    let (mut stride, mut skipped, mut shown) = (1u32, 0u32, (0u64, 0u64, 0u64));
+    // Frames and bytes since the start.
+    let mut samples: Samples<(u64, u64)> = Samples::new();
+    // The time, too.
+    let mut shown = (0u64, 0u64, 0u64);
     loop {
         let left = args.duration.map(|d| d.saturating_sub(start.elapsed()));
         std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
         let seen = meter.snapshot();
         let now = (start.elapsed().as_nanos() as u64, seen.frames, seen.bytes);
-        skipped += 1;
         let over = stop.load(Relaxed)
             || args.duration.is_some_and(|d| start.elapsed() >= d)
             || args.count.is_some_and(|count| seen.frames >= count)
             || !meter.is_attached();
-        if skipped >= stride || over {
-            skipped = 0;
-            samples.push(now);
-            if samples.len() > MOST_INTERVALS && !over {
-                let mut keep = false;
-                samples.retain(|_| {
-                    keep = !keep;
-                    keep
-                });
-                stride *= 2;
-            }
-        }
+        samples.push(now.0, (now.1, now.2), over);
         if let Some(live) = &mut live
             && now.0 - shown.0 >= 2 * SAMPLE.as_nanos() as u64
         {
@@ -128,12 +114,12 @@ pub fn run(args: Measure) -> Result<u8> {
         report.result.loss = Some(report::Loss::of(lost, arrived + lost));
     }
     report.intervals = samples
-        .windows(2)
-        .map(|pair| Interval {
-            start_ns: pair[0].0,
-            end_ns: pair[1].0,
-            rx_frames: Some(pair[1].1 - pair[0].1),
-            rx_bytes: Some(pair[1].2 - pair[0].2),
+        .intervals()
+        .map(|[(start_ns, before), (end_ns, now)]| Interval {
+            start_ns,
+            end_ns,
+            rx_frames: Some(now.0 - before.0),
+            rx_bytes: Some(now.1 - before.1),
             ..Interval::default()
         })
         .collect();

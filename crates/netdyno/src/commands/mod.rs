@@ -6,7 +6,9 @@ mod doctor;
 mod info;
 mod lab;
 mod measure;
+mod reflect;
 mod replay;
+mod samples;
 mod send;
 mod shared;
 mod synth;
@@ -25,6 +27,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Craft(args) => craft::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Measure(args) => measure::run(args),
+        Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Lab(args) => lab::run(args),

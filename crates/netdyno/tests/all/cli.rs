@@ -2,12 +2,13 @@
 
 use crate::common::*;
 
-const VERBS: [&str; 12] = [
+const VERBS: [&str; 13] = [
     "demo",
     "send",
     "craft",
     "replay",
     "measure",
+    "reflect",
     "info",
     "synth",
     "lab",

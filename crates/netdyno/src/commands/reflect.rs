@@ -1,0 +1,241 @@
+//! `netdyno reflect`: the far end of a round trip.
+
+use super::samples::{SAMPLE, Samples};
+use super::shared;
+use crate::cli::Reflect;
+use crate::output::{self, conclude};
+use crate::place::Place;
+use crate::{environment, run};
+use anyhow::{Context, Result};
+use meter::Mode;
+use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
+use port::interface::{CounterReader, Counters, xdp_features};
+use report::live::{Pace, Progress};
+use report::{Choice, InterfaceCounters, Interval, Reflection, Report, Requested, Rx, Totals, Tx, units};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// Drivers that update their counters now and then do so at least this often.
+const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
+
+pub fn run(args: Reflect) -> Result<u8> {
+    if let Some(dir) = &args.output.report {
+        report::prepare_dir(dir)?;
+    }
+    let place = Place::find(&args.interface)?;
+    place.guard(args.yes_disrupt.as_deref())?;
+    shared::measurable(&place)?;
+    let options = Options {
+        mode: if args.generic { ReflectMode::XdpGeneric } else { ReflectMode::Auto },
+        only_signed: args.only_signed,
+        mac_only: args.mac_only,
+        ..Options::default()
+    };
+    let stop = run::stop_on_signals()?;
+    let mut counters = place.counters()?;
+    let before = counters.read()?;
+    let name = &place.interface.name;
+    let attached = place.run_in(|| Reflector::attach(name, &options))?;
+    let reflector = attached.with_context(|| format!("reflecting on {}", place.spec))?;
+    let mut report = Report::new("reflect");
+    report.requested = Requested {
+        command_line: shared::command_line(),
+        count: args.count,
+        duration_ns: args.duration.map(|d| d.as_nanos() as u64),
+        interfaces: vec![place.spec.clone()],
+        ..Requested::default()
+    };
+    report.environment = environment::collect();
+    report.environment.interfaces.push(place.describe("reflect"));
+    report.environment.engine = Some(choice(&reflector));
+
+    let start = Instant::now();
+    if !args.output.quiet {
+        output::note(&format!(
+            "reflecting on {} by {}; Ctrl-C ends and reports",
+            place.spec,
+            reflector.reason()
+        ));
+        if let Some(obstacle) = obstacle(&place, &reflector) {
+            output::note(&obstacle);
+        }
+    }
+    let mut live = output::live(&args.output);
+    let mut samples: Samples<Reflected> = Samples::new();
+    let mut shown = (0u64, Reflected::default());
+    loop {
+        let left = args.duration.map(|d| d.saturating_sub(start.elapsed()));
+        std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
+        let (at, now) = (start.elapsed().as_nanos() as u64, reflector.snapshot());
+        let over = stop.load(Relaxed)
+            || args.duration.is_some_and(|d| start.elapsed() >= d)
+            || args.count.is_some_and(|count| now.reflected >= count)
+            || !reflector.is_attached();
+        samples.push(at, now, over);
+        if let Some(live) = &mut live
+            && at - shown.0 >= 2 * SAMPLE.as_nanos() as u64
+        {
+            let _ = live.update(&progress((at, now), shown, left));
+            shown = (at, now);
+        }
+        if over {
+            break;
+        }
+    }
+    if let Some(live) = &mut live {
+        let _ = live.clear();
+    }
+    let (detached, mode) = (!reflector.is_attached(), reflector.mode());
+    let done = reflector.finish();
+    fill(&mut report, &done, mode);
+    report.intervals = samples.intervals().map(interval).collect();
+    let verdict = &mut report.result.verdict;
+    if detached {
+        verdict.fall_short(format!("{} was removed, or the reflector detached from it by force", place.spec));
+    } else {
+        compare(&mut report, &place, mode, &done, &mut counters, &before);
+    }
+    let verdict = &mut report.result.verdict;
+    if stop.load(Relaxed) && args.duration.is_some_and(|duration| start.elapsed() < duration) {
+        verdict.fall_short("stopped by a signal before its time was over");
+    }
+    if let Some(count) = args.count
+        && done.reflected < count
+    {
+        verdict.fall_short(format!("{} of the {count} frames waited for were sent back", done.reflected));
+    }
+    conclude(&report, &args.output, false)
+}
+
+fn choice(reflector: &Reflector) -> Choice {
+    Choice {
+        name: mode_name(reflector.mode()).to_owned(),
+        reason: reflector.reason().to_owned(),
+        ..Choice::default()
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    if mode == Mode::XdpGeneric { "xdp-generic" } else { "xdp" }
+}
+
+/// What would keep frames from leaving although they are sent back, if it can be seen from here.
+fn obstacle(place: &Place, reflector: &Reflector) -> Option<String> {
+    if reflector.mode() != Mode::XdpNative {
+        return None;
+    }
+    let index = place.interface.index;
+    let features = place.run_in(|| xdp_features(index)).ok()?.ok()??;
+    // Of a veth this says whether the peer takes them now.
+    (is_veth(place) && !features.transmit).then(|| {
+        format!(
+            "the other end of {} takes no frames from XDP yet: it does while a meter runs there (`netdyno send \
+             --round-trip`) or with `ethtool -K IFACE gro on`; --generic does without",
+            place.spec
+        )
+    })
+}
+
+fn is_veth(place: &Place) -> bool {
+    place.interface.kind.as_deref() == Some("veth")
+}
+
+fn progress(now: (u64, Reflected), before: (u64, Reflected), left: Option<Duration>) -> Progress {
+    let span = now.0 - before.0;
+    let pace = |frames: fn(&Reflected) -> u64, bytes: fn(&Reflected) -> u64| {
+        let since = |get: fn(&Reflected) -> u64| get(&now.1) - get(&before.1);
+        let rate = Totals::over(since(frames), since(bytes), span);
+        Some(Pace {
+            frames: frames(&now.1),
+            frames_per_second: rate.frames_per_second,
+            bits_per_second: rate.bits_per_second,
+        })
+    };
+    Progress {
+        elapsed: Duration::from_nanos(now.0),
+        remaining: left,
+        received: pace(|r| r.frames, |r| r.bytes),
+        sent: pace(|r| r.reflected, |r| r.reflected_bytes),
+        ..Progress::default()
+    }
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, Reflected); 2]) -> Interval {
+    Interval {
+        start_ns,
+        end_ns,
+        rx_frames: Some(now.frames - before.frames),
+        rx_bytes: Some(now.bytes - before.bytes),
+        tx_frames: Some(now.reflected - before.reflected),
+        tx_bytes: Some(now.reflected_bytes - before.reflected_bytes),
+        ..Interval::default()
+    }
+}
+
+fn fill(report: &mut Report, done: &Reflected, mode: Mode) {
+    let span = done.duration_ns();
+    report.result.rx = Some(Rx { totals: Totals::over(done.frames, done.bytes, span), ..Rx::default() });
+    report.result.tx = Some(Tx {
+        totals: Totals::over(done.reflected, done.reflected_bytes, span),
+        engine: mode_name(mode).to_owned(),
+        ..Tx::default()
+    });
+    report.result.reflection = Some(Reflection {
+        reflected_frames: done.reflected,
+        echo_replies: done.echoes,
+        group_frames: done.group,
+        resolution_frames: done.resolution,
+        unsigned_frames: done.without_signature,
+        malformed_frames: done.malformed,
+    });
+}
+
+/// The program hands frames to the driver and never learns what became of them: the interface's own counter tells.
+fn compare(
+    report: &mut Report,
+    place: &Place,
+    mode: Mode,
+    done: &Reflected,
+    reader: &mut CounterReader,
+    before: &Counters,
+) {
+    let start = Instant::now();
+    let moved = loop {
+        let Ok(now) = reader.read() else {
+            report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+            return;
+        };
+        let moved = now.since(before);
+        if moved.tx_packets >= done.reflected || start.elapsed() > COUNTERS_SETTLE {
+            break moved;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let mut compared = InterfaceCounters::compare(&place.spec, done.reflected, moved.tx_packets);
+    compared.tx_bytes = Some(moved.tx_bytes);
+    compared.tx_errors = Some(moved.tx_errors);
+    compared.tx_dropped = Some(moved.tx_dropped);
+    if compared.missing_frames > 0 {
+        let said = format!(
+            "{} were sent back but {} counts only {} as transmitted",
+            units::counted(done.reflected, "frame"),
+            place.spec,
+            units::count(moved.tx_packets)
+        );
+        if mode == Mode::XdpNative && is_veth(place) {
+            report.result.verdict.fall_short(format!(
+                "{said}: the other end of a veth takes frames from XDP only while it has an XDP program or GRO \
+                 (`ethtool -K IFACE gro on`); --generic does without"
+            ));
+        } else if mode == Mode::XdpGeneric {
+            report.result.verdict.fall_short(said);
+        } else {
+            report
+                .warnings
+                .push(format!("{said}: they were dropped, or its driver does not count what XDP sends"));
+        }
+    }
+    if let Some(tx) = &mut report.result.tx {
+        tx.interface_counters.push(compared);
+    }
+}
