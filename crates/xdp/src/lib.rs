@@ -1,0 +1,111 @@
+//! Runs a packet program in the kernel, as XDP live frames: the fastest way out of an ordinary driver.
+//!
+//! ```text
+//!   Program --compile--> eBPF program ---.
+//!                                         >-- one endless BPF_PROG_TEST_RUN a core --> pages of a pool --> driver
+//!   start, stop, counters: shared words -'       (BPF_F_TEST_XDP_LIVE_FRAMES)            ^     |
+//!                                                                                       '-----'  recycled
+//! ```
+//!
+//! [`compile`] turns a program into bytecode and is held to byte equality with `traffic::Executor` by tests;
+//! [`live`] runs it. [`sys`] is the one module with unsafe code.
+
+pub mod asm;
+pub mod compile;
+pub mod layout;
+pub mod live;
+pub mod sys;
+
+use rustix::io::Errno;
+
+pub use live::Live;
+
+/// Why a program cannot be run as live frames. Each says why in one sentence; callers may take another engine.
+#[derive(Debug, thiserror::Error)]
+pub enum XdpError {
+    /// A defect of a front end.
+    #[error("{0}")]
+    Program(String),
+    /// Pages are what they are.
+    #[error("live frames hold at most {limit} bytes, and the longest frame here has {longest}")]
+    TooLong {
+        /// The longest frame.
+        longest: usize,
+        /// The most there is room for.
+        limit: usize,
+    },
+    /// More than one run of the program can look through.
+    #[error("{0} streams with a timing of their own are more than the 64 that live frames can interleave")]
+    TooManyLanes(usize),
+    /// The tables are too large.
+    #[error(
+        "{bytes} bytes of frames are more than the 536,870,912 an XDP program can reach; several cores hold a part each (--cores)"
+    )]
+    TooMuchData {
+        /// How many there are.
+        bytes: usize,
+    },
+    /// Jumps too long, or more than the verifier looks through.
+    #[error("the program is too large for the kernel's verifier ({instructions} instructions){}", tail(.log))]
+    TooLarge {
+        /// How long it is.
+        instructions: usize,
+        /// The end of the verifier's log.
+        log: String,
+    },
+    /// A defect of ours, or a kernel that knows less.
+    #[error("the kernel refused the XDP program: {error}{}", tail(.log))]
+    Refused {
+        /// What it said.
+        error: Errno,
+        /// The end of the verifier's log.
+        log: String,
+    },
+    /// Memory for tables.
+    #[error("the kernel gave no memory for {bytes} bytes of tables ({error}); raise the limit with `ulimit -l unlimited`")]
+    Memory {
+        /// How much was asked for.
+        bytes: usize,
+        /// What it said.
+        error: Errno,
+    },
+    /// Not permitted.
+    #[error("loading an XDP program needs CAP_BPF and CAP_NET_ADMIN: run with sudo")]
+    Permission,
+    /// The kernel has no live frames.
+    #[error("this kernel has no XDP live frames: they came with Linux 5.18")]
+    NoLiveFrames,
+    /// The interface takes no frames of XDP programs.
+    #[error("{interface} takes no XDP frames: {why}")]
+    NoTransmit {
+        /// The interface.
+        interface: String,
+        /// Why, and what to change.
+        why: String,
+    },
+    /// More cores than it has queues.
+    #[error(
+        "{interface} has {queues} transmit queues, and {cores} cores would share them: live frames of two cores in one queue get lost; give --cores {queues}, or raise them with `ethtool -L {interface} combined {cores}`"
+    )]
+    TooFewQueues {
+        /// The interface.
+        interface: String,
+        /// Its queues.
+        queues: u32,
+        /// The cores asked for.
+        cores: u32,
+    },
+    /// A call that should not fail.
+    #[error("{what}: {error}")]
+    System {
+        /// The call.
+        what: &'static str,
+        /// What the kernel said.
+        error: Errno,
+    },
+}
+
+/// The verifier's log, on lines of its own.
+fn tail(log: &str) -> String {
+    if log.is_empty() { String::new() } else { format!("\n{log}") }
+}

@@ -1,0 +1,3 @@
+//! Runs.
+/// x
+#[derive(Debug)] pub struct Live;

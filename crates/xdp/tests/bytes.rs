@@ -1,0 +1,323 @@
+//! The kernel's executor makes the same bytes as the Rust one: over generated programs, expressions and captures, by
+//! BPF_PROG_TEST_RUN without the live flag, which needs no interface. Needs root.
+
+use netdyno_xdp as xdp;
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use traffic::executor::{Slab, frame};
+use traffic::expr::{Options as Shape, compile as expression};
+use traffic::program::{Field, Lane, LengthField, Stream, Sum};
+use traffic::templates::Templates;
+use traffic::values::Values;
+use traffic::{Executor, Lengths, Program, Schedule};
+use wire::LinkType;
+use wire::signature::Signature;
+use xdp::compile::{Compiled, Exit, Options, Pages, compile};
+use xdp::layout;
+
+const XDP_DROP: u32 = 1;
+const XDP_TX: u32 = 3;
+
+fn compiled(program: &Program, pages: Pages) -> Compiled {
+    let options = Options { exit: Exit::Back, pages, catch_up: 2.0 };
+    let compiled = compile(program, &options).unwrap_or_else(|error| panic!("{error}"));
+    compiled.state.store(layout::LEFT as usize, u64::MAX);
+    compiled.state.store(layout::DURATION as usize, u64::MAX);
+    compiled.state.store(layout::START as usize, 1);
+    compiled
+}
+
+/// A few pages that come back in turn, as those of a pool do.
+struct Pool {
+    pages: Vec<Vec<u8>>,
+    next: usize,
+}
+
+impl Pool {
+    fn of(compiled: &Compiled) -> Pool {
+        Pool { pages: vec![compiled.frame.clone(); 3], next: 0 }
+    }
+
+    /// The next frame that the program sends; `None` if it sends none within a batch or two.
+    fn frame(&mut self, compiled: &Compiled) -> Option<Vec<u8>> {
+        for _ in 0..200 {
+            let page = &mut self.pages[self.next % 3];
+            let (verdict, out) = compiled.program.try_once(page).expect("the kernel runs it");
+            page[..out.len()].copy_from_slice(&out);
+            match verdict {
+                XDP_TX => {
+                    self.next += 1;
+                    return Some(out);
+                }
+                XDP_DROP => {}
+                other => panic!("verdict {other}"),
+            }
+        }
+        None
+    }
+}
+
+/// The first `count` frames are those of the Rust executor.
+fn assert_same(program: &Program, count: usize, pages: Pages) {
+    let compiled = compiled(program, pages);
+    let mut pool = Pool::of(&compiled);
+    let mut executor = Executor::new(program).expect("a sound program");
+    let mut slab = Slab::new(1, program.longest() as usize);
+    for n in 0..count {
+        let got = pool.frame(&compiled).unwrap_or_else(|| panic!("frame {n} of {count} did not leave"));
+        let time = Signature::at_end_of(&got).map_or(0, |signature| signature.time);
+        executor.render(&mut slab.buffers(), 1, || time);
+        if got != slab.frame(0) {
+            let at = got.iter().zip(slab.frame(0)).position(|(a, b)| a != b);
+            panic!(
+                "frame {n} differs at byte {at:?} (lengths {} and {})\nkernel {got:02x?}\nrust   {:02x?}\nprogram {program:#?}",
+                got.len(),
+                slab.frame(0).len(),
+                slab.frame(0)
+            );
+        }
+    }
+}
+
+/// Ethernet/IPv4/UDP with room for `longest` bytes; payload bytes count up so that a misplaced one shows.
+fn udp_stream(longest: usize, salt: u8) -> Stream {
+    let mut bytes: Vec<u8> = (0..longest).map(|i| (i * 7 + 3) as u8 ^ salt).collect();
+    bytes[12..14].copy_from_slice(&[0x08, 0x00]);
+    bytes[14] = 0x45;
+    bytes[20..24].copy_from_slice(&[0x00, 0x00, 64, 17]);
+    let header = Sum {
+        offset: 24,
+        start: 14,
+        end: Some(34),
+        also: vec![],
+        plus: 0,
+        plus_length: false,
+        udp: false,
+        error: 0,
+    };
+    let datagram = Sum {
+        offset: 40,
+        start: 34,
+        end: None,
+        also: vec![26..30, 30..34],
+        plus: 17,
+        plus_length: true,
+        udp: true,
+        error: 0,
+    };
+    Stream {
+        length_fields: vec![LengthField { offset: 16, less: 14 }, LengthField { offset: 38, less: 34 }],
+        sums: vec![header, datagram],
+        ..Stream::of("s", &bytes)
+    }
+}
+
+fn values() -> impl Strategy<Value = Values> {
+    let items = || proptest::collection::vec(any::<u64>(), 1..20);
+    prop_oneof![
+        (any::<u64>(), any::<u64>(), 0u64..2000).prop_map(|(start, step, count)| Values::Range {
+            start,
+            step,
+            count
+        }),
+        items().prop_map(|v| Values::List(v.into())),
+        (any::<u64>(), any::<u64>(), any::<u64>(), prop_oneof![any::<u64>(), 0u64..100_000])
+            .prop_map(|(key, start, step, count)| Values::Random { key, start, step, count }),
+        (any::<u64>(), items()).prop_map(|(key, v)| Values::RandomList { key, items: v.into() }),
+    ]
+}
+
+fn field() -> impl Strategy<Value = Field> {
+    let places = prop_oneof![26u64 * 8..38 * 8, 15u64 * 8..16 * 8, 22u64 * 8..23 * 8, 0u64..12 * 8];
+    (places, 1u32..=64, values(), prop_oneof![Just(1u64), 1u64..50]).prop_filter_map(
+        "crosses its zone",
+        |(bit, width, values, every)| {
+            let field = Field::at_bit(bit, width, values)?.every(every);
+            let range = field.range();
+            let zones = [0..12usize, 15..16, 22..23, 26..30, 30..34, 34..38];
+            zones.iter().any(|z| z.start <= range.start && range.end <= z.end).then_some(field)
+        },
+    )
+}
+
+fn lengths(longest: u32) -> impl Strategy<Value = Lengths> {
+    prop_oneof![
+        2 => Just(Lengths::Fixed(longest)),
+        1 => Just(Lengths::Template),
+        1 => (any::<u64>(), 60..=longest).prop_map(move |(key, min)| Lengths::Random { key, min, max: longest }),
+        1 => proptest::collection::vec(60..=longest, 1..9).prop_map(|v| Lengths::List(v.into())),
+        1 => proptest::collection::vec((60..=longest, 1u32..9), 1..4).prop_map(|v| Lengths::mix(&v)),
+    ]
+}
+
+fn stream() -> impl Strategy<Value = Stream> {
+    prop_oneof![Just(60usize), 60usize..400]
+        .prop_flat_map(|longest| {
+            (
+                (Just(longest), any::<bool>()),
+                proptest::collection::vec(field(), 0..5),
+                lengths(longest as u32),
+                proptest::option::of(0u32..1000),
+                prop_oneof![4 => Just(0u16), 1 => any::<u16>()],
+                (0u64..100_000, prop_oneof![Just(1u64), 1u64..70]),
+            )
+        })
+        .prop_map(|((longest, salt), fields, lengths, signature, error, (first, step))| {
+            // Payloads that are equal in all streams are not written again; those that differ are.
+            let plain = udp_stream(longest, if salt { 0x55 } else { 0 });
+            let mut stream = Stream { lengths, signature, first, step, ..plain };
+            stream.sums[1].error = error;
+            for field in fields {
+                stream.fields.push(field);
+                if Program::single(stream.clone()).check().is_err() {
+                    stream.fields.pop();
+                }
+            }
+            stream
+        })
+}
+
+fn program() -> impl Strategy<Value = Program> {
+    (proptest::collection::vec(stream(), 1..4), proptest::collection::vec(any::<u32>(), 1..9)).prop_map(
+        |(streams, order)| {
+            let count = streams.len() as u32;
+            let mut order: Vec<u32> = order.iter().map(|o| o % count).collect();
+            order.extend(0..count);
+            Program::interleaved(streams, order, Schedule::TopSpeed)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(250))]
+
+    #[test]
+    fn generated_programs(program in program(), touched in any::<bool>()) {
+        assert_same(&program, 150, if touched { Pages::Touched } else { Pages::Kept });
+    }
+}
+
+#[test]
+fn expressions_of_every_kind() {
+    let expressions = [
+        "ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535, dport=53)",
+        "ether/vlan(id=1..100)/ipv4(dst=random(10.0.0.0/8))/tcp(sport=random(1..65535), flags=S)",
+        "ipv6(src=2001:db8::/112, dst=2001:db8::1)/udp(sport=1024..2000, dport=53)",
+        "ipv4(src=10.1.0.0/24)/udp/gtpu(teid=1..1000)/ipv4(src=172.16.0.0/16, dst=8.8.8.8)/udp(sport=1..5000, dport=80)",
+        "ipv6/srv6(segments=[2001:db8::1, 2001:db8::2])/ipv4(src=10.0.0.0/20)/udp(sport=1000..2000)",
+        "ether/vlan(id=5)/ipv4/udp/vxlan(vni=1..50)/ether/ipv4(src=10.0.0.0/24)/tcp(sport=1..100)",
+        "ether/mpls(label=16..1000)/ipv4(tos=0..255, ttl=[1,64,255])/icmp",
+        "ipv4(src=10.0.0.0/16, checksum=0xdead)/udp(sport=1..9, checksum=0)",
+    ];
+    let mut compiled = 0;
+    for text in expressions {
+        for size in [None, Some("128"), Some("256..700"), Some("imix"), Some("random(200..1518)")] {
+            for signature in [None, Some(7)] {
+                let size = size.map(|size| size.parse().expect("a size"));
+                let shape = Shape { size, seed: 5, signature, name: String::new() };
+                let Ok(program) = expression(text, &shape) else { continue };
+                compiled += 1;
+                for pages in [Pages::Kept, Pages::Touched] {
+                    assert_same(&program, 70, pages);
+                }
+            }
+        }
+    }
+    assert!(compiled >= 60, "only {compiled} of the combinations compiled");
+}
+
+/// Ethernet/IPv4 or IPv6/UDP, with a payload of `payload` bytes.
+fn captured(v6: bool, hosts: [u8; 2], payload: usize, checksum: bool) -> Vec<u8> {
+    let text = if v6 {
+        format!("ipv6(src=2001:db8::{}, dst=2001:db8::{})/udp(sport=9, dport=8)", hosts[0], hosts[1])
+    } else {
+        format!("ipv4(src=10.0.0.{}, dst=10.0.0.{})/udp(sport=9, dport=8)", hosts[0], hosts[1])
+    };
+    let text = if checksum { text } else { text.replace("dport=8", "dport=8, checksum=0") };
+    let text = format!("{text}/raw(\"{}\")", "x".repeat(payload));
+    let program = expression(&text, &Shape { size: None, seed: 1, signature: None, name: String::new() });
+    frame(&program.expect("an expression"), 0, 0).expect("a frame")
+}
+
+fn capture(frames: &[Vec<u8>], unique: bool, sign: bool) -> Program {
+    let mut templates = Templates::new();
+    for frame in frames {
+        templates.push(LinkType::ETHERNET, frame).expect("short enough");
+    }
+    if sign {
+        templates.number_signable();
+    }
+    let signature = sign.then_some(3);
+    Program::single(Stream { templates, signature, unique_addresses: unique, ..Stream::of("capture", &[0; 60]) })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn captures(
+        frames in proptest::collection::vec((any::<bool>(), any::<[u8; 2]>(), 0usize..300, any::<bool>()), 1..30),
+        junk in proptest::collection::vec(any::<u8>(), 14..100),
+        unique in any::<bool>(),
+        sign in any::<bool>(),
+    ) {
+        let mut frames: Vec<Vec<u8>> = frames
+            .iter()
+            .map(|&(v6, hosts, payload, checksum)| captured(v6, hosts, payload, checksum || v6))
+            .collect();
+        frames.push(junk);
+        let count = 3 * frames.len() + 1;
+        assert_same(&capture(&frames, unique, sign), count, Pages::Kept);
+    }
+}
+
+#[test]
+fn passes_far_into_a_run_have_their_addresses() {
+    let program = capture(&[captured(false, [1, 2], 40, true), captured(true, [4, 3], 40, true)], true, true);
+    for pass in [1u64, 0xffff, 0xffff_fffe, 0xffff_ffff, 0x1_0000_0000, 0x7_ffff_ffff] {
+        let compiled = compiled(&program, Pages::Kept);
+        compiled.state.store((layout::STREAMS + layout::stream::PASS) as usize, pass);
+        compiled.state.store((layout::STREAMS + layout::stream::NUMBER) as usize, pass * 2);
+        let mut pool = Pool::of(&compiled);
+        for i in 0..4 {
+            let got = pool.frame(&compiled).expect("a frame");
+            let time = Signature::at_end_of(&got).expect("signed").time;
+            assert_eq!(got, frame(&program, pass * 2 + i, time).unwrap(), "pass {pass} frame {i}");
+        }
+    }
+}
+
+#[test]
+fn lanes_are_merged_by_their_due_times() {
+    let numbered = |name: &str, port: u16| {
+        let text = format!("ipv4(src=10.0.0.0/8)/udp(sport=1..60000, dport={port})");
+        let shape = Shape { size: Some("64".parse().expect("a size")), seed: 1, signature: None, name: name.to_owned() };
+        expression(&text, &shape).expect("an expression").streams.remove(0)
+    };
+    let step = |end_ns, frames| traffic::schedule::Step { end_ns, frames, per_ns: 1_000_000 };
+    let lanes = [
+        Schedule::Frames { frames: 7, per_ns: 10_000 },
+        Schedule::Bits { bits_per_second: 333_333_333, overhead_bytes: 24 },
+        Schedule::Bursts { frames: 5, gap_ns: 100, period_ns: 9_999 },
+        Schedule::Steps { steps: Arc::new([step(30_000, 300), step(31_000, 1), step(90_000, 777)]) },
+        Schedule::Times {
+            offsets: Arc::new([0, 10, 10, 700, 701]),
+            period_ns: 1_001,
+            speed: traffic::schedule::Speed { numerator: 7, denominator: 3 },
+        },
+    ];
+    let program = Program {
+        streams: (0..lanes.len()).map(|i| numbered("s", 1000 + i as u16)).collect(),
+        lanes: lanes
+            .into_iter()
+            .enumerate()
+            .map(|(i, schedule)| Lane {
+                start_ns: 1_000 * i as u64,
+                frames: (i == 4).then_some(23),
+                ..Lane::new([i as u32], schedule)
+            })
+            .collect(),
+    };
+    assert_same(&program, 600, Pages::Kept);
+}
