@@ -33,6 +33,23 @@ fn badness(ended: &Ended) -> u8 {
     }
 }
 
+impl Sent {
+    /// What a worker did that had nothing to send.
+    pub fn idle() -> Sent {
+        Sent {
+            counters: TxCounters::default(),
+            started_ns: 0,
+            duration_ns: 0,
+            taken: 0,
+            scheduled_ns: None,
+            exhausted: true,
+            punctuality: None,
+            cpu_ns: 0,
+            ended: Ended::Done,
+        }
+    }
+}
+
 impl Merged {
     /// Adds up what `workers` did, of which there is at least one. `end_ns`: when the frame behind the last of all is
     /// due by the schedule of the whole, where that is known; the workers know only when their own next ones would be.
@@ -40,7 +57,8 @@ impl Merged {
         let shares = workers.iter().map(|w| Share { counters: w.counters, cpu_ns: w.cpu_ns }).collect();
         let worst = workers.iter().map(|w| badness(&w.ended)).max()?;
         let ended_by = workers.iter().position(|w| badness(&w.ended) == worst)?;
-        let started_ns = workers.iter().map(|w| w.started_ns).min()?;
+        // An idle one has not started.
+        let started_ns = workers.iter().map(|w| w.started_ns).filter(|&at| at > 0).min().unwrap_or(0);
         let exhausted = workers.iter().all(|w| w.exhausted);
         // The schedule was carried out up to the first frame that some worker did not take. A worker that had no more
         // to take sets no such bound.
@@ -54,7 +72,7 @@ impl Merged {
         // A worker that kept to its schedule lasts until its next frame's time; what counts then is the whole's.
         let lasted = |w: &Sent| {
             let on_time = matches!(w.ended, Ended::Done) && w.scheduled_ns == Some(w.duration_ns);
-            if on_time { 0 } else { w.duration_ns + (w.started_ns - started_ns) }
+            if on_time { 0 } else { w.duration_ns + w.started_ns.saturating_sub(started_ns) }
         };
         let lasted = workers.iter().map(lasted).max()?;
         let mut whole = Sent {
@@ -161,8 +179,15 @@ mod tests {
 
     #[test]
     fn a_worker_without_frames_sets_no_bound() {
-        let idle = Sent { scheduled_ns: None, punctuality: None, ..sent(0, 0, 0) };
-        let both = merged(vec![sent(5, 1_000, 1_000), idle], None);
-        assert_eq!((both.whole.duration_ns, both.whole.scheduled_ns), (1_000, Some(1_000)));
+        for workers in [[Sent::idle(), sent(5, 1_000, 3_000)], [sent(5, 1_000, 3_000), Sent::idle()]] {
+            let whole = merged(workers.into(), None).whole;
+            assert_eq!(
+                (whole.duration_ns, whole.scheduled_ns, whole.started_ns),
+                (3_000, Some(1_000), 1_000)
+            );
+            assert!(whole.exhausted && whole.punctuality.is_some());
+        }
+        let nothing = merged(vec![Sent::idle(), Sent::idle()], None).whole;
+        assert_eq!((nothing.counters.frames, nothing.duration_ns), (0, 0));
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Parsing only collects; what the words mean together is decided by the commands.
 
+use crate::cores::Cores;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -89,8 +90,12 @@ pub struct Through {
     /// (nowhere, to see what making them costs), or auto.
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
-    /// Run the sending thread on this CPU. Default: the last one it may run on.
-    #[arg(long, value_name = "CPU")]
+    /// Send with several cores, a worker on each, which share the frames out among them: how many (4), or which CPUs
+    /// (0-3,6). Of a number, the last ones that this process may run on, spread over the interface's queues. Default: 1.
+    #[arg(long, value_name = "N|LIST")]
+    pub cores: Option<Cores>,
+    /// Send with this CPU alone.
+    #[arg(long, value_name = "CPU", conflicts_with = "cores")]
     pub core: Option<usize>,
     /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
@@ -230,7 +235,7 @@ pub struct Replay {
     pub interface: Option<String>,
     /// Write the frames, with the times they would leave at, into a capture file instead.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "measure", "core"])]
+    #[arg(conflicts_with_all = ["interface", "measure", "core", "cores"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]

@@ -5,6 +5,7 @@
 
 mod cli;
 mod commands;
+mod cores;
 mod environment;
 mod output;
 mod place;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 /// The error and its causes, leaving out causes that the words before already told.
-fn in_full(error: &anyhow::Error) -> String {
+pub fn in_full(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if !text.contains(&cause) {

@@ -61,7 +61,7 @@ pub fn run(args: Demo) -> Result<u8> {
         sign: true,
         oversize: if args.capture.is_some() { OversizeChoice::Skip } else { OversizeChoice::Refuse },
         skip_corrupt: args.capture.is_some(),
-        through: Through { engine: Engine::Auto, core: None, yes_disrupt: None },
+        through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
         metering: Metering { measure: None, meter: Meter::Auto },
         output: output.clone(),
     };

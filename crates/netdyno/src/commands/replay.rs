@@ -12,7 +12,7 @@ use engine::source::preload::{Limit, Loaded, Oversize, preload};
 use engine::source::stream::{self, StreamSource, Timing};
 use engine::source::{Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
-use report::{Choice, Requested, RequestedRate, units};
+use report::{Requested, RequestedRate, units};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -121,6 +121,7 @@ pub fn replay(
         let program = loaded.into_program(name, schedule, args.unique_ip, args.sign.then_some(0));
         (Source::Program(Arc::new(program)), rate, total, truncated, longest)
     };
+    let cpus = shared::cpus(&args.through, place.as_ref())?;
     let stop = run::stop_on_signals()?;
     let (job_total, count) = (total, total);
     let job = Job {
@@ -130,24 +131,21 @@ pub fn replay(
         catch_up: args.pace.catch_up,
         spin: args.pace.spin,
     };
-    let (engine, engine_choice): (Box<dyn Engine>, Choice) = match &args.write {
-        Some(path) => {
-            return write(command, asked, requested_rate, job, path, longest, stop, warnings, &args);
-        }
-        None => shared::open_engine(&args.through, place.as_ref(), longest)?,
-    };
+    if let Some(path) = &args.write {
+        return write(command, asked, requested_rate, job, path, longest, stop, warnings, &args);
+    }
     run::run(Setup {
         command,
         requested: Requested { rate: Some(requested_rate), ..asked },
-        engine,
-        engine_choice,
+        open: shared::open_engines(args.through.engine),
+        longest,
         job,
         total: job_total,
         endless: loops.is_none() && !open_ended,
         // The null engine sends nothing, so no counter moves.
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
-        core: args.through.core,
+        cpus,
         warnings,
         truncated,
         output: args.output,

@@ -19,6 +19,7 @@ pub fn run(args: Send) -> Result<u8> {
         bail!("how fast? Give --rate (1mpps, 500mbps, 10%, ...) or --topspeed");
     };
     let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
+    let cpus = shared::cpus(&args.through, place.as_ref())?;
     let rx = shared::measuring_place(&args.metering, &args.through, rate != Rate::TopSpeed)?;
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
     let mut warnings = Vec::new();
@@ -57,13 +58,11 @@ pub fn run(args: Send) -> Result<u8> {
         ..Requested::default()
     };
     let stop = run::stop_on_signals()?;
-    let (engine, engine_choice) =
-        shared::open_engine(&args.through, place.as_ref(), program.longest() as usize)?;
     let report = run::run(Setup {
         command: "send",
         requested,
-        engine,
-        engine_choice,
+        open: shared::open_engines(args.through.engine),
+        longest: program.longest() as usize,
         job: Job {
             source: Source::Program(Arc::new(program)),
             count: args.pace.count,
@@ -75,7 +74,7 @@ pub fn run(args: Send) -> Result<u8> {
         endless: args.pace.count.is_none() && args.pace.duration.is_none(),
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
-        core: args.through.core,
+        cpus,
         warnings,
         truncated: (0, 1),
         output: args.output.clone(),

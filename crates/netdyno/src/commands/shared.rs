@@ -1,13 +1,16 @@
 //! What several verbs do alike.
 
 use crate::cli::{Engine as EngineName, Metering, Pace, Through};
+use crate::cores::{self, Cores};
 use crate::place::Place;
+use crate::run::{Open, Opened, Wanted};
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use engine::null::NullTx;
 use engine::{Engine, Userspace};
-use port::packet::{Sendmmsg, TxRing};
-use report::{Choice, RequestedRate};
+use port::packet::{Sendmmsg, Target, TxRing};
+use port::tx::{Tx, TxError};
+use report::{Choice, NotTaken, RequestedRate};
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
 use traffic::{Rate, Schedule};
@@ -17,7 +20,6 @@ const ARRIVALS: usize = 4_000_000;
 
 /// Finds where to send, and refuses what would cut the user off.
 pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Place>> {
-    check_core(through.core)?;
     let Some(spec) = spec else {
         if through.engine == EngineName::Null {
             return Ok(None);
@@ -35,43 +37,118 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
     Ok(Some(place))
 }
 
-fn check_core(core: Option<usize>) -> Result<()> {
-    if let (Some(core), Some(allowed)) = (core, crate::environment::allowed_cpus())
-        && !allowed.contains(&core)
-    {
-        bail!("--core {core}: this process may run on CPUs {allowed:?} only");
-    }
-    Ok(())
+/// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere.
+pub fn cpus(through: &Through, place: Option<&Place>) -> Result<Vec<Option<usize>>> {
+    let queues = place.map_or(1, |place| place.interface.tx_queues);
+    let (flag, cores) = match (&through.cores, through.core) {
+        (Some(cores), _) => ("--cores", cores.clone()),
+        (None, Some(cpu)) => ("--core", Cores::List(vec![cpu])),
+        (None, None) => ("--cores", Cores::Number(1)),
+    };
+    let Some(allowed) = crate::environment::allowed_cpus() else {
+        return Ok(match cores {
+            Cores::List(list) => list.into_iter().map(Some).collect(),
+            Cores::Number(n) => vec![None; n],
+        });
+    };
+    let chosen = cores::choose(&cores, &allowed, queues).with_context(|| format!("{flag} {cores}"))?;
+    Ok(chosen.into_iter().map(Some).collect())
 }
 
-/// Opens the engine asked for, for frames of up to `longest` bytes.
-pub fn open_engine(
-    through: &Through,
-    place: Option<&Place>,
-    longest: usize,
-) -> Result<(Box<dyn Engine>, Choice)> {
-    let choice = |name: &str, reason: &str| Choice {
-        name: name.to_owned(),
-        reason: reason.to_owned(),
-        ..Choice::default()
-    };
-    let Some(place) = place.filter(|_| through.engine != EngineName::Null) else {
-        let engine = Userspace::new("null", NullTx::new(longest));
-        return Ok((Box::new(engine), choice("null", "asked for: frames are made and sent nowhere")));
-    };
+type Engines = Vec<Box<dyn Engine>>;
+
+/// An engine that can be asked for.
+struct Kind {
+    engine: EngineName,
+    /// What it is, and why it is taken when nothing better can be.
+    what: &'static str,
+    because: &'static str,
+    /// One of `--engine auto`'s choices.
+    auto: bool,
+    /// One for each worker, or why not: with what mends it, where something does.
+    open: fn(&Wanted<'_>) -> Result<Engines>,
+}
+
+/// All engines; the fastest first, which is the order that `--engine auto` tries them in.
+const ENGINES: [Kind; 3] = [
+    Kind {
+        engine: EngineName::Packet,
+        what: "a packet socket with sendmmsg, past the queueing discipline",
+        because: "works on every interface",
+        auto: true,
+        open: |wanted| {
+            each(wanted, |target, longest| Ok(Userspace::new("packet", Sendmmsg::open(target, longest)?)))
+        },
+    },
+    Kind {
+        engine: EngineName::PacketRing,
+        what: "a ring shared with the kernel (PACKET_TX_RING)",
+        because: "",
+        auto: false,
+        open: |wanted| {
+            each(wanted, |target, longest| Ok(Userspace::new("packet-ring", TxRing::open(target, longest)?)))
+        },
+    },
+    Kind {
+        engine: EngineName::Null,
+        what: "frames are made and sent nowhere",
+        because: "",
+        auto: false,
+        open: |wanted| {
+            let null =
+                |_: &_| Box::new(Userspace::new("null", NullTx::new(wanted.longest))) as Box<dyn Engine>;
+            Ok(wanted.cpus.iter().map(null).collect())
+        },
+    },
+];
+
+/// Opens a sender of its own for each worker, in the interface's namespace.
+fn each<T: Tx + Send + 'static>(
+    wanted: &Wanted<'_>,
+    open: fn(&Target, usize) -> Result<Userspace<T>, TxError>,
+) -> Result<Engines> {
+    let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
     let target = place.target();
-    if through.engine == EngineName::PacketRing {
-        let tx = place.run_in(|| TxRing::open(&target, longest))??;
-        let reason = "asked for: a ring shared with the kernel (PACKET_TX_RING)";
-        return Ok((Box::new(Userspace::new("packet-ring", tx)), choice("packet-ring", reason)));
+    let one =
+        |_: &_| -> Result<Box<dyn Engine>> { Ok(Box::new(place.run_in(|| open(&target, wanted.longest))??)) };
+    wanted.cpus.iter().map(one).collect()
+}
+
+/// A way to open the engine asked for, or for `auto` the first that can be had.
+pub fn open_engines(engine: EngineName) -> Open {
+    Box::new(move |wanted| open_first(engine, &ENGINES, wanted))
+}
+
+fn open_first(engine: EngineName, kinds: &[Kind], wanted: &Wanted<'_>) -> Result<Opened> {
+    if engine != EngineName::Auto {
+        let kind = kinds.iter().find(|kind| kind.engine == engine).context("there is no such engine")?;
+        let name = engine_name(engine);
+        let workers = (kind.open)(wanted).with_context(|| format!("--engine {name}"))?;
+        let choice = Choice { name, reason: format!("asked for: {}", kind.what), ..Choice::default() };
+        return Ok(Opened { workers, choice });
     }
-    let tx = place.run_in(|| Sendmmsg::open(&target, longest))??;
-    let reason = if through.engine == EngineName::Auto {
-        "a packet socket with sendmmsg, past the queueing discipline: works on every interface, and is faster than PACKET_TX_RING"
-    } else {
-        "asked for: a packet socket with sendmmsg, past the queueing discipline"
-    };
-    Ok((Box::new(Userspace::new("packet", tx)), choice("packet", reason)))
+    let mut not_taken = Vec::new();
+    let mut last = None;
+    for kind in kinds.iter().filter(|kind| kind.auto) {
+        let name = engine_name(kind.engine);
+        match (kind.open)(wanted) {
+            Ok(workers) => {
+                let reason = format!("{}: {}", kind.what, kind.because);
+                return Ok(Opened { workers, choice: Choice { name, reason, not_taken } });
+            }
+            Err(error) => {
+                not_taken.push(NotTaken { name, reason: crate::in_full(&error) });
+                last = Some(error);
+            }
+        }
+    }
+    // Several reasons are told together; a single one as it is.
+    let last = last.context("there is no engine to choose from")?;
+    if not_taken.len() < 2 {
+        return Err(last);
+    }
+    let reasons: Vec<String> = not_taken.iter().map(|n| format!("{}: {}", n.name, n.reason)).collect();
+    bail!("no engine can send these frames here ({})", reasons.join("; "))
 }
 
 /// Finds where to measure.

@@ -1,0 +1,466 @@
+//! What came of a run: the result's parts from both ends, and whether it was what was asked for.
+
+use super::Setup;
+use super::offered::dues;
+use crate::place::Place;
+use anyhow::Result;
+use engine::source::Source;
+use engine::{Ended, Job, LATE_NS, Merged, Sent};
+use meter::Snapshot;
+use port::interface::{CounterReader, Counters};
+use report::{
+    Bucket, CatchUp, Core, Distribution, Exact, Flows, InterfaceCounters, Loss, Pacing, Report, Rx, Stream,
+    Totals, Tx, units,
+};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use traffic::{Executor, Program, Schedule};
+use wire::LinkType;
+use wire::flow::{FlowKey, FlowOf, FlowSet};
+use wire::layers::Layers;
+
+/// Drivers that update their counters now and then do so at least this often.
+const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
+/// A run that is this much slower than asked fell short.
+const RATE_TOLERANCE: f64 = 0.001;
+
+/// A run that ended.
+pub struct Outcome<'a> {
+    pub setup: &'a Setup,
+    /// What each worker was to send.
+    pub jobs: &'a [Job],
+    pub engine: &'static str,
+    /// What they did.
+    pub merged: Merged,
+}
+
+impl Outcome<'_> {
+    pub fn sent(&self) -> &Sent {
+        &self.merged.whole
+    }
+
+    /// Words that say which worker it was, where there were several.
+    fn ended_where(&self) -> String {
+        let cpus = &self.setup.cpus;
+        match (cpus.len(), cpus.get(self.merged.ended_by)) {
+            (0 | 1, _) | (_, None) => String::new(),
+            (_, Some(Some(cpu))) => format!("the worker on core {cpu} ended all: "),
+            (_, Some(None)) => format!("worker {} ended all: ", self.merged.ended_by),
+        }
+    }
+}
+
+fn distribution(histogram: &histogram::Histogram) -> Option<Distribution> {
+    let buckets = histogram.buckets().map(|b| Bucket { from: b.from, to: b.to, count: b.count });
+    let sum = (histogram.mean() * histogram.count() as f64) as u128;
+    Distribution::from_histogram(
+        buckets,
+        Exact { min: Some(histogram.min()), max: Some(histogram.max()), sum: Some(sum) },
+    )
+}
+
+pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
+    let (setup, sent) = (run.setup, run.sent());
+    let c = &sent.counters;
+    let totals = Totals::over(c.frames, c.bytes, sent.duration_ns);
+    let scheduled =
+        sent.scheduled_ns.filter(|_| sent.exhausted).or(setup.job.duration.map(|d| d.as_nanos() as u64));
+    report.result.tx = Some(Tx {
+        offered_frames: offered,
+        offered_frames_per_second: asked_rate(report, setup).or_else(|| {
+            offered.map(|n| Totals::over(n, 0, scheduled.unwrap_or(sent.duration_ns)).frames_per_second)
+        }),
+        engine: run.engine.to_owned(),
+        failed: c.failed,
+        retried_enobufs: c.retried_enobufs,
+        retried_eagain: c.retried_eagain,
+        truncated: truncated(setup, c.frames),
+        interface_counters: Vec::new(),
+        cores: cores(run),
+        totals,
+    });
+    if let Some(kept) = &sent.punctuality {
+        report.result.pacing = Some(Pacing {
+            measured_at: Some("sender".to_owned()),
+            lateness_ns: distribution(&kept.lateness),
+            last_frame_late_ns: (kept.lateness.count() > 0).then_some(kept.last_late_ns as i64),
+            late_frames: Some(kept.late),
+            late_threshold_ns: Some(LATE_NS),
+            catch_up: Some(CatchUp {
+                stalls: kept.stalls,
+                longest_stall_ns: kept.longest_stall_ns,
+                frames: kept.catch_up_frames,
+                rate_limit_ratio: setup.job.catch_up,
+                abandoned_ns: 0,
+            }),
+            ..Pacing::default()
+        });
+    }
+    report.result.flows = match &setup.job.source {
+        Source::Program(program) => flows(program, c.frames, sent.duration_ns),
+        Source::Stream(_) => None,
+    };
+    stream_notes(&setup.job, &mut report.warnings);
+}
+
+/// One row for each worker.
+fn cores(run: &Outcome<'_>) -> Vec<Core> {
+    let duration = run.sent().duration_ns;
+    let rows = run.setup.cpus.iter().zip(&run.merged.shares).filter_map(|(cpu, share)| {
+        let cpu_ratio = (duration > 0).then(|| share.cpu_ns as f64 / duration as f64);
+        let c = &share.counters;
+        Some(Core { core: u32::try_from((*cpu)?).ok()?, frames: c.frames, bytes: c.bytes, cpu_ratio })
+    });
+    rows.collect()
+}
+
+/// What a streamed capture showed while it was read.
+pub fn stream_notes(job: &Job, warnings: &mut Vec<String>) {
+    let Source::Stream(stream) = &job.source else { return };
+    let seen = &stream.seen;
+    let mut note = |count: u64, what: &str| {
+        if count > 0 {
+            warnings.push(format!("{} {what}", units::counted(count, "frame")));
+        }
+    };
+    note(seen.oversized, "longer than the interface takes: left out");
+    note(seen.empty, "without a byte: left out");
+    note(seen.truncated, "captured shorter than they were (snap length): sent as captured");
+    note(seen.backwards, "captured earlier than the one before: sent directly behind it");
+    warnings.extend(seen.cut_short.iter().cloned());
+}
+
+/// Frames a second that the schedule asks for, where that is one number.
+fn asked_rate(report: &Report, setup: &Setup) -> Option<f64> {
+    let schedule = match &setup.job.source {
+        Source::Program(program) => program.only_schedule(),
+        Source::Stream(stream) => Some(stream.schedule()),
+    };
+    match schedule {
+        Some(Schedule::Frames { frames, per_ns }) => Some(*frames as f64 * 1e9 / *per_ns as f64),
+        _ => report.requested.rate.as_ref().and_then(|rate| rate.frames_per_second),
+    }
+}
+
+fn truncated(setup: &Setup, frames: u64) -> u64 {
+    match &setup.job.source {
+        Source::Stream(stream) => stream.seen.truncated,
+        Source::Program(_) => {
+            let (cut, of) = setup.truncated;
+            (u128::from(cut) * u128::from(frames)).checked_div(of.into()).unwrap_or(0) as u64
+        }
+    }
+}
+
+/// Frames of a program that are made to count its flows; beyond them it would take longer than the run.
+const FLOW_SAMPLE: u64 = 4_000_000;
+
+/// The flows among the first `sent` frames. Workers that were ended in the middle may have sent others instead of a few of
+/// those.
+fn flows(program: &Program, sent: u64, duration_ns: u64) -> Option<Flows> {
+    // A capture repeats after a pass, with flows of its own in each or with the same again.
+    let captured = program.streams.len() == 1 && program.streams[0].is_captured();
+    let pass = program.frames_per_pass().max(1);
+    let (flows, flow_frames) = if captured && sent >= pass {
+        let (passes, rest) = (sent / pass, sent % pass);
+        let (in_pass, frames_in_pass) = count_flows(program, pass)?;
+        let (in_rest, frames_in_rest) = count_flows(program, rest)?;
+        let unique = program.streams[0].unique_addresses;
+        let flows = if unique { passes * in_pass + in_rest } else { in_pass };
+        (flows, passes * frames_in_pass + frames_in_rest)
+    } else if captured || sent <= FLOW_SAMPLE {
+        count_flows(program, sent)?
+    } else {
+        return None;
+    };
+    Some(Flows::over(flows, flow_frames, sent.saturating_sub(flow_frames), duration_ns))
+}
+
+/// Distinct flows among the first `n` frames, and how many of those frames belong to one.
+pub fn count_flows(program: &Program, n: u64) -> Option<(u64, u64)> {
+    let mut executor = Executor::new(program).ok()?;
+    let mut slab = traffic::Slab::new(1, program.longest() as usize);
+    let mut set = FlowSet::default();
+    let mut frames = 0;
+    for _ in 0..n {
+        executor.render(&mut slab.buffers(), 1, || 0);
+        let frame = slab.frame(0);
+        if let FlowOf::Flow(key) = FlowKey::of(&Layers::parse(LinkType::ETHERNET, frame), frame) {
+            set.insert(key);
+            frames += 1;
+        }
+    }
+    Some((set.len() as u64, frames))
+}
+
+pub fn compare_counters(
+    report: &mut Report,
+    place: &Place,
+    sent: &Sent,
+    reader: &mut CounterReader,
+    before: &Counters,
+) -> Result<()> {
+    let ours = sent.counters.frames;
+    let start = Instant::now();
+    let moved = loop {
+        let Ok(now) = reader.read() else {
+            report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+            return Ok(());
+        };
+        let moved = now.since(before);
+        if moved.tx_packets >= ours || start.elapsed() > COUNTERS_SETTLE {
+            break moved;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let mut compared = InterfaceCounters::compare(&place.spec, ours, moved.tx_packets);
+    compared.tx_bytes = Some(moved.tx_bytes);
+    compared.tx_errors = Some(moved.tx_errors);
+    compared.tx_dropped = Some(moved.tx_dropped);
+    if compared.missing_frames > 0 {
+        report.result.verdict.fall_short(format!(
+            "unaccounted frames: the kernel accepted {} but {} counts only {} as transmitted ({} dropped, {} errors): {} are missing",
+            units::counted(ours, "frame"),
+            place.spec,
+            units::count(moved.tx_packets),
+            units::count(moved.tx_dropped),
+            units::count(moved.tx_errors),
+            units::count(compared.missing_frames),
+        ));
+    }
+    if compared.foreign_frames > 0 {
+        report.warnings.push(format!(
+            "{} sent {} that are not of this run: other programs use it, or the kernel itself does (ARP, IPv6)",
+            place.spec,
+            units::counted(compared.foreign_frames, "frame"),
+        ));
+    }
+    if let Some(tx) = &mut report.result.tx {
+        tx.interface_counters.push(compared);
+    }
+    Ok(())
+}
+
+/// What arrived, without knowing what was sent.
+pub fn received(totals: &Snapshot) -> Rx {
+    // n frames span n - 1 gaps; the rate is over n of them.
+    let span = u128::from(totals.duration_ns());
+    let duration = match totals.frames {
+        0 | 1 => span,
+        n => span * u128::from(n) / u128::from(n - 1),
+    };
+    Rx {
+        totals: Totals::over(totals.frames, totals.bytes, duration as u64),
+        duplicated_frames: (totals.signed > 0).then_some(totals.duplicates),
+        reordered_frames: (totals.signed > 0).then_some(totals.reordered),
+        dropped_frames: (totals.meter_dropped > 0).then_some(totals.meter_dropped),
+        ..Rx::default()
+    }
+}
+
+/// What both kinds of run say of a measurement.
+pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
+    let totals = &measured.totals;
+    report.result.rx = Some(received(totals));
+    report.result.latency_ns = distribution(&totals.latency);
+    report.result.frame_sizes = meter::SIZE_CLASSES
+        .iter()
+        .zip(totals.sizes)
+        .filter(|(_, count)| *count > 0)
+        .map(|(&(from, to), count)| Bucket { from: from.into(), to: to.into(), count })
+        .collect();
+    if totals.negative_latencies > 0 {
+        report.warnings.push(format!(
+            "{} carry a time stamp of the future: the sender's clock is not this host's, and no latency can be given",
+            units::counted(totals.negative_latencies, "frame")
+        ));
+    }
+    if totals.unplaced > 0 {
+        report.warnings.push(format!(
+            "{} belong to streams beyond the number that is told apart: raise --streams",
+            units::counted(totals.unplaced, "frame")
+        ));
+    }
+    if totals.meter_dropped > 0 {
+        report.warnings.push(format!(
+            "the meter itself missed {}: the packet socket is too slow for this rate",
+            units::counted(totals.meter_dropped, "frame")
+        ));
+    }
+    if totals.late > 0 {
+        report.warnings.push(format!(
+            "{} came so late that duplicates among them cannot be told from reordered ones",
+            units::counted(totals.late, "frame")
+        ));
+    }
+}
+
+/// Signed frames that were sent, by the number in the signature; of several workers each has numbers of its own.
+fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
+    let mut signed = Vec::new();
+    for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
+        match &job.source {
+            // Refused frames would shift the numbering, so then nothing is known of a stream's number of frames.
+            Source::Program(_) if run.sent().counters.failed > 0 => {}
+            Source::Program(program) => signed.extend(program.signed_among(share.counters.frames)),
+            Source::Stream(stream) if measured.totals.signed > 0 => signed.push((0, stream.seen.signed)),
+            Source::Stream(_) => {}
+        }
+    }
+    signed
+}
+
+/// The streams as the user wrote them: what workers sent under numbers of their own is added up.
+fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measurement) -> Vec<Stream> {
+    let workers = run.jobs.len() as u32;
+    let ours = |number: u32| match &run.setup.job.source {
+        Source::Program(program) => program.streams.iter().any(|s| s.signature == Some(number)),
+        Source::Stream(_) => number == 0,
+    };
+    // Numbers that are none of ours came from somebody else, and are told as they are.
+    let whole = |number: u32| if ours(number / workers) { number / workers } else { number };
+    let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
+    let empty = |stream| Stream { stream, ..Stream::default() };
+    for stats in &measured.streams {
+        let of = signed.iter().find(|(number, _)| *number == stats.stream).map(|&(_, n)| n);
+        let number = whole(stats.stream);
+        let stream = streams.entry(number).or_insert_with(|| empty(number));
+        stream.rx_frames += stats.frames;
+        stream.rx_bytes += stats.bytes;
+        stream.lost_frames += of.map_or(stats.lost, |n| stats.lost_of(n));
+        stream.duplicated_frames += stats.duplicates;
+        stream.reordered_frames += stats.reordered;
+    }
+    for &(signature, sent) in signed {
+        let arrived = measured.streams.iter().any(|stats| stats.stream == signature);
+        if sent > 0 || arrived {
+            let number = whole(signature);
+            let stream = streams.entry(number).or_insert_with(|| empty(number));
+            *stream.tx_frames.get_or_insert(0) += sent;
+            stream.lost_frames += if arrived { 0 } else { sent };
+        }
+    }
+    streams.into_values().collect()
+}
+
+pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measurement) {
+    fill_measured(report, measured);
+    let totals = &measured.totals;
+    let arrived = totals.frames - totals.duplicates;
+    let frames = run.sent().counters.frames;
+    let signed = signed(run, measured);
+    let mut streams = folded(run, &signed, measured);
+    if let [only] = &mut streams[..]
+        && only.rx_frames > 0
+    {
+        only.latency_ns = report.result.latency_ns.clone();
+    }
+    // When every frame is signed, ours are told from others; else all that arrives is taken for ours.
+    let all_signed = frames > 0 && signed.iter().map(|(_, n)| n).sum::<u64>() == frames;
+    let (lost, foreign, certain) = if all_signed {
+        let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
+        (streams.iter().map(|s| s.lost_frames).sum(), totals.frames.saturating_sub(ours), true)
+    } else {
+        // What the streams prove lost is lost, even if as many frames of others came in their place.
+        let proven = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
+        (frames.saturating_sub(arrived).max(proven), arrived.saturating_sub(frames), false)
+    };
+    report.result.loss = Some(Loss::of(lost, frames));
+    if foreign > 0 {
+        if let Some(rx) = &mut report.result.rx {
+            rx.foreign_frames = Some(foreign);
+        }
+        let but = if certain { "" } else { ": loss may be larger than it says" };
+        let counted = units::counted(foreign, "frame");
+        report.warnings.push(format!("{counted} arrived that this run did not send{but}"));
+    }
+    report.streams = streams;
+    if let Source::Program(program) = &run.setup.job.source {
+        for stream in &mut report.streams {
+            stream.name =
+                program.streams.iter().find(|s| s.signature == Some(stream.stream)).map(|s| s.name.clone());
+        }
+        if totals.frames == frames && lost == 0 && totals.duplicates == 0 && totals.reordered == 0 {
+            gaps(report, run, &measured.arrivals);
+        }
+    }
+}
+
+/// How far the gaps between arrivals were from the schedule's: arrival i is that of the frame that was due i-th, because
+/// nothing was lost. With several workers that is the i-th of all of them together, whichever worker's it was: frames of
+/// different cores that are due at nearly the same time may overtake one another, and that is not seen here.
+fn gaps(report: &mut Report, run: &Outcome<'_>, arrivals: &[u64]) {
+    let mut due = Vec::with_capacity(arrivals.len());
+    for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
+        let Source::Program(program) = &job.source else { return };
+        let most = usize::try_from(share.counters.frames).unwrap_or(usize::MAX).min(arrivals.len());
+        let Some(dues) = dues(program, most) else { return };
+        due.extend(dues);
+    }
+    due.sort_unstable();
+    if arrivals.len() < 2 || due.len() < arrivals.len() {
+        return;
+    }
+    let mut errors = Vec::with_capacity(arrivals.len() - 1);
+    let (mut gapped, mut back_to_back) = (0u64, 0u64);
+    for (pair, due) in arrivals.windows(2).zip(due.windows(2)) {
+        let (wanted, got) = (due[1] - due[0], pair[1].saturating_sub(pair[0]));
+        errors.push(wanted.abs_diff(got));
+        // Two frames handed over in one go arrive within a microsecond.
+        if wanted >= 2_000 {
+            gapped += 1;
+            back_to_back += u64::from(got * 4 < wanted);
+        }
+    }
+    if let Some(pacing) = &mut report.result.pacing {
+        pacing.measured_at = Some("receiver".to_owned());
+        pacing.gap_error_ns = Distribution::from_samples(&mut errors);
+        pacing.back_to_back_ratio = (gapped > 0).then(|| back_to_back as f64 / gapped as f64);
+    }
+}
+
+/// Did the run do what was asked?
+pub fn judge(report: &mut Report, run: &Outcome<'_>) {
+    let (setup, sent) = (run.setup, run.sent());
+    let verdict = &mut report.result.verdict;
+    let frames = sent.counters.frames;
+    match &sent.ended {
+        Ended::Done => {}
+        Ended::Stopped if setup.endless => {}
+        Ended::Stopped => verdict.fall_short(format!(
+            "stopped by a signal after {}, before all was sent",
+            units::time(sent.duration_ns)
+        )),
+        Ended::Fault(fault) if frames == 0 => verdict.fail(run.ended_where() + &fault.to_string()),
+        Ended::Fault(fault) => verdict.fall_short(run.ended_where() + &fault.to_string()),
+        Ended::SourceFault(fault) if frames == 0 => verdict.fail(run.ended_where() + &fault.to_string()),
+        Ended::SourceFault(fault) => verdict.fall_short(run.ended_where() + &fault.to_string()),
+    }
+    if sent.counters.failed > 0 {
+        verdict.fall_short(format!(
+            "the interface refused {} (too long for its MTU, or malformed for its driver)",
+            units::counted(sent.counters.failed, "frame")
+        ));
+    }
+    if let Some(loss) = report.result.loss
+        && loss.frames > 0
+    {
+        verdict.fall_short(format!(
+            "{} that were sent did not arrive ({})",
+            units::counted(loss.frames, "frame"),
+            units::percent(loss.ratio)
+        ));
+    }
+    let (Ended::Done, Some(scheduled), Some(_)) = (&sent.ended, sent.scheduled_ns, &sent.punctuality) else {
+        return;
+    };
+    let (lasted, reached) = (sent.duration_ns as f64, scheduled as f64);
+    if lasted > reached * (1.0 + RATE_TOLERANCE) && lasted - reached > 1e6 {
+        verdict.fall_short(format!(
+            "the rate was not reached: frames for {} took {} ({} of the rate asked for)",
+            units::time(scheduled),
+            units::time(sent.duration_ns),
+            units::percent(reached / lasted)
+        ));
+    }
+}

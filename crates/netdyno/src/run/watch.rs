@@ -1,0 +1,219 @@
+//! Both ends while a run goes on: intervals for the report, and the progress line.
+
+use super::offered::{Offered, time_of};
+use super::{SAMPLE, Setup};
+use crate::output;
+use engine::{Control, Job, Sent};
+use meter::{Meter, Snapshot};
+use report::live::{Live, Pace, Progress};
+use report::{Interval, Loss, Totals};
+use std::io::Stderr;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// More intervals than this are joined in pairs.
+const MOST_INTERVALS: usize = 1200;
+
+/// What was seen at one moment; all counts since the start.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sample {
+    at_ns: u64,
+    tx_frames: u64,
+    tx_bytes: u64,
+    rx_frames: u64,
+    rx_bytes: u64,
+    late: u64,
+    offered: Option<u64>,
+    /// Frames that are surely lost: sent by the sample before, and still not here.
+    lost: u64,
+}
+
+/// Samples both ends while a run goes on.
+pub struct Watch<'a> {
+    live: Option<Live<Stderr>>,
+    meter: Option<&'a Meter>,
+    offered: Offered,
+    samples: Vec<Sample>,
+    /// Every how many samples one is kept.
+    stride: u32,
+    skipped: u32,
+    latest: Sample,
+    last_shown: Option<(Instant, Sample)>,
+    duration: Option<u64>,
+    total: Option<u64>,
+    warnings: usize,
+    started: bool,
+}
+
+impl<'a> Watch<'a> {
+    /// For the workers' `jobs`, which are shares of the whole.
+    pub fn new(setup: &Setup, jobs: &[Job], meter: Option<&'a Meter>) -> Watch<'a> {
+        let limit = setup.job.duration.map(|d| d.as_nanos() as u64);
+        let whole = setup.total.and_then(|total| time_of(&setup.job, total));
+        Watch {
+            live: output::live(&setup.output),
+            meter,
+            duration: match (limit, whole) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            },
+            total: setup.total,
+            offered: Offered::of(jobs),
+            samples: vec![Sample::default()],
+            stride: 1,
+            skipped: 0,
+            latest: Sample::default(),
+            last_shown: None,
+            warnings: setup.warnings.len(),
+            started: false,
+        }
+    }
+
+    /// The last moment of the run up to `at_ns`: the frame due at the very end belongs to what comes after.
+    fn within(&self, at_ns: u64) -> u64 {
+        self.duration.map_or(at_ns, |duration| duration.min(at_ns)).saturating_sub(1)
+    }
+
+    fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
+        let seen: Option<Snapshot> = self.meter.map(Meter::snapshot);
+        let (rx_frames, rx_bytes) = seen.map_or((0, 0), |s| (s.frames, s.bytes));
+        let before = self.latest;
+        Sample {
+            at_ns,
+            tx_frames,
+            tx_bytes,
+            rx_frames,
+            rx_bytes,
+            late,
+            offered: self.offered.by(self.within(at_ns)).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
+            lost: before.lost.max(before.tx_frames.saturating_sub(rx_frames)),
+        }
+    }
+
+    /// Looks at both ends while the workers send.
+    pub fn sample(&mut self, workers: &[Control]) {
+        // All have the same start; those that have not woken since do not say so yet.
+        let Some(started) = workers.iter().map(|w| w.started.load(Relaxed)).filter(|&at| at > 0).min() else {
+            return;
+        };
+        let at = engine::clock::now().saturating_sub(started);
+        let sum = |of: fn(&Control) -> &AtomicU64| workers.iter().map(|w| of(w).load(Relaxed)).sum::<u64>();
+        let (frames, bytes, late) = (sum(|w| &w.frames), sum(|w| &w.bytes), sum(|w| &w.late));
+        let sample = self.look(at, frames, bytes, late);
+        self.started = true;
+        self.latest = sample;
+        self.skipped += 1;
+        if self.skipped >= self.stride && sample.at_ns > self.samples.last().map_or(0, |s| s.at_ns) {
+            self.skipped = 0;
+            self.samples.push(sample);
+            if self.samples.len() > MOST_INTERVALS {
+                let mut keep = false;
+                self.samples.retain(|_| {
+                    keep = !keep;
+                    keep
+                });
+                self.stride *= 2;
+            }
+        }
+        self.show(sample);
+    }
+
+    fn show(&mut self, sample: Sample) {
+        let Some(live) = &mut self.live else { return };
+        let now = Instant::now();
+        let (_, before) = match self.last_shown {
+            Some((at, _)) if now - at < SAMPLE * 2 => return,
+            Some(last) => last,
+            None => (now, Sample::default()),
+        };
+        self.last_shown = Some((now, sample));
+        let elapsed = sample.at_ns.saturating_sub(before.at_ns);
+        let pace = |frames: u64, now: u64, bytes: u64| {
+            let totals = Totals::over(now, bytes, elapsed);
+            Pace {
+                frames,
+                frames_per_second: totals.frames_per_second,
+                bits_per_second: totals.bits_per_second,
+            }
+        };
+        let offered =
+            sample.offered.zip(before.offered.or(Some(0))).map(|(now, before)| now - before.min(now));
+        let remaining = match (self.duration, self.total) {
+            (Some(duration), _) => Some(duration.saturating_sub(sample.at_ns)),
+            (None, Some(total)) if sample.tx_frames > 0 => {
+                let left = u128::from(total.saturating_sub(sample.tx_frames));
+                Some((left * u128::from(sample.at_ns) / u128::from(sample.tx_frames)) as u64)
+            }
+            _ => None,
+        };
+        let progress = Progress {
+            elapsed: Duration::from_nanos(sample.at_ns),
+            remaining: remaining.map(Duration::from_nanos),
+            sent: Some(pace(
+                sample.tx_frames,
+                sample.tx_frames - before.tx_frames,
+                sample.tx_bytes - before.tx_bytes,
+            )),
+            offered_frames_per_second: offered.map(|n| Totals::over(n, 0, elapsed).frames_per_second),
+            received: self.meter.map(|_| {
+                pace(sample.rx_frames, sample.rx_frames - before.rx_frames, sample.rx_bytes - before.rx_bytes)
+            }),
+            loss: self.meter.map(|_| Loss::of(sample.lost, sample.tx_frames)),
+            warnings: self.warnings,
+        };
+        let _ = live.update(&progress);
+    }
+
+    /// The last sample: what was sent and what arrived in the end.
+    pub fn finish(&mut self, sent: &Sent) -> Option<u64> {
+        let late = sent.punctuality.as_ref().map_or(0, |p| p.late);
+        let at = sent.duration_ns.max(self.latest.at_ns.min(sent.duration_ns));
+        let mut last = self.look(at, sent.counters.frames, sent.counters.bytes, late);
+        last.offered = self.final_offer(sent);
+        if self.meter.is_some() {
+            last.lost = sent.counters.frames.saturating_sub(last.rx_frames);
+        }
+        // A sample taken while the run was ending lies at or behind its end.
+        while self.samples.len() > 1 && self.samples.last().is_some_and(|s| s.at_ns >= at) {
+            self.samples.pop();
+        }
+        self.samples.push(last);
+        if let Some(live) = &mut self.live {
+            let _ = live.clear();
+        }
+        last.offered
+    }
+
+    /// Frames that the schedule had due within the run; `None` at top speed.
+    fn final_offer(&mut self, sent: &Sent) -> Option<u64> {
+        if !self.offered.is_paced() {
+            return None;
+        }
+        // A run that sent all there was to send was offered just that.
+        if sent.exhausted {
+            return Some(sent.taken);
+        }
+        self.offered.by(self.within(sent.duration_ns)).map(|due| due.max(sent.taken))
+    }
+
+    pub fn intervals(&self) -> Vec<Interval> {
+        let metered = self.meter.is_some();
+        let interval = |pair: &[Sample]| {
+            let (a, b) = (pair[0], pair[1]);
+            Interval {
+                start_ns: a.at_ns,
+                end_ns: b.at_ns,
+                offered_frames: b.offered.map(|n| n.saturating_sub(a.offered.unwrap_or(0))),
+                tx_frames: Some(b.tx_frames - a.tx_frames.min(b.tx_frames)),
+                tx_bytes: Some(b.tx_bytes - a.tx_bytes.min(b.tx_bytes)),
+                rx_frames: metered.then(|| b.rx_frames - a.rx_frames.min(b.rx_frames)),
+                rx_bytes: metered.then(|| b.rx_bytes - a.rx_bytes.min(b.rx_bytes)),
+                lost_frames: metered.then(|| b.lost.saturating_sub(a.lost)),
+                late_frames: self.offered.is_paced().then(|| b.late.saturating_sub(a.late)),
+                ..Interval::default()
+            }
+        };
+        self.samples.windows(2).map(interval).filter(|i| i.end_ns > i.start_ns).collect()
+    }
+}
