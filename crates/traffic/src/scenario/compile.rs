@@ -99,10 +99,7 @@ impl Compiled {
         if let Some(address) = bytes.get_mut(..6) {
             address.copy_from_slice(&neighbour);
         }
-        if let Some(address) = bytes
-            .get_mut(6..12)
-            .filter(|address| **address == DEFAULT_SOURCE)
-        {
+        if let Some(address) = bytes.get_mut(6..12).filter(|address| **address == DEFAULT_SOURCE) {
             address.copy_from_slice(&own);
         }
         stream.templates = crate::templates::Templates::single(&bytes);
@@ -124,35 +121,19 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
             message: "`streams` is empty: give one at least".to_owned(),
         });
     }
-    let duration = file
-        .duration
-        .as_ref()
-        .map(|time| timing::positive(time, "the run's duration"));
-    let duration = duration
-        .transpose()?
-        .map(|time| Duration::from_nanos(time.value.0));
+    let duration = file.duration.as_ref().map(|time| timing::positive(time, "the run's duration"));
+    let duration = duration.transpose()?.map(|time| Duration::from_nanos(time.value.0));
     let names = names(streams)?;
     let mut bounds = Bounds::default();
     let mut unsigned = Vec::new();
     let mut made = Vec::with_capacity(streams.len());
     for (number, stream) in streams.iter().enumerate() {
-        let frames = frames(
-            scenario,
-            number,
-            stream,
-            &names[number],
-            context,
-            &mut bounds,
-            &mut unsigned,
-        )?;
+        let frames = frames(scenario, number, stream, &names[number], context, &mut bounds, &mut unsigned)?;
         made.push(frames);
     }
     let resolve = unresolved(file, &made)?;
     let common = common_rate(file, context);
-    let paces: Vec<Pace<'_>> = streams
-        .iter()
-        .map(|s| pace(&s.value, file))
-        .collect::<Outcome<_>>()?;
+    let paces: Vec<Pace<'_>> = streams.iter().map(|s| pace(&s.value, file)).collect::<Outcome<_>>()?;
     overridden(file, &paces, context)?;
     let mut lanes: Vec<(usize, Lane)> = Vec::new();
     let mut all_end = true;
@@ -172,12 +153,7 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
     let starts = starts(streams, &names, &timings)?;
     let mut run_ends = duration;
     for (number, timing) in timings.into_iter().enumerate() {
-        let Some(Timing {
-            schedule,
-            frames,
-            end_ns,
-        }) = timing
-        else {
+        let Some(Timing { schedule, frames, end_ns }) = timing else {
             continue;
         };
         let start_ns = starts[number];
@@ -188,15 +164,7 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
             run_ends = run_ends.into_iter().chain(own).min();
         }
         all_end &= frames.is_some() || end_ns.is_some();
-        lanes.push((
-            number,
-            Lane {
-                order: [number as u32].into(),
-                schedule,
-                start_ns,
-                frames,
-            },
-        ));
+        lanes.push((number, Lane { order: [number as u32].into(), schedule, start_ns, frames }));
     }
     lanes.sort_by_key(|(first, _)| *first);
     let lanes: Vec<Lane> = lanes.into_iter().map(|(_, lane)| lane).collect();
@@ -206,26 +174,12 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
         ([Pace::Own(Some(rate))], _) => Some(rate.value.0),
         _ => None,
     };
-    let program = Program {
-        streams: made,
-        lanes,
-    };
+    let program = Program { streams: made, lanes };
     // What is checked there holds by construction; should it not, that is said rather than sent.
-    program.check().map_err(|bad| Fault {
-        place: Place::START,
-        message: bad.to_string(),
-    })?;
+    program.check().map_err(|bad| Fault { place: Place::START, message: bad.to_string() })?;
     let count = file.count.as_ref().map(|count| count.value.0);
     let endless = !all_end && run_ends.is_none() && count.is_none();
-    Ok(Compiled {
-        program,
-        duration: run_ends,
-        count,
-        rate,
-        endless,
-        resolve,
-        unsigned,
-    })
+    Ok(Compiled { program, duration: run_ends, count, rate, endless, resolve, unsigned })
 }
 
 /// The streams' names, all different.
@@ -234,16 +188,10 @@ fn names(streams: &[At<Stream>]) -> Outcome<Vec<String>> {
     let mut names = Vec::with_capacity(streams.len());
     for (number, stream) in streams.iter().enumerate() {
         let name = stream.value.name.as_ref();
-        let text = name.map_or_else(
-            || format!("stream {}", number + 1),
-            |name| name.value.0.clone(),
-        );
+        let text = name.map_or_else(|| format!("stream {}", number + 1), |name| name.value.0.clone());
         if let Some(other) = seen.insert(text.clone(), number) {
             let place = name.map_or(stream.place, |name| name.place);
-            let message = format!(
-                "`{text}` is the name of stream {}, too: names must differ",
-                other + 1
-            );
+            let message = format!("`{text}` is the name of stream {}, too: names must differ", other + 1);
             return Err(Fault { place, message });
         }
         names.push(text);
@@ -270,9 +218,7 @@ impl Bounds {
                 "the size tables of all streams have more than {MAX_SIZES} entries: give smaller weights or ranges"
             )
         } else if self.spread > MAX_SPREAD {
-            format!(
-                "the streams have more than {MAX_SPREAD} different sizes together: give narrower ranges"
-            )
+            format!("the streams have more than {MAX_SPREAD} different sizes together: give narrower ranges")
         } else {
             return Ok(());
         };
@@ -292,42 +238,22 @@ fn frames(
 ) -> Outcome<program::Stream> {
     let (stream, defaults) = (&at.value, &scenario.file.defaults);
     let read = |size: &At<SizeText>| {
-        size.value.0.parse::<Size>().map_err(|bad| Fault {
-            place: size.place,
-            message: bad.to_string(),
-        })
+        size.value.0.parse::<Size>().map_err(|bad| Fault { place: size.place, message: bad.to_string() })
     };
-    let own = stream
-        .size
-        .as_ref()
-        .or(defaults.size.as_ref().filter(|_| context.size.is_none()));
+    let own = stream.size.as_ref().or(defaults.size.as_ref().filter(|_| context.size.is_none()));
     let (size, size_at) = match own {
         Some(size) => (Some(read(size)?), size.place),
         None => (context.size.clone(), at.place),
     };
     // Each stream has random values of its own; a single one has those of the expression by itself.
-    let seed = if number == 0 {
-        context.seed
-    } else {
-        values::hash(context.seed, number as u64)
-    };
-    let options = |signature| Options {
-        size: size.clone(),
-        seed,
-        signature,
-        name: name.to_owned(),
-    };
+    let seed = if number == 0 { context.seed } else { values::hash(context.seed, number as u64) };
+    let options = |signature| Options { size: size.clone(), seed, signature, name: name.to_owned() };
     let frame = &stream.frame;
     let compile = |signature| {
-        expr::compile(&frame.value.0, &options(signature))
-            .map_err(|bad| scenario.expression(frame, &bad))
+        expr::compile(&frame.value.0, &options(signature)).map_err(|bad| scenario.expression(frame, &bad))
     };
     let number = u32::try_from(number).ok();
-    let said = stream
-        .sign
-        .as_ref()
-        .or(defaults.sign.as_ref())
-        .map(|sign| sign.value);
+    let said = stream.sign.as_ref().or(defaults.sign.as_ref()).map(|sign| sign.value);
     let sign = match (said, context.sign) {
         (Some(false), _) | (None, Sign::No) => Sign::No,
         (Some(true), _) | (None, Sign::All) => Sign::All,
@@ -347,10 +273,7 @@ fn frames(
     };
     let mut made = program.streams;
     let Some(stream) = made.pop() else {
-        return Err(Fault {
-            place: frame.place,
-            message: "this makes no frames".to_owned(),
-        });
+        return Err(Fault { place: frame.place, message: "this makes no frames".to_owned() });
     };
     bounds.add(&stream, size_at)?;
     Ok(stream)
@@ -360,38 +283,16 @@ impl Scenario {
     /// An expression's error, at its place in the file where that can be told.
     fn expression(&self, frame: &At<super::model::Frame>, bad: &ExprError) -> Fault {
         let Place { line, column, .. } = frame.place;
-        let here = self
-            .text
-            .lines()
-            .nth(line.saturating_sub(1))
-            .unwrap_or_default();
-        let from = |skip: usize| {
-            here.char_indices()
-                .nth(column - 1 + skip)
-                .map_or("", |(at, _)| &here[at..])
-        };
+        let here = self.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+        let from = |skip: usize| here.char_indices().nth(column - 1 + skip).map_or("", |(at, _)| &here[at..]);
         // Plain, or in quotes; what is folded over several lines or has escapes stands elsewhere.
-        let skip =
-            (0..=1).find(|skip| column > 0 && from(*skip).starts_with(frame.value.0.trim_end()));
+        let skip = (0..=1).find(|skip| column > 0 && from(*skip).starts_with(frame.value.0.trim_end()));
         match skip {
             Some(skip) => {
-                let place = Place {
-                    line,
-                    column: column + skip + bad.column - 1,
-                    width: bad.width,
-                };
-                Fault {
-                    place,
-                    message: bad.message.clone(),
-                }
+                let place = Place { line, column: column + skip + bad.column - 1, width: bad.width };
+                Fault { place, message: bad.message.clone() }
             }
-            None => Fault {
-                place: Place {
-                    width: 1,
-                    ..frame.place
-                },
-                message: bad.to_string(),
-            },
+            None => Fault { place: Place { width: 1, ..frame.place }, message: bad.to_string() },
         }
     }
 }
@@ -400,10 +301,7 @@ impl Scenario {
 fn common_rate(file: &File, context: &Context) -> Option<At<RateText>> {
     let place = file.rate.as_ref().map_or(Place::START, |rate| rate.place);
     match context.rate {
-        Some(rate) => Some(At {
-            value: RateText(rate),
-            place,
-        }),
+        Some(rate) => Some(At { value: RateText(rate), place }),
         None => file.rate.clone(),
     }
 }
@@ -420,28 +318,20 @@ fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
     .flatten()
     .collect();
     if let [(first, _), (second, place), ..] = given[..] {
-        let message = format!(
-            "`{first}` and `{second}` both say when this stream's frames leave: keep one of them"
-        );
+        let message =
+            format!("`{first}` and `{second}` both say when this stream's frames leave: keep one of them");
         return Err(Fault { place, message });
     }
     if let (Some(_), Some(after)) = (&stream.start, &stream.after) {
         let message = "`start` counts from the run's start, `after` from another stream's end: for a time in between give `pause`";
-        return Err(Fault {
-            place: after.place,
-            message: message.to_owned(),
-        });
+        return Err(Fault { place: after.place, message: message.to_owned() });
     }
     if let (Some(pause), None) = (&stream.pause, &stream.after) {
         let message = "`pause` needs `after`, the stream to wait for; to begin later give `start`";
-        return Err(Fault {
-            place: pause.place,
-            message: message.to_owned(),
-        });
+        return Err(Fault { place: pause.place, message: message.to_owned() });
     }
     let own = stream.rate.as_ref().or(file.defaults.rate.as_ref());
-    if stream.weight.is_none() && (own.is_some() || stream.burst.is_some() || stream.ramp.is_some())
-    {
+    if stream.weight.is_none() && (own.is_some() || stream.burst.is_some() || stream.ramp.is_some()) {
         return Ok(Pace::Own(own));
     }
     let bound = [
@@ -458,16 +348,10 @@ fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
     }
     match &stream.weight {
         Some(weight) if weight.value == 0 => {
-            let message =
-                "a weight is a whole number from 1; leave the stream out to send nothing of it";
-            Err(Fault {
-                place: weight.place,
-                message: message.to_owned(),
-            })
+            let message = "a weight is a whole number from 1; leave the stream out to send nothing of it";
+            Err(Fault { place: weight.place, message: message.to_owned() })
         }
-        weight => Ok(Pace::Share(
-            weight.as_ref().map_or(1, |weight| weight.value),
-        )),
+        weight => Ok(Pace::Share(weight.as_ref().map_or(1, |weight| weight.value))),
     }
 }
 
@@ -475,25 +359,16 @@ fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
 fn overridden(file: &File, paces: &[Pace<'_>], context: &Context) -> Outcome<()> {
     if context.rate.is_some() && !paces.iter().any(|pace| matches!(pace, Pace::Share(_))) {
         let message = "--rate and --topspeed replace the rate that streams share, but here each stream has its own: change them in the file";
-        return Err(Fault {
-            place: Place::START,
-            message: message.to_owned(),
-        });
+        return Err(Fault { place: Place::START, message: message.to_owned() });
     }
     let sized = |stream: &At<Stream>| stream.value.size.is_some();
     if let (Some(_), Some(first)) = (&context.size, file.streams.0.first())
         && file.streams.0.iter().all(sized)
     {
-        let place = first
-            .value
-            .size
-            .as_ref()
-            .map_or(Place::START, |size| size.place);
-        let message = "--size is for streams that state none, but here each states its own: change them in the file";
-        return Err(Fault {
-            place,
-            message: message.to_owned(),
-        });
+        let place = first.value.size.as_ref().map_or(Place::START, |size| size.place);
+        let message =
+            "--size is for streams that state none, but here each states its own: change them in the file";
+        return Err(Fault { place, message: message.to_owned() });
     }
     Ok(())
 }
@@ -518,38 +393,22 @@ fn shared(
         return match &file.rate {
             Some(rate) => {
                 let message = "no stream shares this rate, each has its own: remove it";
-                Err(Fault {
-                    place: rate.place,
-                    message: message.to_owned(),
-                })
+                Err(Fault { place: rate.place, message: message.to_owned() })
             }
             None => Ok(None),
         };
     };
     let Some(common) = common else {
         let message = "how fast? Give the stream a `rate`, `burst` or `ramp`, or the file a `rate` that its streams share (or --rate, --topspeed)";
-        return Err(Fault {
-            place: streams[first].place,
-            message: message.to_owned(),
-        });
+        return Err(Fault { place: streams[first].place, message: message.to_owned() });
     };
     let schedule = timing::schedule(common, context)?;
     if !schedule.is_paced() && parts.len() < streams.len() {
-        let message =
-            "top speed leaves no room for the streams that have times of their own: give a rate";
-        return Err(Fault {
-            place: common.place,
-            message: message.to_owned(),
-        });
+        let message = "top speed leaves no room for the streams that have times of their own: give a rate";
+        return Err(Fault { place: common.place, message: message.to_owned() });
     }
-    let divisor = parts
-        .iter()
-        .fold(0, |divisor, &(_, weight)| gcd(divisor, weight))
-        .max(1);
-    let total: u64 = parts
-        .iter()
-        .map(|&(_, weight)| u64::from(weight / divisor))
-        .sum();
+    let divisor = parts.iter().fold(0, |divisor, &(_, weight)| gcd(divisor, weight)).max(1);
+    let total: u64 = parts.iter().map(|&(_, weight)| u64::from(weight / divisor)).sum();
     if total > MAX_ORDER {
         let place = parts
             .iter()
@@ -561,15 +420,10 @@ fn shared(
         );
         return Err(Fault { place, message });
     }
-    let parts: Vec<(u32, u32)> = parts
-        .iter()
-        .map(|&(number, weight)| (number as u32, weight / divisor))
-        .collect();
+    let parts: Vec<(u32, u32)> =
+        parts.iter().map(|&(number, weight)| (number as u32, weight / divisor)).collect();
     let Lengths::List(order) = Lengths::mix(&parts) else {
-        return Err(Fault {
-            place: common.place,
-            message: "these weights make no order".to_owned(),
-        });
+        return Err(Fault { place: common.place, message: "these weights make no order".to_owned() });
     };
     Ok(Some((first, Lane::new(order, schedule))))
 }
@@ -591,53 +445,29 @@ fn top_speed(at: &At<Stream>, streams: usize, start_ns: u64) -> Outcome<()> {
     } else {
         return Ok(());
     };
-    Err(Fault {
-        place,
-        message: message.to_owned(),
-    })
+    Err(Fault { place, message: message.to_owned() })
 }
 
 /// When each stream begins, after the run's start.
-fn starts(
-    streams: &[At<Stream>],
-    names: &[String],
-    timings: &[Option<Timing>],
-) -> Outcome<Vec<u64>> {
-    let number_of: HashMap<&str, usize> = names
-        .iter()
-        .enumerate()
-        .map(|(number, name)| (name.as_str(), number))
-        .collect();
+fn starts(streams: &[At<Stream>], names: &[String], timings: &[Option<Timing>]) -> Outcome<Vec<u64>> {
+    let number_of: HashMap<&str, usize> =
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
     let mut before: Vec<Option<usize>> = vec![None; streams.len()];
     for (number, stream) in streams.iter().enumerate() {
-        let Some(At {
-            value: Name(name),
-            place,
-        }) = &stream.value.after
-        else {
+        let Some(At { value: Name(name), place }) = &stream.value.after else {
             continue;
         };
         let Some(&other) = number_of.get(name.as_str()) else {
             let hint = expr::did_you_mean(name, names.iter().map(String::as_str));
-            let message = format!(
-                "no stream is called `{name}`{hint}`after` takes the name of another stream"
-            );
-            return Err(Fault {
-                place: *place,
-                message,
-            });
+            let message =
+                format!("no stream is called `{name}`{hint}`after` takes the name of another stream");
+            return Err(Fault { place: *place, message });
         };
-        if timings[other]
-            .as_ref()
-            .is_none_or(|timing| timing.end_ns.is_none())
-        {
+        if timings[other].as_ref().is_none_or(|timing| timing.end_ns.is_none()) {
             let message = format!(
                 "`{name}` never ends, so nothing can come after it: give it a duration or a count, and a rate of its own"
             );
-            return Err(Fault {
-                place: *place,
-                message,
-            });
+            return Err(Fault { place: *place, message });
         }
         before[number] = Some(other);
     }
@@ -650,16 +480,10 @@ fn starts(
             && let Some(other) = before[last]
         {
             if chain.len() > streams.len() {
-                let place = streams[number]
-                    .value
-                    .after
-                    .as_ref()
-                    .map_or(Place::START, |after| after.place);
-                let message = "these streams wait for each other in a circle: one of them must not be `after` another";
-                return Err(Fault {
-                    place,
-                    message: message.to_owned(),
-                });
+                let place = streams[number].value.after.as_ref().map_or(Place::START, |after| after.place);
+                let message =
+                    "these streams wait for each other in a circle: one of them must not be `after` another";
+                return Err(Fault { place, message: message.to_owned() });
             }
             chain.push(other);
         }
@@ -673,9 +497,7 @@ fn starts(
                 None => Some(0),
                 Some(other) => {
                     let end = timings[other].as_ref().and_then(|timing| timing.end_ns);
-                    starts[other]
-                        .zip(end)
-                        .and_then(|(start, end)| start.checked_add(end))
+                    starts[other].zip(end).and_then(|(start, end)| start.checked_add(end))
                 }
             };
             let start = base
@@ -683,10 +505,7 @@ fn starts(
                 .and_then(|base| base.checked_add(offset(&stream.pause)));
             let Some(start) = start else {
                 let message = "this begins after more than 500 years";
-                return Err(Fault {
-                    place: streams[link].place,
-                    message: message.to_owned(),
-                });
+                return Err(Fault { place: streams[link].place, message: message.to_owned() });
             };
             starts[link] = Some(start);
         }
@@ -698,43 +517,23 @@ fn starts(
 fn unresolved(file: &File, made: &[program::Stream]) -> Outcome<Vec<Unresolved>> {
     let mut all = Vec::new();
     for (number, (stream, frames)) in file.streams.0.iter().zip(made).enumerate() {
-        let Some(At { value, place }) = stream
-            .value
-            .resolve
-            .as_ref()
-            .or(file.defaults.resolve.as_ref())
+        let Some(At { value, place }) = stream.value.resolve.as_ref().or(file.defaults.resolve.as_ref())
         else {
             continue;
         };
         if *value == Resolve::No {
             continue;
         }
-        let wrong = |message: &str| {
-            Err(Fault {
-                place: *place,
-                message: message.to_owned(),
-            })
-        };
+        let wrong = |message: &str| Err(Fault { place: *place, message: message.to_owned() });
         let bytes = frames.templates.get(0);
         let layers = Layers::parse(LinkType::ETHERNET, bytes);
         let varies = |from: usize, to: usize| {
-            frames
-                .fields
-                .iter()
-                .any(|field| field.range().start < to && field.range().end > from)
+            frames.fields.iter().any(|field| field.range().start < to && field.range().end > from)
         };
         let ip = layers.l3_offset;
         let address = |at: usize, len: usize| bytes.get(ip + at..ip + at + len);
-        let v4 = |at| {
-            address(at, 4)
-                .and_then(|b| <[u8; 4]>::try_from(b).ok())
-                .map(IpAddr::from)
-        };
-        let v6 = |at| {
-            address(at, 16)
-                .and_then(|b| <[u8; 16]>::try_from(b).ok())
-                .map(IpAddr::from)
-        };
+        let v4 = |at| address(at, 4).and_then(|b| <[u8; 4]>::try_from(b).ok()).map(IpAddr::from);
+        let v6 = |at| address(at, 16).and_then(|b| <[u8; 16]>::try_from(b).ok()).map(IpAddr::from);
         let (source, destination, span) = match layers.l3 {
             L3::V4 => (v4(12), v4(16), 16..20),
             L3::V6 => (v6(8), v6(24), 24..40),
@@ -743,14 +542,10 @@ fn unresolved(file: &File, made: &[program::Stream]) -> Outcome<Vec<Unresolved>>
         let next_hop = match (value, destination) {
             (Resolve::NextHop(address), _) => *address,
             (_, None) => {
-                return wrong(
-                    "these frames are not IP: give the next hop's address instead of true",
-                );
+                return wrong("these frames are not IP: give the next hop's address instead of true");
             }
             (_, Some(_)) if varies(ip + span.start, ip + span.end) => {
-                return wrong(
-                    "the destination varies: give the next hop's IP address instead of true",
-                );
+                return wrong("the destination varies: give the next hop's IP address instead of true");
             }
             (_, Some(destination)) => destination,
         };
@@ -767,14 +562,9 @@ fn unresolved(file: &File, made: &[program::Stream]) -> Outcome<Vec<Unresolved>>
             .flatten()
             .copied()
             .collect();
-        let source = source
-            .filter(|source| source.is_ipv4() == next_hop.is_ipv4() && !source.is_unspecified());
-        all.push(Unresolved {
-            stream: number,
-            next_hop,
-            source,
-            tags,
-        });
+        let source =
+            source.filter(|source| source.is_ipv4() == next_hop.is_ipv4() && !source.is_unspecified());
+        all.push(Unresolved { stream: number, next_hop, source, tags });
     }
     Ok(all)
 }

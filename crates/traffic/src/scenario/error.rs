@@ -14,11 +14,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub const START: Place = Place {
-        line: 1,
-        column: 1,
-        width: 1,
-    };
+    pub const START: Place = Place { line: 1, column: 1, width: 1 };
 }
 
 /// An error before it is joined with the file.
@@ -52,14 +48,8 @@ impl std::error::Error for ScenarioError {}
 
 impl ScenarioError {
     pub(super) fn new(file: &str, text: &str, fault: Fault) -> ScenarioError {
-        let line = text
-            .lines()
-            .nth(fault.place.line.saturating_sub(1))
-            .unwrap_or_default();
-        let excerpt: String = line
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
+        let line = text.lines().nth(fault.place.line.saturating_sub(1)).unwrap_or_default();
+        let excerpt: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         ScenarioError {
             file: file.to_owned(),
             line: fault.place.line,
@@ -75,36 +65,17 @@ impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let length = self.excerpt.chars().count();
         let before = self.column.saturating_sub(1).min(length);
-        let first = if length <= WINDOW {
-            0
-        } else {
-            before.saturating_sub(WINDOW / 2).min(length - WINDOW)
-        };
+        let first = if length <= WINDOW { 0 } else { before.saturating_sub(WINDOW / 2).min(length - WINDOW) };
         let shown: String = self.excerpt.chars().skip(first).take(WINDOW).collect();
         let shown = shown.trim_end();
         let most = shown.chars().count().saturating_sub(before - first);
         let carets = self.width.min(most).max(1);
         let number = self.line.to_string();
         let left = if first > 0 { "..." } else { "" };
-        writeln!(
-            f,
-            "{}:{}:{}: {}",
-            self.file, self.line, self.column, self.message
-        )?;
-        writeln!(
-            f,
-            "  {number} | {left}{shown}{}",
-            if first + WINDOW < length { "..." } else { "" }
-        )?;
+        writeln!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
+        writeln!(f, "  {number} | {left}{shown}{}", if first + WINDOW < length { "..." } else { "" })?;
         let indent = left.len() + before - first;
-        write!(
-            f,
-            "  {:gutter$} | {:indent$}{}",
-            "",
-            "",
-            "^".repeat(carets),
-            gutter = number.len()
-        )
+        write!(f, "  {:gutter$} | {:indent$}{}", "", "", "^".repeat(carets), gutter = number.len())
     }
 }
 
@@ -113,29 +84,14 @@ mod tests {
     use super::*;
 
     fn printed(text: &str, line: usize, column: usize, width: usize) -> String {
-        let place = Place {
-            line,
-            column,
-            width,
-        };
-        ScenarioError::new(
-            "x.yaml",
-            text,
-            Fault {
-                place,
-                message: "no".to_owned(),
-            },
-        )
-        .to_string()
+        let place = Place { line, column, width };
+        ScenarioError::new("x.yaml", text, Fault { place, message: "no".to_owned() }).to_string()
     }
 
     #[test]
     fn the_caret_stands_under_the_place() {
         let text = "a: 1\nb:\n  cé: 2\n";
-        assert_eq!(
-            printed(text, 3, 3, 2),
-            "x.yaml:3:3: no\n  3 |   cé: 2\n    |   ^^"
-        );
+        assert_eq!(printed(text, 3, 3, 2), "x.yaml:3:3: no\n  3 |   cé: 2\n    |   ^^");
     }
 
     #[test]

@@ -34,11 +34,7 @@ pub struct Scenario {
 /// Reads a scenario; `name` is the file's, for messages.
 pub fn parse(text: &str, name: &str) -> Result<Scenario, ScenarioError> {
     match yaml::read(text) {
-        Ok(file) => Ok(Scenario {
-            file,
-            source: name.to_owned(),
-            text: text.to_owned(),
-        }),
+        Ok(file) => Ok(Scenario { file, source: name.to_owned(), text: text.to_owned() }),
         Err(fault) => Err(ScenarioError::new(name, text, fault)),
     }
 }
@@ -61,8 +57,7 @@ impl Scenario {
 
     /// What to send, and when.
     pub fn compile(&self, context: &Context) -> Result<Compiled, ScenarioError> {
-        compile::compile(self, context)
-            .map_err(|fault| ScenarioError::new(&self.source, &self.text, fault))
+        compile::compile(self, context).map_err(|fault| ScenarioError::new(&self.source, &self.text, fault))
     }
 }
 

@@ -160,9 +160,7 @@ impl<'de> Deserialize<'de> for Streams {
                 let mut streams = Vec::new();
                 while let Some(stream) = items.next_element()? {
                     if streams.len() == MAX_STREAMS {
-                        return Err(de::Error::custom(format!(
-                            "more than {MAX_STREAMS} streams"
-                        )));
+                        return Err(de::Error::custom(format!("more than {MAX_STREAMS} streams")));
                     }
                     streams.push(stream);
                 }
@@ -231,13 +229,9 @@ pub struct Name(pub String);
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
         text(deserializer, "a name", |text| {
-            if text.trim().is_empty()
-                || text.chars().count() > MAX_NAME
-                || text.chars().any(char::is_control)
+            if text.trim().is_empty() || text.chars().count() > MAX_NAME || text.chars().any(char::is_control)
             {
-                return Err(format!(
-                    "a name has 1 to {MAX_NAME} characters, all on one line"
-                ));
+                return Err(format!("a name has 1 to {MAX_NAME} characters, all on one line"));
             }
             Ok(Name(text.trim().to_owned()))
         })
@@ -252,19 +246,12 @@ pub struct Frame(pub String);
 
 impl<'de> Deserialize<'de> for Frame {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Frame, D::Error> {
-        text(
-            deserializer,
-            "a packet expression such as ipv4(dst=198.18.0.1)/udp",
-            |text| {
-                if text.len() > MAX_FRAME {
-                    return Err(format!(
-                        "the expression has {} bytes; {MAX_FRAME} are the most",
-                        text.len()
-                    ));
-                }
-                Ok(Frame(text.to_owned()))
-            },
-        )
+        text(deserializer, "a packet expression such as ipv4(dst=198.18.0.1)/udp", |text| {
+            if text.len() > MAX_FRAME {
+                return Err(format!("the expression has {} bytes; {MAX_FRAME} are the most", text.len()));
+            }
+            Ok(Frame(text.to_owned()))
+        })
     }
 }
 
@@ -280,15 +267,13 @@ pub struct RateText(pub Rate);
 
 impl<'de> Deserialize<'de> for RateText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<RateText, D::Error> {
-        text(deserializer, "a rate such as 1mpps", |text| {
-            match text.parse() {
-                Ok(Rate::Flows(_)) => Err(format!(
-                    "`{}`: a scenario has no rate in new flows per second; give frames per second (1mpps)",
-                    text.trim()
-                )),
-                Ok(rate) => Ok(RateText(rate)),
-                Err(bad) => Err(bad.to_string()),
-            }
+        text(deserializer, "a rate such as 1mpps", |text| match text.parse() {
+            Ok(Rate::Flows(_)) => Err(format!(
+                "`{}`: a scenario has no rate in new flows per second; give frames per second (1mpps)",
+                text.trim()
+            )),
+            Ok(rate) => Ok(RateText(rate)),
+            Err(bad) => Err(bad.to_string()),
         })
     }
 }
@@ -391,9 +376,7 @@ impl<'de> Deserialize<'de> for SizeText {
             type Value = SizeText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(
-                    "a frame size (64, imix, [64, 1518], {64: 7, 1518: 1}, random(64..1518))",
-                )
+                f.write_str("a frame size (64, imix, [64, 1518], {64: 7, 1518: 1}, random(64..1518))")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<SizeText, E> {

@@ -46,21 +46,11 @@ pub(super) fn of(
         (Schedule::TopSpeed, None, None)
     };
     let lengths = (&frames.lengths, frames.templates.longest());
-    let too_long = |place| Fault {
-        place,
-        message: "this ends after more than 500 years: give less".to_owned(),
-    };
-    let mut timing = Timing {
-        schedule,
-        frames: own_frames,
-        end_ns: own_end,
-    };
+    let too_long =
+        |place| Fault { place, message: "this ends after more than 500 years: give less".to_owned() };
+    let mut timing = Timing { schedule, frames: own_frames, end_ns: own_end };
     let sooner = |a: Option<u64>, b: u64| Some(a.map_or(b, |a| a.min(b)));
-    if let Some(At {
-        value: Count(count),
-        place,
-    }) = stream.count
-    {
+    if let Some(At { value: Count(count), place }) = stream.count {
         timing.frames = sooner(timing.frames, count);
         if timing.schedule.is_paced() {
             let end = due(&timing.schedule, count, lengths).ok_or_else(|| unknown(place))?;
@@ -73,8 +63,7 @@ pub(super) fn of(
     if let Some(duration) = &stream.duration {
         let Time(ns) = positive(duration, "a stream's duration")?.value;
         if timing.schedule.is_paced() {
-            let frames =
-                due_within(&timing.schedule, ns, lengths).ok_or_else(|| unknown(duration.place))?;
+            let frames = due_within(&timing.schedule, ns, lengths).ok_or_else(|| unknown(duration.place))?;
             timing.frames = sooner(timing.frames, frames);
         }
         timing.end_ns = sooner(timing.end_ns, ns);
@@ -93,46 +82,27 @@ fn unknown(place: super::error::Place) -> Fault {
 /// A time above zero.
 pub(super) fn positive<'a>(time: &'a At<Time>, what: &str) -> Outcome<&'a At<Time>> {
     if time.value.0 == 0 {
-        return Err(Fault {
-            place: time.place,
-            message: format!("{what} must be more than zero"),
-        });
+        return Err(Fault { place: time.place, message: format!("{what} must be more than zero") });
     }
     Ok(time)
 }
 
 /// The schedule of a rate.
 pub(super) fn schedule(rate: &At<RateText>, context: &Context) -> Outcome<Schedule> {
-    let around = rate::Context {
-        link_bits_per_second: context.link_bits_per_second,
-        flows_per_pass: None,
-    };
-    rate.value.0.schedule(around).map_err(|bad| Fault {
-        place: rate.place,
-        message: bad.to_string(),
-    })
+    let around = rate::Context { link_bits_per_second: context.link_bits_per_second, flows_per_pass: None };
+    rate.value.0.schedule(around).map_err(|bad| Fault { place: rate.place, message: bad.to_string() })
 }
 
 type Parts = (Schedule, Option<u64>, Option<u64>);
 
 fn bursts(burst: &At<Burst>, stream: &program::Stream, context: &Context) -> Outcome<Parts> {
-    let Burst {
-        frames,
-        gap,
-        rate,
-        every,
-        count,
-    } = &burst.value;
+    let Burst { frames, gap, rate, every, count } = &burst.value;
     let (frames, frames_at) = (frames.value.0, frames.place);
     let period = positive(every, "the time from burst to burst")?.value.0;
     let gap = match (gap, rate) {
         (Some(gap), Some(_)) => {
-            let message =
-                "`gap` and `rate` both say how close the frames of a burst are: keep one of them";
-            return Err(Fault {
-                place: gap.place,
-                message: message.to_owned(),
-            });
+            let message = "`gap` and `rate` both say how close the frames of a burst are: keep one of them";
+            return Err(Fault { place: gap.place, message: message.to_owned() });
         }
         (Some(gap), None) => gap.value.0,
         (None, Some(rate)) if rate.value.0 == Rate::TopSpeed => 0,
@@ -147,96 +117,51 @@ fn bursts(burst: &At<Burst>, stream: &program::Stream, context: &Context) -> Out
         let message = format!(
             "{frames} frames {gap} ns apart take {lasts} ns, but the next burst begins after {period} ns: give fewer frames, a smaller gap or a longer `every`",
         );
-        return Err(Fault {
-            place: frames_at,
-            message,
-        });
+        return Err(Fault { place: frames_at, message });
     }
-    let schedule = Schedule::Bursts {
-        frames,
-        gap_ns: gap,
-        period_ns: period,
-    };
-    let Some(At {
-        value: Count(bursts),
-        place,
-    }) = *count
-    else {
+    let schedule = Schedule::Bursts { frames, gap_ns: gap, period_ns: period };
+    let Some(At { value: Count(bursts), place }) = *count else {
         return Ok((schedule, None, None));
     };
     match (frames.checked_mul(bursts), period.checked_mul(bursts)) {
         (Some(total), Some(end)) => Ok((schedule, Some(total), Some(end))),
-        _ => Err(Fault {
-            place,
-            message: "so many bursts never end: give fewer".to_owned(),
-        }),
+        _ => Err(Fault { place, message: "so many bursts never end: give fewer".to_owned() }),
     }
 }
 
 fn ramp(ramp: &At<Ramp>, stream: &program::Stream, context: &Context) -> Outcome<Parts> {
-    let Ramp {
-        from,
-        to,
-        over,
-        steps,
-        then,
-    } = &ramp.value;
+    let Ramp { from, to, over, steps, then } = &ramp.value;
     let over = positive(over, "the time of a ramp")?;
     let (length, over_at) = (over.value.0, over.place);
-    let (count, steps_at) = steps
-        .as_ref()
-        .map_or((STEPS, ramp.place), |steps| (steps.value, steps.place));
+    let (count, steps_at) = steps.as_ref().map_or((STEPS, ramp.place), |steps| (steps.value, steps.place));
     if !(2..=MAX_STEPS).contains(&count) {
         let message = format!("a ramp has 2 to {MAX_STEPS} steps");
-        return Err(Fault {
-            place: steps_at,
-            message,
-        });
+        return Err(Fault { place: steps_at, message });
     }
     if u64::from(count) > length {
-        return Err(Fault {
-            place: over_at,
-            message: "this is too short for the ramp's steps".to_owned(),
-        });
+        return Err(Fault { place: over_at, message: "this is too short for the ramp's steps".to_owned() });
     }
-    let (first, last) = (
-        frames_per(from, stream, context, "a ramp")?,
-        frames_per(to, stream, context, "a ramp")?,
-    );
+    let (first, last) =
+        (frames_per(from, stream, context, "a ramp")?, frames_per(to, stream, context, "a ramp")?);
     let (count, length) = (u64::from(count), u128::from(length));
     let stairs: Option<Vec<Step>> = (0..count)
         .map(|j| {
             let (frames, per_ns) = between(first, last, j, count - 1)?;
             let end_ns = (length * u128::from(j + 1) / u128::from(count)) as u64;
-            Some(Step {
-                end_ns,
-                frames,
-                per_ns,
-            })
+            Some(Step { end_ns, frames, per_ns })
         })
         .collect();
     let Some(mut steps) = stairs else {
         let message = "these rates have too many decimals for a ramp: give fewer";
-        return Err(Fault {
-            place: ramp.place,
-            message: message.to_owned(),
-        });
+        return Err(Fault { place: ramp.place, message: message.to_owned() });
     };
     if *then == Then::Hold
         && let Some(step) = steps.last_mut()
     {
         step.end_ns = u64::MAX;
-        return Ok((
-            Schedule::Steps {
-                steps: steps.into(),
-            },
-            None,
-            None,
-        ));
+        return Ok((Schedule::Steps { steps: steps.into() }, None, None));
     }
-    let schedule = Schedule::Steps {
-        steps: steps.into(),
-    };
+    let schedule = Schedule::Steps { steps: steps.into() };
     let total = schedule.total_frames();
     Ok((schedule, total, Some(length as u64)))
 }
@@ -248,16 +173,10 @@ fn frames_per(
     context: &Context,
     what: &str,
 ) -> Outcome<(u64, u64)> {
-    let wrong = |message: String| Fault {
-        place: rate.place,
-        message,
-    };
+    let wrong = |message: String| Fault { place: rate.place, message };
     match schedule(rate, context)? {
         Schedule::Frames { frames, per_ns } => Ok((frames, per_ns)),
-        Schedule::Bits {
-            bits_per_second,
-            overhead_bytes,
-        } => {
+        Schedule::Bits { bits_per_second, overhead_bytes } => {
             let longest = stream.longest();
             let (shortest, _) = stream.lengths.bounds(stream.templates.shortest());
             if shortest != longest {
@@ -266,15 +185,10 @@ fn frames_per(
                 )));
             }
             let bits = (u64::from(longest) + u64::from(overhead_bytes)) * 8;
-            reduced(
-                u128::from(bits_per_second),
-                u128::from(bits) * 1_000_000_000,
-            )
-            .ok_or_else(|| wrong("this rate has too many digits".to_owned()))
+            reduced(u128::from(bits_per_second), u128::from(bits) * 1_000_000_000)
+                .ok_or_else(|| wrong("this rate has too many digits".to_owned()))
         }
-        _ => Err(wrong(format!(
-            "the rate of {what} is a number, such as 100kpps"
-        ))),
+        _ => Err(wrong(format!("the rate of {what} is a number, such as 100kpps"))),
     }
 }
 
@@ -283,10 +197,7 @@ fn between(a: (u64, u64), b: (u64, u64), j: u64, n: u64) -> Option<(u64, u64)> {
     let wide = |x: u64| u128::from(x);
     // Over a common denominator: a.0 * b.1 and b.0 * a.1, both over a.1 * b.1.
     let denominator = wide(a.1).checked_mul(wide(b.1))?;
-    let (from, to) = (
-        wide(a.0).checked_mul(wide(b.1))?,
-        wide(b.0).checked_mul(wide(a.1))?,
-    );
+    let (from, to) = (wide(a.0).checked_mul(wide(b.1))?, wide(b.0).checked_mul(wide(a.1))?);
     // 128 bits hold the products of two 64-bit numbers, not those with the number of steps: so some bits go first.
     let surplus = 128 - from.max(to).max(denominator).leading_zeros();
     let shift = (surplus + 15).saturating_sub(128);
@@ -313,10 +224,7 @@ type Law<'a> = (&'a Lengths, u32);
 /// When frame `n` is due; `None` if that would take too long to find.
 pub(super) fn due(schedule: &Schedule, n: u64, lengths: Law<'_>) -> Option<u64> {
     match schedule {
-        Schedule::Bits {
-            bits_per_second,
-            overhead_bytes,
-        } => {
+        Schedule::Bits { bits_per_second, overhead_bytes } => {
             let bits = bits_before(n, lengths, *overhead_bytes)?;
             let ns = bits.checked_mul(1_000_000_000)? / u128::from(*bits_per_second).max(1);
             Some(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -331,11 +239,7 @@ pub(super) fn due(schedule: &Schedule, n: u64, lengths: Law<'_>) -> Option<u64> 
 
 /// How many frames are due before `ns`; `None` if that would take too long to find.
 fn due_within(schedule: &Schedule, ns: u64, lengths: Law<'_>) -> Option<u64> {
-    let Schedule::Bits {
-        bits_per_second,
-        overhead_bytes,
-    } = schedule
-    else {
+    let Schedule::Bits { bits_per_second, overhead_bytes } = schedule else {
         return schedule.frames_due_by(ns.checked_sub(1)?);
     };
     // floor(bits * 10^9 / rate) < ns  <=>  bits < ns * rate / 10^9: the first frame from there on is out.
@@ -350,9 +254,7 @@ fn due_within(schedule: &Schedule, ns: u64, lengths: Law<'_>) -> Option<u64> {
     if let Lengths::List(items) = law {
         let cycle: u128 = items.iter().map(|&length| each(length)).sum();
         let cycles = room / cycle.max(1);
-        n = u64::try_from(cycles)
-            .ok()?
-            .checked_mul(items.len() as u64)?;
+        n = u64::try_from(cycles).ok()?.checked_mul(items.len() as u64)?;
         bits = cycles * cycle;
     }
     let end = n.saturating_add(MAX_LOOK);
@@ -400,8 +302,7 @@ mod tests {
     fn law() -> impl Strategy<Value = Lengths> {
         prop_oneof![
             (42u32..1500).prop_map(Lengths::Fixed),
-            proptest::collection::vec(42u32..1500, 1..20)
-                .prop_map(|sizes| Lengths::List(sizes.into())),
+            proptest::collection::vec(42u32..1500, 1..20).prop_map(|sizes| Lengths::List(sizes.into())),
             (any::<u64>(), 42u32..100, 100u32..1500).prop_map(|(key, min, max)| Lengths::Random {
                 key,
                 min,

@@ -31,10 +31,7 @@ pub struct At<T> {
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<At<T>, D::Error> {
         let spanned = Spanned::<T>::deserialize(deserializer)?;
-        Ok(At {
-            value: spanned.value,
-            place: place(spanned.referenced),
-        })
+        Ok(At { value: spanned.value, place: place(spanned.referenced) })
     }
 }
 
@@ -60,14 +57,8 @@ impl<T: JsonSchema> JsonSchema for At<T> {
 /// Reads one document.
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Fault> {
     if text.len() > MAX_BYTES {
-        let message = format!(
-            "the file has {} bytes; {MAX_BYTES} are the most",
-            text.len()
-        );
-        return Err(Fault {
-            place: Place::START,
-            message,
-        });
+        let message = format!("the file has {} bytes; {MAX_BYTES} are the most", text.len());
+        return Err(Fault { place: Place::START, message });
     }
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -106,37 +97,17 @@ fn fault(error: &Error) -> Fault {
     };
     let too_much = |what: &str| format!("{what}: this is more than any scenario needs");
     let message = match error {
-        Error::SerdeUnknownField {
-            field, expected, ..
-        } => {
+        Error::SerdeUnknownField { field, expected, .. } => {
             let hint = did_you_mean(field, expected.iter().copied());
-            format!(
-                "unknown key `{}`{hint}keys here: {}",
-                printable(field),
-                expected.join(", ")
-            )
+            format!("unknown key `{}`{hint}keys here: {}", printable(field), expected.join(", "))
         }
-        Error::SerdeUnknownVariant {
-            variant, expected, ..
-        } => {
+        Error::SerdeUnknownVariant { variant, expected, .. } => {
             let hint = did_you_mean(variant, expected.iter().copied());
-            format!(
-                "unknown word `{}`{hint}write {}",
-                printable(variant),
-                expected.join(" or ")
-            )
+            format!("unknown word `{}`{hint}write {}", printable(variant), expected.join(" or "))
         }
         Error::SerdeMissingField { field, .. } => format!("`{field}` is missing here"),
-        Error::SerdeInvalidType {
-            unexpected,
-            expected,
-            ..
-        }
-        | Error::SerdeInvalidValue {
-            unexpected,
-            expected,
-            ..
-        } => {
+        Error::SerdeInvalidType { unexpected, expected, .. }
+        | Error::SerdeInvalidValue { unexpected, expected, .. } => {
             format!("expected {expected}, not {}", printable(unexpected))
         }
         Error::Unexpected { expected, .. } => match *expected {
@@ -153,8 +124,7 @@ fn fault(error: &Error) -> Fault {
             "a second document: a scenario is one (remove the `---`)".to_owned()
         }
         Error::MergeKeyNotAllowed { .. } => {
-            "merge keys (`<<`) are not taken: put what streams have in common under `defaults`"
-                .to_owned()
+            "merge keys (`<<`) are not taken: put what streams have in common under `defaults`".to_owned()
         }
         Error::InvalidScalar { ty, .. } => match *ty {
             "bool" | "boolean" => "expected true or false".to_owned(),
@@ -177,19 +147,12 @@ fn fault(error: &Error) -> Fault {
         // The reader's own words, without the place: ours follows.
         other => printable(&serde_saphyr::DefaultMessageFormatter.format_message(other)),
     };
-    let place = error
-        .location()
-        .filter(|at| at.line() > 0)
-        .map_or(Place::START, place);
+    let place = error.location().filter(|at| at.line() > 0).map_or(Place::START, place);
     Fault { place, message }
 }
 
 /// Text from outside in a message: one line, no control characters, not endless.
 fn printable(text: &str) -> String {
-    let line: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(160)
-        .collect();
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(160).collect();
     line.trim().to_owned()
 }

@@ -15,12 +15,7 @@ fn examples() -> Vec<(String, String)> {
     let mut all: Vec<(String, String)> = folder
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|e| e == "yaml"))
-        .map(|path| {
-            (
-                path.display().to_string(),
-                std::fs::read_to_string(&path).expect("an example"),
-            )
-        })
+        .map(|path| (path.display().to_string(), std::fs::read_to_string(&path).expect("an example")))
         .collect();
     all.sort();
     all
@@ -45,29 +40,16 @@ fn every_example_keeps_to_the_schema_compiles_and_says_what_it_shows() {
     let all = examples();
     assert!(all.len() >= 11, "{}", all.len());
     for (name, text) in all {
-        let value: Value =
-            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let value: Value = serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(check(&schema, &schema, &value, "file"), Ok(()), "{name}");
         let scenario = parse(&text, &name).unwrap_or_else(|error| panic!("{error}"));
-        let compiled = scenario
-            .compile(&context())
-            .unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(
-            compiled.unsigned,
-            Vec::<String>::new(),
-            "{name}: every example has room for signatures"
-        );
+        let compiled = scenario.compile(&context()).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(compiled.unsigned, Vec::<String>::new(), "{name}: every example has room for signatures");
         assert!(!compiled.endless, "{name}: every example ends");
-        let comment = text
-            .lines()
-            .take_while(|line| line.starts_with('#'))
-            .filter(|line| line.len() > 2)
-            .count();
+        let comment =
+            text.lines().take_while(|line| line.starts_with('#')).filter(|line| line.len() > 2).count();
         assert!(comment >= 2, "{name} begins with what it shows");
-        assert!(
-            text.starts_with("# yaml-language-server: $schema=../docs/scenario.schema.json\n"),
-            "{name}"
-        );
+        assert!(text.starts_with("# yaml-language-server: $schema=../docs/scenario.schema.json\n"), "{name}");
     }
 }
 
@@ -82,27 +64,16 @@ fn what_the_schema_refuses_the_parser_refuses() {
         ("rate: [1mpps]\nstreams: [{frame: ipv4}]", true),
         ("streams: [{frame: ipv4, size: true, rate: 1kpps}]", true),
         ("streams: [{frame: ipv4, weight: 0}]\nrate: 1kpps", true),
-        (
-            "streams: [{frame: ipv4, ramp: {from: 1kpps, to: 2kpps, over: 1s, steps: 1}}]",
-            true,
-        ),
-        (
-            "streams: [{frame: ipv4, ramp: {from: 1kpps, to: 2kpps, over: 1s, then: go}}]",
-            true,
-        ),
+        ("streams: [{frame: ipv4, ramp: {from: 1kpps, to: 2kpps, over: 1s, steps: 1}}]", true),
+        ("streams: [{frame: ipv4, ramp: {from: 1kpps, to: 2kpps, over: 1s, then: go}}]", true),
         ("streams: [{frame: ipv4, burst: {frames: 5}}]", true),
         // What a schema cannot say.
         ("streams: [{frame: ipv4, rate: 1000}]", true),
         ("streams: [{frame: ipv5, rate: 1kpps}]", false),
         ("streams: [{frame: ipv4, rate: 1kpps, weight: 5}]", false),
     ] {
-        let value: Value =
-            serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(
-            check(&schema, &schema, &value, "file").is_err(),
-            schema_too,
-            "{text}"
-        );
+        let value: Value = serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(check(&schema, &schema, &value, "file").is_err(), schema_too, "{text}");
         let refused = parse(text, "x").map(|scenario| scenario.compile(&context()).map(|_| ()));
         assert!(!matches!(refused, Ok(Ok(()))), "{text}");
     }
@@ -112,24 +83,13 @@ fn what_the_schema_refuses_the_parser_refuses() {
 /// nothing passes unlooked at.
 fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let fault = |what: &str| Err(format!("{at}: {what}: {value}"));
-    let words = schema
-        .as_object()
-        .unwrap_or_else(|| panic!("{at}: not a schema: {schema}"));
+    let words = schema.as_object().unwrap_or_else(|| panic!("{at}: not a schema: {schema}"));
     for (word, rule) in words {
         let ok = match word.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "examples" | "default" | "format" => {
-                true
-            }
+            "$schema" | "$defs" | "title" | "description" | "examples" | "default" | "format" => true,
             "$ref" => {
-                let target = rule
-                    .as_str()
-                    .and_then(|name| root.pointer(name.trim_start_matches('#')));
-                check(
-                    root,
-                    target.unwrap_or_else(|| panic!("no {rule}")),
-                    value,
-                    at,
-                )?;
+                let target = rule.as_str().and_then(|name| root.pointer(name.trim_start_matches('#')));
+                check(root, target.unwrap_or_else(|| panic!("no {rule}")), value, at)?;
                 true
             }
             "type" => match rule {
@@ -147,25 +107,15 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                     .count();
                 if word == "anyOf" { fits > 0 } else { fits == 1 }
             }
-            "minimum" => value
-                .as_f64()
-                .is_none_or(|v| v >= rule.as_f64().expect("a number")),
-            "maximum" => value
-                .as_f64()
-                .is_none_or(|v| v <= rule.as_f64().expect("a number")),
-            "minItems" => value
-                .as_array()
-                .is_none_or(|v| v.len() as u64 >= rule.as_u64().expect("a number")),
-            "maxItems" => value
-                .as_array()
-                .is_none_or(|v| v.len() as u64 <= rule.as_u64().expect("a number")),
-            "minProperties" => value
-                .as_object()
-                .is_none_or(|v| v.len() as u64 >= rule.as_u64().expect("a number")),
+            "minimum" => value.as_f64().is_none_or(|v| v >= rule.as_f64().expect("a number")),
+            "maximum" => value.as_f64().is_none_or(|v| v <= rule.as_f64().expect("a number")),
+            "minItems" => value.as_array().is_none_or(|v| v.len() as u64 >= rule.as_u64().expect("a number")),
+            "maxItems" => value.as_array().is_none_or(|v| v.len() as u64 <= rule.as_u64().expect("a number")),
+            "minProperties" => {
+                value.as_object().is_none_or(|v| v.len() as u64 >= rule.as_u64().expect("a number"))
+            }
             "required" => rule.as_array().expect("a list").iter().all(|name| {
-                value
-                    .as_object()
-                    .is_none_or(|fields| fields.contains_key(name.as_str().expect("a name")))
+                value.as_object().is_none_or(|fields| fields.contains_key(name.as_str().expect("a name")))
             }),
             "items" => {
                 for (n, item) in value.as_array().into_iter().flatten().enumerate() {
@@ -180,9 +130,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                     match (known.and_then(|known| known.get(name)), rule) {
                         (Some(rule), _) => check(root, rule, field, &at)?,
                         (None, Value::Bool(false)) => return Err(format!("{at}: unknown")),
-                        (None, rule) if word == "additionalProperties" => {
-                            check(root, rule, field, &at)?
-                        }
+                        (None, rule) if word == "additionalProperties" => check(root, rule, field, &at)?,
                         (None, _) => {}
                     }
                 }
@@ -192,9 +140,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
                 // The one pattern there is: digits.
                 assert_eq!(rule["pattern"], "^[0-9_]+$");
                 value.as_object().is_none_or(|fields| {
-                    fields
-                        .keys()
-                        .all(|name| name.bytes().all(|b| b.is_ascii_digit() || b == b'_'))
+                    fields.keys().all(|name| name.bytes().all(|b| b.is_ascii_digit() || b == b'_'))
                 })
             }
             other => panic!("the check does not know `{other}`: teach it"),

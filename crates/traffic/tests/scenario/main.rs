@@ -10,9 +10,7 @@ use netdyno_traffic::scenario::{Compiled, Context, Sign, parse};
 #[track_caller]
 fn compiled(text: &str) -> Compiled {
     let scenario = parse(text, "test.yaml").unwrap_or_else(|error| panic!("{error}"));
-    scenario
-        .compile(&context())
-        .unwrap_or_else(|error| panic!("{error}"))
+    scenario.compile(&context()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn context() -> Context {

@@ -30,26 +30,10 @@ fn times(compiled: &Compiled, most: usize) -> Vec<Vec<u64>> {
 /// One stream as a test writes it and as it must come out.
 #[derive(Debug, Clone)]
 enum Kind {
-    Rate {
-        pps: u64,
-        count: u64,
-    },
-    Lasting {
-        pps: u64,
-        ms: u64,
-    },
-    Burst {
-        frames: u64,
-        gap: u64,
-        every: u64,
-        count: u64,
-    },
-    Ramp {
-        from: u64,
-        to: u64,
-        ms: u64,
-        steps: u64,
-    },
+    Rate { pps: u64, count: u64 },
+    Lasting { pps: u64, ms: u64 },
+    Burst { frames: u64, gap: u64, every: u64, count: u64 },
+    Ramp { from: u64, to: u64, ms: u64, steps: u64 },
 }
 
 impl Kind {
@@ -57,25 +41,11 @@ impl Kind {
         match self {
             Kind::Rate { pps, count } => format!("rate: {pps}pps, count: {count}"),
             Kind::Lasting { pps, ms } => format!("rate: {pps}pps, duration: {ms}ms"),
-            Kind::Burst {
-                frames,
-                gap,
-                every,
-                count,
-            } => {
-                format!(
-                    "burst: {{frames: {frames}, gap: {gap}ns, every: {every}ns, count: {count}}}"
-                )
+            Kind::Burst { frames, gap, every, count } => {
+                format!("burst: {{frames: {frames}, gap: {gap}ns, every: {every}ns, count: {count}}}")
             }
-            Kind::Ramp {
-                from,
-                to,
-                ms,
-                steps,
-            } => {
-                format!(
-                    "ramp: {{from: {from}pps, to: {to}pps, over: {ms}ms, steps: {steps}, then: stop}}"
-                )
+            Kind::Ramp { from, to, ms, steps } => {
+                format!("ramp: {{from: {from}pps, to: {to}pps, over: {ms}ms, steps: {steps}, then: stop}}")
             }
         }
     }
@@ -84,36 +54,15 @@ impl Kind {
     fn wanted(&self) -> (Vec<u64>, u64) {
         let due = |n: u64, pps: u64| (u128::from(n) * 1_000_000_000 / u128::from(pps)) as u64;
         match *self {
-            Kind::Rate { pps, count } => {
-                ((0..count).map(|n| due(n, pps)).collect(), due(count, pps))
-            }
+            Kind::Rate { pps, count } => ((0..count).map(|n| due(n, pps)).collect(), due(count, pps)),
             Kind::Lasting { pps, ms } => {
                 let end = ms * 1_000_000;
-                (
-                    (0..)
-                        .map(|n| due(n, pps))
-                        .take_while(|due| *due < end)
-                        .collect(),
-                    end,
-                )
+                ((0..).map(|n| due(n, pps)).take_while(|due| *due < end).collect(), end)
             }
-            Kind::Burst {
-                frames,
-                gap,
-                every,
-                count,
-            } => (
-                (0..frames * count)
-                    .map(|n| n / frames * every + n % frames * gap)
-                    .collect(),
-                count * every,
-            ),
-            Kind::Ramp {
-                from,
-                to,
-                ms,
-                steps,
-            } => {
+            Kind::Burst { frames, gap, every, count } => {
+                ((0..frames * count).map(|n| n / frames * every + n % frames * gap).collect(), count * every)
+            }
+            Kind::Ramp { from, to, ms, steps } => {
                 // A staircase, walked frame by frame: frame n of a step is due at its first plus n gaps.
                 let over = ms * 1_000_000;
                 let mut all = Vec::new();
@@ -144,22 +93,11 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![
         (1u64..5_000_000, 1u64..400).prop_map(|(pps, count)| Kind::Rate { pps, count }),
         (1u64..200_000, 1u64..5).prop_map(|(pps, ms)| Kind::Lasting { pps, ms }),
-        (1u64..20, 0u64..5_000, 1u64..1_000_000, 1u64..20).prop_map(
-            |(frames, gap, more, count)| Kind::Burst {
-                frames,
-                gap,
-                every: (frames - 1) * gap + more,
-                count
-            }
-        ),
-        (1u64..200_000, 1u64..200_000, 1u64..5, 2u64..50).prop_map(|(from, to, ms, steps)| {
-            Kind::Ramp {
-                from,
-                to,
-                ms,
-                steps,
-            }
+        (1u64..20, 0u64..5_000, 1u64..1_000_000, 1u64..20).prop_map(|(frames, gap, more, count)| {
+            Kind::Burst { frames, gap, every: (frames - 1) * gap + more, count }
         }),
+        (1u64..200_000, 1u64..200_000, 1u64..5, 2u64..50)
+            .prop_map(|(from, to, ms, steps)| { Kind::Ramp { from, to, ms, steps } }),
     ]
 }
 
@@ -272,19 +210,10 @@ fn a_chain_keeps_its_distances_and_begins_where_the_one_before_ended() {
     let ms = 1_000_000;
     assert_eq!(
         times(&compiled, 100),
-        [
-            vec![28 * ms, 29 * ms],
-            vec![0, ms, 2 * ms],
-            vec![3 * ms, 3 * ms + 1000, 13 * ms, 13 * ms + 1000]
-        ]
+        [vec![28 * ms, 29 * ms], vec![0, ms, 2 * ms], vec![3 * ms, 3 * ms + 1000, 13 * ms, 13 * ms + 1000]]
     );
     // Streams keep the file's order and number, whatever the order of their times.
-    let numbers: Vec<Option<u32>> = compiled
-        .program
-        .streams
-        .iter()
-        .map(|s| s.signature)
-        .collect();
+    let numbers: Vec<Option<u32>> = compiled.program.streams.iter().map(|s| s.signature).collect();
     assert_eq!(numbers, [Some(0), Some(1), Some(2)]);
 }
 
@@ -299,9 +228,7 @@ fn a_ramp_holds_unless_told_to_stop() {
         "streams: [{frame: ipv4/udp, ramp: {from: 4kpps, to: 1kpps, over: 40ms, steps: 4, then: stop}, duration: 60ms}]",
     );
     assert_eq!(times(&stopped, 1000)[0].len(), 100);
-    assert!(
-        compiled("streams: [{frame: ipv4/udp, ramp: {from: 1kpps, to: 2kpps, over: 1s}}]").endless
-    );
+    assert!(compiled("streams: [{frame: ipv4/udp, ramp: {from: 1kpps, to: 2kpps, over: 1s}}]").endless);
 }
 
 #[test]
@@ -315,68 +242,35 @@ fn rates_in_bits_and_percent_ramp_and_burst_where_frames_are_of_one_size() {
     let burst = compiled(
         "streams: [{frame: ipv4/udp, size: 64, burst: {frames: 3, rate: 100mbps-l1, every: 1ms, count: 2}}]",
     );
-    assert_eq!(
-        times(&burst, 100)[0],
-        [0, 6_720, 13_440, 1_000_000, 1_006_720, 1_013_440]
-    );
+    assert_eq!(times(&burst, 100)[0], [0, 6_720, 13_440, 1_000_000, 1_006_720, 1_013_440]);
     let dense = compiled("streams: [{frame: ipv4/udp, burst: {frames: 2, every: 1us, count: 2}}]");
     assert_eq!(times(&dense, 100)[0], [0, 0, 1000, 1000]);
 }
 
 #[test]
 fn the_runs_limits_and_rate_are_those_the_file_states() {
-    let whole = compiled(
-        "name: n\nseed: 5\nduration: 2s\ncount: 10k\nrate: 1mbps\nstreams: [{frame: ipv4/udp}]",
-    );
+    let whole =
+        compiled("name: n\nseed: 5\nduration: 2s\ncount: 10k\nrate: 1mbps\nstreams: [{frame: ipv4/udp}]");
     assert_eq!(whole.duration, Some(std::time::Duration::from_secs(2)));
     assert_eq!((whole.count, whole.endless), (Some(10_000), false));
-    assert_eq!(
-        whole.rate,
-        Some(Rate::Bits {
-            bits_per_second: 1_000_000,
-            layer1: false
-        })
-    );
+    assert_eq!(whole.rate, Some(Rate::Bits { bits_per_second: 1_000_000, layer1: false }));
     let top = compiled("streams: [{frame: ipv4/udp, rate: top, duration: 3s, count: 7}]");
     assert_eq!(top.duration, Some(std::time::Duration::from_secs(3)));
-    assert_eq!(
-        (top.program.lanes[0].frames, top.rate),
-        (Some(7), Some(Rate::TopSpeed))
-    );
+    assert_eq!((top.program.lanes[0].frames, top.rate), (Some(7), Some(Rate::TopSpeed)));
     let shared = compiled("rate: top\nstreams: [{frame: ipv4/udp}, {frame: ipv6/udp, weight: 2}]");
     assert_eq!(shared.program.lanes[0].order.len(), 3);
-    let named = parse(
-        "name: n\ndescription: d\nseed: 5\nstreams: [{frame: ipv4}]",
-        "f.yaml",
-    )
-    .expect("a scenario");
-    assert_eq!(
-        (named.name(), named.description(), named.seed()),
-        ("n", Some("d"), Some(5))
-    );
-    assert_eq!(
-        parse("streams: [{frame: ipv4}]", "f.yaml")
-            .expect("a scenario")
-            .name(),
-        "f.yaml"
-    );
+    let named =
+        parse("name: n\ndescription: d\nseed: 5\nstreams: [{frame: ipv4}]", "f.yaml").expect("a scenario");
+    assert_eq!((named.name(), named.description(), named.seed()), ("n", Some("d"), Some(5)));
+    assert_eq!(parse("streams: [{frame: ipv4}]", "f.yaml").expect("a scenario").name(), "f.yaml");
 }
 
 #[test]
 fn the_first_stream_has_the_values_of_the_expression_and_others_their_own() {
     use netdyno_traffic::expr::{Options, compile};
     let frame = "ipv4(src=random(10.0.0.0/8))/udp";
-    let compiled = compiled(&format!(
-        "rate: 1kpps\nstreams: [{{frame: {frame:?}}}, {{frame: {frame:?}}}]"
-    ));
-    let alone = compile(
-        frame,
-        &Options {
-            seed: context().seed,
-            ..Options::default()
-        },
-    )
-    .expect("a program");
+    let compiled = compiled(&format!("rate: 1kpps\nstreams: [{{frame: {frame:?}}}, {{frame: {frame:?}}}]"));
+    let alone = compile(frame, &Options { seed: context().seed, ..Options::default() }).expect("a program");
     assert_eq!(compiled.program.streams[0].fields, alone.streams[0].fields);
     assert_ne!(compiled.program.streams[1].fields, alone.streams[0].fields);
 }
@@ -395,19 +289,10 @@ streams:
     );
     let text = |n: usize| {
         let u = &compiled.resolve[n];
-        format!(
-            "{} {} {:?} {:02x?}",
-            u.stream,
-            u.next_hop,
-            u.source.map(|s| s.to_string()),
-            u.tags
-        )
+        format!("{} {} {:?} {:02x?}", u.stream, u.next_hop, u.source.map(|s| s.to_string()), u.tags)
     };
     assert_eq!(text(0), "0 198.18.0.2 Some(\"198.18.0.1\") []");
-    assert_eq!(
-        text(1),
-        "1 fe80::1 Some(\"2001:db8::1\") [88, a8, 00, 07, 81, 00, 00, 05]"
-    );
+    assert_eq!(text(1), "1 fe80::1 Some(\"2001:db8::1\") [88, a8, 00, 07, 81, 00, 00, 05]");
     assert_eq!(text(2), "2 198.18.0.254 Some(\"198.18.0.1\") []");
     assert_eq!(compiled.resolve.len(), 3);
     let before = compiled.program.streams[0].templates.get(0).to_vec();
@@ -415,18 +300,9 @@ streams:
         compiled.resolved(&unresolved, [2, 9, 9, 9, 9, 9], [2, 8, 8, 8, 8, 8]);
     }
     let frame = compiled.program.streams[0].templates.get(0);
-    assert_eq!(
-        (&frame[..6], &frame[6..12]),
-        (&[2, 9, 9, 9, 9, 9][..], &[2, 8, 8, 8, 8, 8][..])
-    );
+    assert_eq!((&frame[..6], &frame[6..12]), (&[2, 9, 9, 9, 9, 9][..], &[2, 8, 8, 8, 8, 8][..]));
     assert_eq!(frame[12..], before[12..]);
     // A source address that was written stays.
-    assert_eq!(
-        compiled.program.streams[2].templates.get(0)[6..12],
-        [2, 0, 0, 0, 0, 0xaa]
-    );
-    assert_eq!(
-        compiled.program.streams[3].templates.get(0)[..6],
-        before[..6]
-    );
+    assert_eq!(compiled.program.streams[2].templates.get(0)[6..12], [2, 0, 0, 0, 0, 0xaa]);
+    assert_eq!(compiled.program.streams[3].templates.get(0)[..6], before[..6]);
 }
