@@ -15,10 +15,12 @@ pub mod compile;
 pub mod layout;
 pub mod live;
 pub mod sys;
+pub mod way;
 
 use rustix::io::Errno;
 
 pub use live::Live;
+pub use way::Way;
 
 /// Why a program cannot be run as live frames. Each says why in one sentence; callers may take another engine.
 #[derive(Debug, thiserror::Error)]

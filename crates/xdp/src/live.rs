@@ -1,3 +1,268 @@
-//! Runs.
-/// x
-#[derive(Debug)] pub struct Live;
+//! The engine: one endless call of BPF_PROG_TEST_RUN, watched from another thread through shared words.
+//!
+//! A call costs milliseconds to begin and to end, because the kernel's XDP dispatcher changes with it; so there is one
+//! for a whole run, and the program inside knows when to begin, when each frame leaves and when to end. What has
+//! nothing left to send only recycles pages until the watching thread interrupts the call by a signal.
+
+use crate::XdpError;
+use crate::compile::{Compiled, Options, Pages, compile};
+use crate::layout::{self, lane};
+use crate::sys::{interrupt, prepare_interrupts};
+use crate::way::Way;
+use engine::{Control, Ended, Engine, Job, Punctuality, Sent, clock};
+use histogram::{BUCKETS, Histogram};
+use port::tx::{TxCounters, TxError};
+use rustix::io::Errno;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use traffic::Program;
+
+/// How often the shared words are looked at.
+const LOOK: Duration = Duration::from_millis(2);
+/// How often the interface is.
+const LOOK_AT_LINK: Duration = Duration::from_millis(100);
+/// A run that was told to stop and does not is interrupted after so long.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Frames of one call; the kernel counts them in 32 bits. A whole number of batches.
+const REPEAT: u32 = 0xffff_ff00;
+
+/// A program, loaded, and the way it sends through.
+#[derive(Debug)]
+pub struct Live {
+    way: Arc<Way>,
+    /// `None`: this core has no part in the program.
+    compiled: Option<Arc<Compiled>>,
+    program: Program,
+}
+
+impl Live {
+    /// Compiles and loads `program`, which is this core's part. `pages` tells what happens to them behind the
+    /// interface.
+    pub fn open(way: &Arc<Way>, program: &Program, pages: Pages, catch_up: f64) -> Result<Live, XdpError> {
+        prepare_interrupts().map_err(|error| XdpError::System {
+            what: "installing a signal handler",
+            error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+        })?;
+        let options = Options { exit: way.exit, pages, catch_up };
+        let empty = program.lanes.is_empty();
+        let compiled = if empty { None } else { Some(Arc::new(compile(program, &options)?)) };
+        Ok(Live { way: Arc::clone(way), compiled, program: program.clone() })
+    }
+
+    /// Instructions of the loaded program, before the kernel compiles them.
+    pub fn instructions(&self) -> usize {
+        self.compiled.as_ref().map_or(0, |compiled| compiled.instructions)
+    }
+}
+
+impl Engine for Live {
+    fn name(&self) -> &'static str {
+        "xdp"
+    }
+
+    fn run(&mut self, job: &mut Job, control: &Control) -> Sent {
+        let Some(compiled) = self.compiled.clone() else {
+            let start = control.gate.pass(&control.stop);
+            control.started.store(start, Relaxed);
+            return nothing(start, Ended::Done);
+        };
+        // A lane alone ends with its frames, as the run does.
+        let own = match &self.program.lanes[..] {
+            [only] => only.frames,
+            _ => None,
+        };
+        let count = job.count.unwrap_or(u64::MAX).min(own.unwrap_or(u64::MAX));
+        let duration = job.duration.map_or(u64::MAX, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
+        compiled.state.store(layout::LEFT as usize, count);
+        compiled.state.store(layout::DURATION as usize, duration);
+        let worker = {
+            let (way, compiled) = (Arc::clone(&self.way), Arc::clone(&compiled));
+            std::thread::Builder::new().name("live".to_owned()).spawn(move || work(&way, &compiled))
+        };
+        let worker = match worker {
+            Ok(worker) => worker,
+            Err(source) => return nothing(clock::now(), Ended::Fault(self.fault("starting a thread", source))),
+        };
+        step_aside();
+        let (start, fault) = self.watch(&compiled, &worker, control);
+        // Whatever ended the run, the call ends with it.
+        compiled.state.store(layout::STOP as usize, 1);
+        let since = Instant::now();
+        while !worker.is_finished() {
+            if compiled.state.load(layout::DONE as usize) != 0 || since.elapsed() > PATIENCE {
+                interrupt(&worker);
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        let (result, cpu_ns) = worker.join().unwrap_or((Err(Errno::FAULT), 0));
+        let ended = match (fault, result) {
+            (Some(fault), _) => Ended::Fault(fault),
+            (None, Err(error)) => Ended::Fault(self.fault("running live frames", error.into())),
+            (None, Ok(())) => Ended::Done,
+        };
+        self.sent(&compiled, control, start, duration, cpu_ns, ended)
+    }
+}
+
+/// The sending thread: in the call until it is interrupted for good. Result, and CPU time.
+fn work(way: &Way, compiled: &Compiled) -> (Result<(), Errno>, u64) {
+    let run = || {
+        way.enter()?;
+        let word = |at: u32| compiled.state.load(at as usize);
+        while word(layout::DONE) == 0 && word(layout::STOP) == 0 {
+            match compiled.program.run_live(&compiled.frame, way.ingress(), REPEAT, compiled.batch) {
+                // The kernel ends the call now and then, after billions of frames.
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    };
+    let before = clock::thread_cpu();
+    let result = run();
+    (result, clock::thread_cpu() - before)
+}
+
+/// Lets the calling thread run wherever the process may: its core is the sending thread's now.
+fn step_aside() {
+    // The process's first thread was not pinned to a core.
+    let process = rustix::process::getpid();
+    if let Ok(all) = rustix::thread::sched_getaffinity(Some(process)) {
+        let _ = rustix::thread::sched_setaffinity(None, &all);
+    }
+}
+
+fn nothing(started_ns: u64, ended: Ended) -> Sent {
+    Sent {
+        counters: TxCounters::default(),
+        started_ns,
+        duration_ns: 0,
+        taken: 0,
+        scheduled_ns: None,
+        exhausted: true,
+        punctuality: None,
+        cpu_ns: 0,
+        ended,
+    }
+}
+
+impl Live {
+    fn fault(&self, what: &'static str, source: io::Error) -> TxError {
+        let interface = self.way.target.name.clone();
+        match Errno::from_io_error(&source) {
+            Some(Errno::NODEV) => TxError::Gone(interface),
+            Some(Errno::NETDOWN) => TxError::Down(interface),
+            Some(Errno::PERM | Errno::ACCESS) => TxError::Permission(interface),
+            _ => TxError::Io { what, interface, source },
+        }
+    }
+
+    /// Starts the run and looks on until it has ended or must end. The start, and a fault of the interface.
+    fn watch<T>(&self, compiled: &Compiled, worker: &JoinHandle<T>, control: &Control) -> (u64, Option<TxError>) {
+        let word = |at: u32| compiled.state.load(at as usize);
+        while word(layout::ARRIVED) == 0 && !control.stopped() && !worker.is_finished() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        let start = control.gate.pass(&control.stop);
+        compiled.state.store(layout::START as usize, start);
+        control.started.store(start, Relaxed);
+        let mut looked = Instant::now();
+        while word(layout::DONE) == 0 && !control.stopped() && !worker.is_finished() {
+            self.publish(compiled, control);
+            if looked.elapsed() >= LOOK_AT_LINK {
+                looked = Instant::now();
+                let name = || self.way.target.name.clone();
+                match self.way.is_up() {
+                    Some(true) => {}
+                    Some(false) => return (start, Some(TxError::Down(name()))),
+                    None => return (start, Some(TxError::Gone(name()))),
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+        (start, None)
+    }
+
+    fn publish(&self, compiled: &Compiled, control: &Control) {
+        let counters = counters(compiled);
+        control.frames.store(counters.frames, Relaxed);
+        control.bytes.store(counters.bytes, Relaxed);
+        control.late.store(compiled.state.load(layout::LATE as usize), Relaxed);
+    }
+
+    /// What the run did, from its words.
+    fn sent(
+        &self,
+        compiled: &Compiled,
+        control: &Control,
+        start: u64,
+        duration: u64,
+        cpu_ns: u64,
+        ended: Ended,
+    ) -> Sent {
+        let word = |at: u32| compiled.state.load(at as usize);
+        self.publish(compiled, control);
+        let counters = counters(compiled);
+        let lanes = (0..compiled.lanes as u32).map(|l| layout::LANES + l * layout::LANE);
+        let due = lanes.clone().map(|at| word(at + lane::DUE)).min().unwrap_or(u64::MAX);
+        let over = due == u64::MAX;
+        let next = if over { lanes.map(|at| word(at + lane::END)).max().unwrap_or(0) } else { due };
+        let exhausted = word(layout::LEFT) == 0 || over;
+        let scheduled = next.min(duration);
+        let elapsed = word(layout::NOW);
+        let ended = match ended {
+            Ended::Done if control.stopped() && !exhausted && elapsed < duration => Ended::Stopped,
+            ended => ended,
+        };
+        Sent {
+            counters,
+            started_ns: start,
+            duration_ns: match ended {
+                Ended::Done if compiled.paced => elapsed.max(scheduled),
+                _ => elapsed,
+            },
+            taken: counters.frames,
+            scheduled_ns: compiled.paced.then_some(scheduled),
+            exhausted,
+            punctuality: compiled.paced.then(|| punctuality(compiled)),
+            cpu_ns,
+            ended,
+        }
+    }
+}
+
+/// What the program handed to the driver.
+fn counters(compiled: &Compiled) -> TxCounters {
+    let word = |at: u32| compiled.state.load(at as usize);
+    // At top speed a batch is counted when it begins.
+    let frames = word(layout::SENT).saturating_sub(word(layout::QUOTA));
+    let bytes = compiled.length.map_or_else(|| word(layout::BYTES), |length| frames * u64::from(length));
+    TxCounters { frames, bytes, ..TxCounters::default() }
+}
+
+fn punctuality(compiled: &Compiled) -> Punctuality {
+    let word = |at: u32| compiled.state.load(at as usize);
+    let mut counts = [0u64; BUCKETS];
+    for (i, count) in counts.iter_mut().enumerate() {
+        *count = word(layout::HISTOGRAM + 8 * i as u32);
+    }
+    // The least is known to the width of its bucket.
+    let least = Histogram::from_counts(&counts, 0, 0, u64::MAX).buckets().next().map_or(0, |bucket| bucket.from);
+    Punctuality {
+        lateness: Histogram::from_counts(&counts, word(layout::LATE_SUM), least, word(layout::LATE_MAX)),
+        late: word(layout::LATE),
+        last_late_ns: word(layout::LAST_LATE),
+        stalls: word(layout::STALLS),
+        longest_stall_ns: word(layout::LONGEST_STALL),
+        catch_up_frames: word(layout::CATCH_UP),
+    }
+}
+
+/// What happens to pages behind an interface: a NIC only reads them, and so does our own meter at a veth's peer.
+pub fn pages(is_virtual: bool, our_meter_at_the_peer: bool) -> Pages {
+    if is_virtual && !our_meter_at_the_peer { Pages::Touched } else { Pages::Kept }
+}

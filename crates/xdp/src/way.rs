@@ -1,0 +1,182 @@
+//! The way out: whether an interface takes frames of XDP programs, and how they get there.
+//!
+//! Drivers differ, and a wrong guess is silent: the call succeeds, the program counts, and nothing leaves. So the
+//! device is asked first (`xdp-features` of the netdev family) whether it would transmit. On real NICs that needs an
+//! XDP program on the sending interface, which reserves the rings; on veth one at the peer (or GRO there), without
+//! which the peer polls nothing. Frames that seem to come from the interface go back by XDP_TX, which spares the
+//! redirect; the kernel allows that when the interface's receive queue is registered for XDP.
+
+use crate::XdpError;
+use crate::asm::{Asm, R0};
+use crate::compile::{Exit, longest_frame};
+use crate::sys::Loaded;
+use port::interface::xdp_features;
+use port::netlink::{Message, REQUEST, Socket, read_u32};
+use port::packet::Target;
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// An interface that live frames can leave through.
+#[derive(Debug)]
+pub struct Way {
+    /// The interface.
+    pub target: Target,
+    /// How frames leave.
+    pub exit: Exit,
+    /// Where the interface is.
+    namespace: File,
+    /// For looking at it, from wherever the caller is.
+    watch: Mutex<Socket>,
+    /// Our own program that lets everything pass, where the driver needs one; detached when this closes.
+    attached: Option<OwnedFd>,
+}
+
+/// Drivers may take their rings down and up when a program is attached.
+const SETTLE: Duration = Duration::from_secs(5);
+
+/// Looks at `target`, in the current network namespace. `kind` is that of a virtual device, such as veth; `queues` its
+/// transmit queues.
+pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Result<Way, XdpError> {
+    if cores > queues.max(1) {
+        return Err(XdpError::TooFewQueues { interface: target.name.clone(), queues, cores });
+    }
+    let system = |what| move |error: std::io::Error| XdpError::System {
+        what,
+        error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+    };
+    let namespace = File::open("/proc/thread-self/ns/net").map_err(system("opening the network namespace"))?;
+    let watch = Socket::route().map_err(|_| XdpError::System { what: "opening a netlink socket", error: Errno::IO })?;
+    let mut way =
+        Way { target: target.clone(), exit: Exit::Back, namespace, watch: Mutex::new(watch), attached: None };
+    let veth = kind == Some("veth");
+    if !way.transmits() {
+        if !veth {
+            way.attach()?;
+        }
+        let start = Instant::now();
+        while !way.transmits() {
+            if veth || start.elapsed() > SETTLE {
+                return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why_not(kind) });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    let nothing = program(XDP_DROP)?;
+    match way.takes_back(&nothing) {
+        Ok(()) => return Ok(way),
+        Err(Errno::INVAL) => {}
+        Err(error) => return Err(failed(error)),
+    }
+    // A veth's receive queues are registered while it has a program of its own.
+    if way.attached.is_none() && way.attach().is_ok() && way.takes_back(&nothing).is_ok() {
+        return Ok(way);
+    }
+    way.exit = Exit::Redirect(target.index);
+    nothing.run_live(&[0; 60], None, 1, 1).map_err(failed)?;
+    Ok(way)
+}
+
+const XDP_DROP: i32 = 1;
+const XDP_PASS: i32 = 2;
+
+/// A program that returns `verdict`.
+fn program(verdict: i32) -> Result<Loaded, XdpError> {
+    let mut asm = Asm::new();
+    asm.mov_imm(R0, verdict as u64);
+    asm.exit();
+    let code = asm.finish().unwrap_or_default();
+    Loaded::new(c"netdyno_pass", &code, true).map_err(|refused| match refused.error {
+        Errno::PERM | Errno::ACCESS => XdpError::Permission,
+        error => XdpError::Refused { error, log: refused.log },
+    })
+}
+
+/// A call for live frames that failed.
+fn failed(error: Errno) -> XdpError {
+    match error {
+        // Before live frames, their flag was no flag.
+        Errno::INVAL => XdpError::NoLiveFrames,
+        Errno::PERM | Errno::ACCESS => XdpError::Permission,
+        error => XdpError::System { what: "running live frames", error },
+    }
+}
+
+fn why_not(kind: Option<&str>) -> String {
+    match kind {
+        Some("veth") => "a veth takes them only if its peer has an XDP program or GRO; measure there (--measure, netdyno measure or netdyno reflect attach a program), or switch GRO on at the peer with `ethtool -K PEER gro on`".to_owned(),
+        Some(kind) => format!("{kind} devices cannot transmit them; use --engine packet"),
+        None => "its driver cannot transmit them (no ndo_xdp_xmit), or the NIC has no rings to spare for it; `netdyno doctor` says more; use --engine afxdp or packet".to_owned(),
+    }
+}
+
+impl Way {
+    /// Does the device say that it takes XDP frames now? Kernels that cannot say (before 6.3) get the benefit of the
+    /// doubt: the interface's counters tell in the end.
+    fn transmits(&self) -> bool {
+        match xdp_features(self.target.index) {
+            Ok(Some(features)) => features.transmit,
+            Ok(None) | Err(_) => true,
+        }
+    }
+
+    /// Attaches a program that lets everything pass. Somebody else's is left alone.
+    fn attach(&mut self) -> Result<(), XdpError> {
+        let pass = program(XDP_PASS)?;
+        match pass.attach(self.target.index) {
+            Ok(link) => {
+                self.attached = Some(link);
+                Ok(())
+            }
+            // One is there already, which serves as well.
+            Err(Errno::BUSY | Errno::EXIST) => Ok(()),
+            Err(Errno::PERM) => Err(XdpError::Permission),
+            Err(error) => Err(XdpError::NoTransmit {
+                interface: self.target.name.clone(),
+                why: format!("its driver takes no XDP program ({error}); use --engine packet"),
+            }),
+        }
+    }
+
+    /// Can frames seem to come from the interface?
+    fn takes_back(&self, nothing: &Loaded) -> Result<(), Errno> {
+        nothing.run_live(&[0; 60], Some(self.target.index), 1, 1)
+    }
+
+    /// The interface that frames seem to come from.
+    pub fn ingress(&self) -> Option<u32> {
+        (self.exit == Exit::Back).then_some(self.target.index)
+    }
+
+    /// Moves the calling thread to where the interface is. It must end there.
+    pub fn enter(&self) -> Result<(), Errno> {
+        use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+        use std::os::fd::AsFd;
+        move_into_link_name_space(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))
+    }
+
+    /// Is the interface up? `None` when it is gone.
+    pub fn is_up(&self) -> Option<bool> {
+        let mut socket = self.watch.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let ask = Message::new(libc::RTM_GETLINK, REQUEST).link(self.target.index, 0, 0);
+        match socket.request(ask) {
+            // struct ifinfomsg: the flags stand behind family, type and index.
+            Ok(answers) => answers.first().and_then(|answer| read_u32(answer, 8)).map(|flags| flags & 1 != 0),
+            Err(error) if error.errno() == Some(Errno::NODEV) => None,
+            // What cannot be seen is not taken for a fault.
+            Err(_) => Some(true),
+        }
+    }
+
+    /// For results: how frames leave.
+    pub fn describe(&self) -> String {
+        let how = match self.exit {
+            Exit::Back => "XDP_TX",
+            Exit::Redirect(_) => "a redirect",
+        };
+        let note = if self.attached.is_some() { ", with a program of our own on the interface" } else { "" };
+        format!("by {how}{note}; frames of up to {} bytes", longest_frame())
+    }
+}
