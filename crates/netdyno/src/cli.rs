@@ -86,8 +86,9 @@ pub struct Pace {
 /// Through what.
 #[derive(Debug, Clone, Args)]
 pub struct Through {
-    /// How frames leave: packet (a packet socket with sendmmsg), packet-ring (PACKET_TX_RING, to compare), null
-    /// (nowhere, to see what making them costs), or auto.
+    /// How frames leave: xdp (made in the kernel, as XDP live frames), packet (a packet socket with sendmmsg),
+    /// packet-ring (PACKET_TX_RING, to compare), null (nowhere, to see what making them costs), or auto: the fastest
+    /// that the interface, the kernel and the frames allow.
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
     /// Send with several cores, a worker on each, which share the frames out among them: how many (4), or which CPUs
@@ -105,6 +106,7 @@ pub struct Through {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
     Auto,
+    Xdp,
     Packet,
     PacketRing,
     Null,

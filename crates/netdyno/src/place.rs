@@ -59,6 +59,13 @@ impl Place {
         self.interface.kind.is_some()
     }
 
+    /// Is `other` the far end of this cable (a veth pair)?
+    pub fn is_joined_to(&self, other: &Place) -> bool {
+        let (near, far) = (&self.interface, &other.interface);
+        let pair = near.kind.as_deref() == Some("veth") && far.kind.as_deref() == Some("veth");
+        pair && near.link == Some(far.index) && far.link == Some(near.index)
+    }
+
     pub fn describe(&self, role: &str) -> report::Interface {
         let i = &self.interface;
         report::Interface {

@@ -58,10 +58,6 @@ pub struct Setup {
 pub type Open = Box<dyn Fn(&Wanted<'_>) -> Result<Opened>>;
 
 /// What engines are opened for.
-#[allow(
-    dead_code,
-    reason = "program, shares and measured are for engines that run the program in the kernel"
-)]
 pub struct Wanted<'a> {
     /// Where frames are to leave; `None`: nowhere.
     pub place: Option<&'a Place>,
@@ -72,8 +68,10 @@ pub struct Wanted<'a> {
     pub cpus: &'a [Option<usize>],
     /// Frames of up to so many bytes.
     pub longest: usize,
-    /// Where a meter counts by now, if anywhere: it may be the peer of a veth.
+    /// Where a meter of ours drops by now whatever arrives, before anybody could change it; if anywhere.
     pub measured: Option<&'a Place>,
+    /// How fast to catch up after a stall.
+    pub catch_up: f64,
 }
 
 /// Engines ready to run, one for each CPU of [`Wanted`].
@@ -132,7 +130,7 @@ pub fn run(mut setup: Setup) -> Result<Report> {
             Some(meter)
         }
     };
-    let opened = open(&setup, &own)?;
+    let opened = open(&setup, &own, meter.as_ref())?;
     report.environment.engine = Some(opened.choice);
     let mut workers = opened.workers;
     let engine = workers.first().map_or("none", |worker| worker.name());
@@ -227,7 +225,7 @@ fn with_room_for(options: &meter::Options, jobs: &[Job]) -> meter::Options {
     meter::Options { streams: options.streams.max(streams), ..options.clone() }
 }
 
-fn open(setup: &Setup, shares: &[Job]) -> Result<Opened> {
+fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>) -> Result<Opened> {
     let program = |job: &Job| match &job.source {
         Source::Program(program) => Some(Arc::clone(program)),
         Source::Stream(_) => None,
@@ -243,7 +241,8 @@ fn open(setup: &Setup, shares: &[Job]) -> Result<Opened> {
         shares: &shares,
         cpus: &setup.cpus,
         longest: setup.longest,
-        measured: setup.rx.as_ref().map(|(place, _)| place),
+        measured: setup.rx.as_ref().filter(|_| keeps(meter)).map(|(place, _)| place),
+        catch_up: setup.job.catch_up,
     })?;
     if opened.workers.len() != setup.cpus.len() {
         bail!(
@@ -253,6 +252,11 @@ fn open(setup: &Setup, shares: &[Job]) -> Result<Opened> {
         );
     }
     Ok(opened)
+}
+
+/// Does the meter drop frames before anything else sees them?
+fn keeps(meter: Option<&Meter>) -> bool {
+    meter.is_some_and(|meter| meter.mode() == meter::Mode::XdpNative)
 }
 
 /// Ends the others when one worker ends badly, so that the run ends in an orderly way; also when it panics.

@@ -179,7 +179,7 @@ impl Asm {
     }
 
     /// Instructions so far.
-    pub fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.code.len()
     }
 

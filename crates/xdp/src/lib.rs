@@ -64,7 +64,9 @@ pub enum XdpError {
         log: String,
     },
     /// Memory for tables.
-    #[error("the kernel gave no memory for {bytes} bytes of tables ({error}); raise the limit with `ulimit -l unlimited`")]
+    #[error(
+        "the kernel gave no memory for {bytes} bytes of tables ({error}); raise the limit with `ulimit -l unlimited`"
+    )]
     Memory {
         /// How much was asked for.
         bytes: usize,

@@ -85,7 +85,9 @@ impl Engine for Live {
         };
         let worker = match worker {
             Ok(worker) => worker,
-            Err(source) => return nothing(clock::now(), Ended::Fault(self.fault("starting a thread", source))),
+            Err(source) => {
+                return nothing(clock::now(), Ended::Fault(self.fault("starting a thread", source)));
+            }
         };
         step_aside();
         let (start, fault) = self.watch(&compiled, &worker, control);
@@ -162,7 +164,12 @@ impl Live {
     }
 
     /// Starts the run and looks on until it has ended or must end. The start, and a fault of the interface.
-    fn watch<T>(&self, compiled: &Compiled, worker: &JoinHandle<T>, control: &Control) -> (u64, Option<TxError>) {
+    fn watch<T>(
+        &self,
+        compiled: &Compiled,
+        worker: &JoinHandle<T>,
+        control: &Control,
+    ) -> (u64, Option<TxError>) {
         let word = |at: u32| compiled.state.load(at as usize);
         while word(layout::ARRIVED) == 0 && !control.stopped() && !worker.is_finished() {
             std::thread::sleep(Duration::from_micros(100));
@@ -251,7 +258,8 @@ fn punctuality(compiled: &Compiled) -> Punctuality {
         *count = word(layout::HISTOGRAM + 8 * i as u32);
     }
     // The least is known to the width of its bucket.
-    let least = Histogram::from_counts(&counts, 0, 0, u64::MAX).buckets().next().map_or(0, |bucket| bucket.from);
+    let least =
+        Histogram::from_counts(&counts, 0, 0, u64::MAX).buckets().next().map_or(0, |bucket| bucket.from);
     Punctuality {
         lateness: Histogram::from_counts(&counts, word(layout::LATE_SUM), least, word(layout::LATE_MAX)),
         late: word(layout::LATE),

@@ -89,7 +89,7 @@ impl Memory {
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
-        assert!(at % 8 == 0 && at + 8 <= self.bytes, "beyond the map");
+        assert!(at.is_multiple_of(8) && at + 8 <= self.bytes, "beyond the map");
         // SAFETY: in range and aligned (the mapping starts at a page); the memory is only ever read and written as
         // whole words while programs run, by them with plain 64-bit moves, by us through atomics.
         unsafe { &*self.start.cast::<u8>().add(at).cast::<AtomicU64>() }
@@ -164,7 +164,9 @@ impl Loaded {
         };
         let mut result = load(None);
         let mut log = Vec::new();
-        if result < 0 && matches!(Errno::from_raw_os_error(-result), Errno::ACCESS | Errno::INVAL | Errno::TOOBIG) {
+        if result < 0
+            && matches!(Errno::from_raw_os_error(-result), Errno::ACCESS | Errno::INVAL | Errno::TOOBIG)
+        {
             log = vec![0; LOG];
             result = load(Some(&mut log));
         }

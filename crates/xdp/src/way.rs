@@ -43,12 +43,16 @@ pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Res
     if cores > queues.max(1) {
         return Err(XdpError::TooFewQueues { interface: target.name.clone(), queues, cores });
     }
-    let system = |what| move |error: std::io::Error| XdpError::System {
-        what,
-        error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+    let system = |what| {
+        move |error: std::io::Error| XdpError::System {
+            what,
+            error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
+        }
     };
-    let namespace = File::open("/proc/thread-self/ns/net").map_err(system("opening the network namespace"))?;
-    let watch = Socket::route().map_err(|_| XdpError::System { what: "opening a netlink socket", error: Errno::IO })?;
+    let namespace =
+        File::open("/proc/thread-self/ns/net").map_err(system("opening the network namespace"))?;
+    let watch = Socket::route()
+        .map_err(|_| XdpError::System { what: "opening a netlink socket", error: Errno::IO })?;
     let mut way =
         Way { target: target.clone(), exit: Exit::Back, namespace, watch: Mutex::new(watch), attached: None };
     let veth = kind == Some("veth");

@@ -249,7 +249,12 @@ fn capture(frames: &[Vec<u8>], unique: bool, sign: bool) -> Program {
         templates.number_signable();
     }
     let signature = sign.then_some(3);
-    Program::single(Stream { templates, signature, unique_addresses: unique, ..Stream::of("capture", &[0; 60]) })
+    Program::single(Stream {
+        templates,
+        signature,
+        unique_addresses: unique,
+        ..Stream::of("capture", &[0; 60])
+    })
 }
 
 proptest! {
@@ -292,7 +297,12 @@ fn passes_far_into_a_run_have_their_addresses() {
 fn lanes_are_merged_by_their_due_times() {
     let numbered = |name: &str, port: u16| {
         let text = format!("ipv4(src=10.0.0.0/8)/udp(sport=1..60000, dport={port})");
-        let shape = Shape { size: Some("64".parse().expect("a size")), seed: 1, signature: None, name: name.to_owned() };
+        let shape = Shape {
+            size: Some("64".parse().expect("a size")),
+            seed: 1,
+            signature: None,
+            name: name.to_owned(),
+        };
         expression(&text, &shape).expect("an expression").streams.remove(0)
     };
     let step = |end_ns, frames| traffic::schedule::Step { end_ns, frames, per_ns: 1_000_000 };

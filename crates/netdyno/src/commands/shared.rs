@@ -11,6 +11,7 @@ use engine::{Engine, Userspace};
 use port::packet::{Sendmmsg, Target, TxRing};
 use port::tx::{Tx, TxError};
 use report::{Choice, NotTaken, RequestedRate};
+use std::sync::Arc;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
 use traffic::{Rate, Schedule};
@@ -65,17 +66,28 @@ struct Kind {
     because: &'static str,
     /// One of `--engine auto`'s choices.
     auto: bool,
+    /// Why `--engine auto` had better take another, although this one could be had.
+    unwise: fn(&Wanted<'_>) -> Option<String>,
     /// One for each worker, or why not: with what mends it, where something does.
     open: fn(&Wanted<'_>) -> Result<Engines>,
 }
 
 /// All engines; the fastest first, which is the order that `--engine auto` tries them in.
-const ENGINES: [Kind; 3] = [
+const ENGINES: [Kind; 4] = [
+    Kind {
+        engine: EngineName::Xdp,
+        what: "XDP live frames, made by a program in the kernel",
+        because: "the fastest way through this driver",
+        auto: true,
+        unwise: too_slow_to_spin,
+        open: open_live,
+    },
     Kind {
         engine: EngineName::Packet,
         what: "a packet socket with sendmmsg, past the queueing discipline",
         because: "works on every interface",
         auto: true,
+        unwise: |_| None,
         open: |wanted| {
             each(wanted, |target, longest| Ok(Userspace::new("packet", Sendmmsg::open(target, longest)?)))
         },
@@ -85,6 +97,7 @@ const ENGINES: [Kind; 3] = [
         what: "a ring shared with the kernel (PACKET_TX_RING)",
         because: "",
         auto: false,
+        unwise: |_| None,
         open: |wanted| {
             each(wanted, |target, longest| Ok(Userspace::new("packet-ring", TxRing::open(target, longest)?)))
         },
@@ -94,6 +107,7 @@ const ENGINES: [Kind; 3] = [
         what: "frames are made and sent nowhere",
         because: "",
         auto: false,
+        unwise: |_| None,
         open: |wanted| {
             let null =
                 |_: &_| Box::new(Userspace::new("null", NullTx::new(wanted.longest))) as Box<dyn Engine>;
@@ -101,6 +115,41 @@ const ENGINES: [Kind; 3] = [
         },
     },
 ];
+
+/// Live frames: the program of each worker compiled for the kernel.
+fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
+    let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
+    if wanted.program.is_none() {
+        bail!(
+            "a capture that is streamed cannot be sent by a program in the kernel: add --preload to read it into memory first"
+        );
+    }
+    let (target, interface) = (place.target(), &place.interface);
+    let cores = u32::try_from(wanted.cpus.len())?;
+    let way =
+        place.run_in(|| xdp::way::find(&target, interface.kind.as_deref(), interface.tx_queues, cores))??;
+    let way = Arc::new(way);
+    let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
+    let pages = xdp::live::pages(place.is_virtual(), metered);
+    let one = |program: &Arc<traffic::Program>| -> Result<Box<dyn Engine>> {
+        Ok(Box::new(xdp::Live::open(&way, program, pages, wanted.catch_up)?))
+    };
+    wanted.shares.iter().map(one).collect()
+}
+
+/// Below this many frames a second a program in the kernel would keep a whole core busy with waiting.
+const WORTH_SPINNING: u64 = 1_000;
+
+fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
+    const TEN_SECONDS: u64 = 10_000_000_000;
+    let lanes = wanted.program?.lanes.iter();
+    let due = lanes.map(|lane| lane.schedule.frames_due_by(TEN_SECONDS)).sum::<Option<u64>>()?;
+    (due < WORTH_SPINNING * 10).then(|| {
+        format!(
+            "it would keep a core busy only to wait: fewer than {WORTH_SPINNING} frames a second are asked for"
+        )
+    })
+}
 
 /// Opens a sender of its own for each worker, in the interface's namespace.
 fn each<T: Tx + Send + 'static>(
@@ -131,6 +180,10 @@ fn open_first(engine: EngineName, kinds: &[Kind], wanted: &Wanted<'_>) -> Result
     let mut last = None;
     for kind in kinds.iter().filter(|kind| kind.auto) {
         let name = engine_name(kind.engine);
+        if let Some(reason) = (kind.unwise)(wanted) {
+            not_taken.push(NotTaken { name, reason });
+            continue;
+        }
         match (kind.open)(wanted) {
             Ok(workers) => {
                 let reason = format!("{}: {}", kind.what, kind.because);

@@ -6,6 +6,7 @@
 
 mod cli;
 mod common;
+mod cores;
 mod craft;
 mod demo;
 mod faults;

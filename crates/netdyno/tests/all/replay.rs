@@ -328,7 +328,7 @@ fn signing_keeps_the_checksums_right() {
 }
 
 /// A third host in the middle: a bridge from rx0 to out0, whose peer in0 takes only 500 bytes.
-fn with_a_bottleneck() -> Net {
+pub fn with_a_bottleneck() -> Net {
     let net = Net::new();
     for line in [
         "ip link add br0 type bridge mcast_snooping 0",

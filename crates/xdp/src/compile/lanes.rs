@@ -79,7 +79,9 @@ impl Compiler<'_> {
             Schedule::Bits { bits_per_second, overhead_bytes } => {
                 self.bits(l, base, (*bits_per_second).max(1), *overhead_bytes)
             }
-            Schedule::Times { offsets, period_ns, speed } => self.times(base, this, offsets, *period_ns, *speed)?,
+            Schedule::Times { offsets, period_ns, speed } => {
+                self.times(base, this, offsets, *period_ns, *speed)?
+            }
             Schedule::Bursts { frames, gap_ns, period_ns } => {
                 self.init(base + lane::BASE, this.start_ns);
                 let (turn, burst, set) = (base + lane::TURN, base + lane::BASE, self.asm.label());

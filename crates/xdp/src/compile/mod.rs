@@ -148,10 +148,8 @@ impl<'p> Compiler<'p> {
         let mut asm = Asm::new();
         let (drop, send) = (asm.label(), asm.label());
         let plans: Vec<Plan<'p>> = program.streams.iter().map(Plan::new).collect();
-        let frame = plans
-            .iter()
-            .max_by_key(|plan| plan.longest)
-            .map_or_else(Vec::new, |plan| plan.image.clone());
+        let frame =
+            plans.iter().max_by_key(|plan| plan.longest).map_or_else(Vec::new, |plan| plan.image.clone());
         let (unsure, old_signatures) = stream::unsure(&plans, &frame, options.pages);
         let paced = program.lanes.iter().any(|lane| lane.schedule.is_paced());
         let one = program.only_length();
@@ -220,8 +218,9 @@ impl<'p> Compiler<'p> {
     }
 
     fn load(self) -> Result<Compiled, XdpError> {
-        let instructions = self.asm.len();
-        let mut code = self.asm.finish().map_err(|_| XdpError::TooLarge { instructions, log: String::new() })?;
+        let instructions = self.asm.size();
+        let mut code =
+            self.asm.finish().map_err(|_| XdpError::TooLarge { instructions, log: String::new() })?;
         let memory = |name, bytes: usize| {
             if bytes > LARGEST_TABLE {
                 return Err(XdpError::TooMuchData { bytes });
@@ -351,7 +350,8 @@ fn mean_rate(program: &Program, lane: &traffic::program::Lane) -> Option<f64> {
         Schedule::TopSpeed => None,
         Schedule::Frames { frames, per_ns } => Some(*frames as f64 * 1e9 / (*per_ns).max(1) as f64),
         Schedule::Bits { bits_per_second, overhead_bytes } => {
-            let shortest = program.streams.iter().map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
+            let shortest =
+                program.streams.iter().map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
             Some(*bits_per_second as f64 / (f64::from(shortest + overhead_bytes) * 8.0))
         }
         Schedule::Bursts { gap_ns, .. } => (*gap_ns > 0).then(|| 1e9 / *gap_ns as f64),

@@ -86,9 +86,8 @@ pub(super) fn unsure(plans: &[Plan<'_>], frame: &[u8], pages: Pages) -> (usize, 
     if pages == Pages::Touched || plans.iter().any(|plan| plan.stream.is_captured()) {
         return everything;
     }
-    let differs = |plan: &Plan<'_>| {
-        plan.image.iter().zip(frame).rposition(|(a, b)| a != b).map_or(0, |last| last + 1)
-    };
+    let differs =
+        |plan: &Plan<'_>| plan.image.iter().zip(frame).rposition(|(a, b)| a != b).map_or(0, |last| last + 1);
     let mut head = plans.iter().map(differs).max().unwrap_or(0);
     if plans.len() > 1 {
         // What one stream writes into its frame stands in another's way.
@@ -109,7 +108,10 @@ pub(super) fn unsure(plans: &[Plan<'_>], frame: &[u8], pages: Pages) -> (usize, 
     tails.dedup();
     // A signature always stands at the same place, or is written over with the rest of the head.
     let longest = frame.len();
-    if plans.iter().all(|plan| plan.one_length() && plan.longest == longest && plan.stream.signature.is_some()) {
+    if plans
+        .iter()
+        .all(|plan| plan.one_length() && plan.longest == longest && plan.stream.signature.is_some())
+    {
         tails.clear();
     }
     tails.retain(|&length| length > head);

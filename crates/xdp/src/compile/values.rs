@@ -195,7 +195,11 @@ impl Compiler<'_> {
             asm.op(Op::Add, sum, R5);
             // The greatest sum of both halves: all ones below, or one less above.
             let high = most >> 16;
-            most = if most & 0xffff == 0xffff { high + 0xffff } else { (high - 1 + 0xffff).max(high + (most & 0xffff)) };
+            most = if most & 0xffff == 0xffff {
+                high + 0xffff
+            } else {
+                (high - 1 + 0xffff).max(high + (most & 0xffff))
+            };
         }
     }
 }
