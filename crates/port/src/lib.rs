@@ -1,8 +1,10 @@
 //! Network interfaces: what they are, what they can do, and sockets that put frames on them.
 
+pub mod afxdp;
 pub mod doctor;
 pub mod ethtool;
 pub mod interface;
 pub mod netlink;
 pub mod packet;
+pub mod resolve;
 pub mod tx;

@@ -1,0 +1,48 @@
+//! What the driver says of itself that matters to AF_XDP.
+
+use super::AfxdpError;
+use crate::ethtool::Ethtool;
+use crate::interface::{Interface, xdp_features};
+use crate::netlink::{Attributes, Message, NetlinkError, REQUEST, Socket};
+use crate::packet::Target;
+
+/// An interface, as AF_XDP sees it.
+#[derive(Debug, Clone)]
+pub struct Device {
+    pub driver: String,
+    /// Queues that send.
+    pub queues: u32,
+    /// The driver sends from the UMEM; `None` if this kernel does not tell (before 6.3).
+    pub zero_copy: Option<bool>,
+    /// Buffers that a frame may consist of with zero-copy.
+    pub segments: u32,
+}
+
+impl Device {
+    /// Asks, in the network namespace of the calling thread.
+    pub fn ask(target: &Target) -> Result<Device, AfxdpError> {
+        let interface = Interface::by_name(&target.name)?;
+        let channels = Ethtool::open(&target.name).and_then(|ethtool| ethtool.channels());
+        let now = channels.map_or(0, |channels| channels.transmit().now);
+        let features = xdp_features(target.index).ok().flatten();
+        Ok(Device {
+            driver: interface.driver.unwrap_or_else(|| "this driver".to_owned()),
+            // Netlink tells how many there are room for; who cannot change their number does not tell another.
+            queues: if now == 0 { interface.tx_queues } else { now.min(interface.tx_queues) },
+            zero_copy: features.map(|features| features.zero_copy),
+            segments: segments(target.index).ok().flatten().unwrap_or(1),
+        })
+    }
+}
+
+/// `xdp-zc-max-segs` of `Documentation/netlink/specs/netdev.yaml`, since Linux 6.6.
+fn segments(index: u32) -> Result<Option<u32>, NetlinkError> {
+    const NETDEV_CMD_DEV_GET: u8 = 1;
+    const NETDEV_A_DEV_IFINDEX: u16 = 1;
+    const NETDEV_A_DEV_XDP_ZC_MAX_SEGS: u16 = 4;
+    let mut socket = Socket::generic()?;
+    let family = socket.family("netdev")?;
+    let ask = Message::generic(family, REQUEST, NETDEV_CMD_DEV_GET).attr_u32(NETDEV_A_DEV_IFINDEX, index);
+    let answers = socket.request(ask)?;
+    Ok(answers.first().and_then(|answer| Attributes::after(answer, 4).u32(NETDEV_A_DEV_XDP_ZC_MAX_SEGS)))
+}
