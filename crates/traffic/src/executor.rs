@@ -4,6 +4,8 @@
 //! the checksums. A checksum is never computed over the frame while sending: what does not vary was summed once (for
 //! each possible length), and each varying field adds its own words to that sum as it is written.
 //!
+//! Whose frame comes next, and when, is the [`Walk`]'s to know.
+//!
 //! Frames are made a batch at a time, one *operation* after the other over all frames of the batch: which law a field
 //! follows, how wide it is and which sums it feeds are then decided once a batch, and what is left for each frame are
 //! loops of a few instructions (`make bench`, "executor": about 6 ns a frame for two fields and two checksums, where
@@ -16,6 +18,7 @@ use crate::lengths::Lengths;
 use crate::program::{BadProgram, Program, Stream, Sum};
 use crate::templates::{Addresses, low_words};
 use crate::values::Values;
+use crate::walk::Walk;
 use std::ops::Range;
 use wire::checksum::{finish, finish_udp, fold, sum};
 use wire::layers::Layers;
@@ -169,35 +172,27 @@ impl Slots<'_> {
 #[derive(Debug)]
 pub struct Executor<'p> {
     plans: Vec<Plan<'p>>,
-    order: &'p [u32],
-    position: usize,
+    walk: Walk<'p>,
     signed: bool,
+    paced: bool,
     longest: usize,
+    /// For each stream its first frame in the batch being made; [`BATCH`] for none.
+    firsts: Vec<u16>,
 }
 
 impl<'p> Executor<'p> {
     /// Prepares to run `program` from frame 0.
     pub fn new(program: &'p Program) -> Result<Executor<'p>, BadProgram> {
-        program.check()?;
-        let what = match &program.lanes[..] {
-            [lane] if lane.start_ns != 0 || lane.frames.is_some() => {
-                "its start and end are not kept here yet"
-            }
-            [_] if program.streams.iter().any(|s| (s.first, s.step) != (0, 1)) => "its streams are not whole",
-            [_] => "",
-            _ => "one lane is what can be run here",
-        };
-        if !what.is_empty() {
-            return Err(BadProgram::Lane { lane: 0, what });
-        }
-        let plans: Vec<Plan<'p>> = program.streams.iter().map(Plan::new).collect();
-        let signed = program.streams.iter().any(|s| s.signature.is_some());
+        let mut walk = Walk::new(program)?;
+        // Who only wants frames does not pay for times.
+        walk.seek(0);
         Ok(Executor {
-            plans,
-            order: &program.lanes[0].order,
-            position: 0,
-            signed,
+            plans: program.streams.iter().map(Plan::new).collect(),
+            walk,
+            signed: program.streams.iter().any(|s| s.signature.is_some()),
+            paced: program.is_paced(),
             longest: program.longest() as usize,
+            firsts: vec![BATCH as u16; program.streams.len()],
         })
     }
 
@@ -206,92 +201,140 @@ impl<'p> Executor<'p> {
         self.signed
     }
 
-    /// Goes to frame `n`.
+    /// Goes to frame `n`, or behind the last one.
     pub fn seek(&mut self, n: u64) {
-        let period = self.order.len() as u64;
-        let (cycle, position) = (n / period, (n % period) as usize);
-        self.position = position;
-        for (s, plan) in self.plans.iter_mut().enumerate() {
-            let count = |order: &[u32]| order.iter().filter(|&&o| o as usize == s).count() as u64;
-            plan.seek(cycle * count(self.order) + count(&self.order[..position]));
+        self.walk.seek(n);
+        for (plan, &k) in self.plans.iter_mut().zip(self.walk.counts()) {
+            plan.seek(k);
         }
     }
 
-    /// Length of the next frame.
+    /// When the next frame is due, from the start of the run; `None` behind the last one.
+    #[inline]
+    pub fn next_due(&mut self) -> Option<u64> {
+        self.walk.next_due()
+    }
+
+    /// When one more frame would be due behind the last one.
+    pub fn end(&mut self) -> u64 {
+        self.walk.end()
+    }
+
+    /// Length of the next frame; 0 behind the last one.
     #[inline]
     pub fn next_length(&self) -> u32 {
-        self.plans[self.order[self.position] as usize].next_length()
+        self.walk.peek().map_or(0, |(stream, _)| self.plans[stream as usize].next_length())
     }
 
-    /// Length of the frame `ahead` frames after the next one.
+    /// Length of the frame `ahead` frames after the next one; 0 behind the last one.
     pub fn length_ahead(&self, ahead: usize) -> u32 {
-        if let [plan] = &self.plans[..] {
-            return plan.length_at(plan.k + ahead as u64);
+        let mut walk = self.walk.clone();
+        if walk.pass(ahead).is_none() {
+            for _ in 0..ahead {
+                walk.take_due(u64::MAX);
+            }
         }
-        let at = |i: usize| self.order[(self.position + i) % self.order.len()];
-        let stream = at(ahead);
-        let before = (0..ahead).filter(|&i| at(i) == stream).count() as u64;
-        let plan = &self.plans[stream as usize];
-        plan.length_at(plan.k + before)
+        walk.peek().map_or(0, |(stream, k)| self.plans[stream as usize].stream.length_of(k))
     }
 
     /// Writes the next frames into the first `count` buffers and moves on. `clock` is asked for the time that goes
-    /// into each signature. Returns how many were made: fewer than `count` when there are not that many buffers, or
-    /// more than [`BATCH`] were asked for; none when the buffers are too short for the program's longest frame.
-    pub fn render(
+    /// into each signature. Returns how many were made: fewer than `count` at the program's end, when there are not
+    /// that many buffers, or more than [`BATCH`] were asked for; none when the buffers are too short for the
+    /// program's longest frame.
+    pub fn render(&mut self, buffers: &mut Buffers<'_>, count: usize, clock: impl FnMut() -> u64) -> usize {
+        let count = self.room(buffers, count);
+        if let [plan] = &mut self.plans[..]
+            && let Some(count) = self.walk.pass(count)
+        {
+            let mut clock = clock;
+            plan.render(0, buffers, Slots::First(count), &mut clock);
+            return count;
+        }
+        self.make(buffers, count, u64::MAX, |_, _| {}, clock)
+    }
+
+    /// As [`Executor::render`], but only frames due by `until`; notes in `due` when each is. At top speed all are.
+    pub fn render_due(
         &mut self,
         buffers: &mut Buffers<'_>,
         count: usize,
-        mut clock: impl FnMut() -> u64,
+        until: u64,
+        due: &mut [u64],
+        clock: impl FnMut() -> u64,
     ) -> usize {
-        let count = count.min(BATCH).min(buffers.held.len()).min(buffers.lengths.len());
-        if buffers.stride < self.longest || buffers.bytes.len() < count * buffers.stride {
+        let count = count.min(due.len());
+        if !self.paced {
+            due[..count].fill(0);
+            return self.render(buffers, count, clock);
+        }
+        let count = self.room(buffers, count);
+        // From here on the walk keeps time.
+        if self.walk.next_due().is_none() {
             return 0;
         }
+        self.make(buffers, count, until, |i, at| due[i] = at, clock)
+    }
+
+    /// How many of `count` frames there is room for.
+    fn room(&self, buffers: &Buffers<'_>, count: usize) -> usize {
+        let count = count.min(BATCH).min(buffers.held.len()).min(buffers.lengths.len());
+        let fits = buffers.stride >= self.longest && buffers.bytes.len() >= count * buffers.stride;
+        if fits { count } else { 0 }
+    }
+
+    /// Makes at most `count` frames, for which there is room, as long as they are due by `until`.
+    #[inline]
+    fn make(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        count: usize,
+        until: u64,
+        mut note: impl FnMut(usize, u64),
+        mut clock: impl FnMut() -> u64,
+    ) -> usize {
+        let mut owners = [0u32; BATCH];
+        let mut made = 0;
+        while made < count
+            && let Some(turn) = self.walk.take_due(until)
+        {
+            owners[made] = turn.stream;
+            note(made, turn.due);
+            made += 1;
+        }
         if let [plan] = &mut self.plans[..] {
-            plan.render(0, buffers, Slots::First(count), &mut clock);
-            self.position = (self.position + count) % self.order.len();
-            return count;
+            plan.render(0, buffers, Slots::First(made), &mut clock);
+            return made;
+        }
+        // Each stream makes its own frames of the batch, in its own order, in the places the walk gave them. They are
+        // strung together from the last to the first, so that only streams which have one are looked at.
+        const NONE: u16 = BATCH as u16;
+        let mut nexts = [NONE; BATCH];
+        for i in (0..made).rev() {
+            let first = &mut self.firsts[owners[i] as usize];
+            nexts[i] = std::mem::replace(first, i as u16);
         }
         let mut slots = [0u16; BATCH];
-        // Each stream makes its own frames of the batch, in its own order, in the places the order gives them.
-        let mut owners = [0u32; BATCH];
-        for owner in &mut owners[..count] {
-            *owner = self.order[self.position];
-            self.position += 1;
-            if self.position == self.order.len() {
-                self.position = 0;
-            }
-        }
-        for (s, plan) in self.plans.iter_mut().enumerate() {
+        for &owner in &owners[..made] {
+            let mut next = std::mem::replace(&mut self.firsts[owner as usize], NONE);
             let mut n = 0;
-            for (i, &owner) in owners[..count].iter().enumerate() {
-                if owner as usize == s {
-                    slots[n] = i as u16;
-                    n += 1;
-                }
+            while let Some(&after) = nexts.get(next as usize) {
+                slots[n] = next;
+                n += 1;
+                next = after;
             }
             if n > 0 {
-                plan.render(s, buffers, Slots::Listed(&slots[..n]), &mut clock);
+                let plan = &mut self.plans[owner as usize];
+                plan.render(owner as usize, buffers, Slots::Listed(&slots[..n]), &mut clock);
             }
         }
-        count
+        made
     }
 
     /// Moves on by one frame without writing anything.
     pub fn skip(&mut self) {
-        let s = self.order[self.position] as usize;
-        self.position = (self.position + 1) % self.order.len();
-        let plan = &mut self.plans[s];
-        match &mut plan.shape {
-            Shape::Captured { template, pass } => {
-                plan.k += 1;
-                *template += 1;
-                if *template == plan.stream.templates.len() {
-                    (*template, *pass) = (0, *pass + 1);
-                }
-            }
-            Shape::Patched(_) => plan.seek(plan.k + 1),
+        if let Some((stream, k)) = self.walk.peek() {
+            self.walk.take_due(u64::MAX);
+            self.plans[stream as usize].seek(k + 1);
         }
     }
 }
@@ -330,16 +373,6 @@ impl<'p> Plan<'p> {
             Shape::Captured { template, pass } => {
                 let count = self.stream.templates.len() as u64;
                 (*template, *pass) = ((k % count) as usize, k / count);
-            }
-        }
-    }
-
-    fn length_at(&self, k: u64) -> u32 {
-        match &self.shape {
-            Shape::Patched(patched) => self.stream.lengths.at(k, patched.image.len() as u32),
-            Shape::Captured { .. } => {
-                let count = self.stream.templates.len() as u64;
-                self.stream.templates.length((k % count) as usize)
             }
         }
     }
@@ -469,7 +502,13 @@ struct FieldPlan<'p> {
     feeds: Vec<Feed>,
     values: &'p Values,
     every: u64,
-    /// Frames left with the present value.
+    /// From one frame of the stream to the next, in the numbers that laws are given: `jump` times `every` and `rest`.
+    stride: u64,
+    jump: u64,
+    rest: u64,
+    /// `jump` and `jump + 1` modulo the period, if there is one.
+    turns: [u64; 2],
+    /// Numbers left with the present value.
     left: u64,
     /// The present step.
     j: u64,
@@ -479,60 +518,88 @@ struct FieldPlan<'p> {
 }
 
 impl FieldPlan<'_> {
-    fn seek(&mut self, k: u64) {
-        self.j = k / self.every;
-        self.left = self.every - k % self.every;
-        self.turn = self.values.period().map_or(0, |period| if period == 0 { 0 } else { self.j % period });
+    fn seek(&mut self, number: u64) {
+        self.j = number / self.every;
+        self.left = self.every - number % self.every;
+        self.turn = self.values.period().map_or(0, |period| self.j.checked_rem(period).unwrap_or(0));
         self.value = self.values.at(self.j);
     }
 
     /// The next `out.len()` values.
     #[inline]
     fn fill(&mut self, out: &mut [u64]) {
-        if let (Values::Range { start, step, count }, 1) = (self.values, self.every) {
+        match (self.values, self.every, self.stride) {
             // The common case, one addition a frame. A range that never wraps has count 0, which `turn` never meets.
-            let (mut value, mut turn) = (self.value, self.turn);
-            for slot in out.iter_mut() {
-                *slot = value;
-                turn = turn.wrapping_add(1);
-                value = value.wrapping_add(*step);
-                if turn == *count {
-                    (turn, value) = (0, *start);
+            (Values::Range { start, step, count }, 1, 1) => {
+                let (mut value, mut turn) = (self.value, self.turn);
+                for slot in out.iter_mut() {
+                    *slot = value;
+                    turn = turn.wrapping_add(1);
+                    value = value.wrapping_add(*step);
+                    if turn == *count {
+                        (turn, value) = (0, *start);
+                    }
                 }
+                (self.value, self.turn) = (value, turn);
+                self.j = self.j.wrapping_add(out.len() as u64);
             }
-            (self.value, self.turn) = (value, turn);
-            self.j = self.j.wrapping_add(out.len() as u64);
-            return;
-        }
-        for slot in out {
-            *slot = self.value;
-            self.left -= 1;
-            if self.left == 0 {
-                self.left = self.every;
-                self.step();
+            // As common where cores share a stream. `by` is less than the count; without a count turns do not matter.
+            (Values::Range { step, count, .. }, 1, stride) => {
+                let (by, edge) =
+                    if *count == 0 { (0, u64::MAX) } else { (self.turns[0], count - self.turns[0]) };
+                let forth = step.wrapping_mul(self.turns[0]);
+                let back = step.wrapping_mul(edge);
+                let (mut value, mut turn) = (self.value, self.turn);
+                for slot in out.iter_mut() {
+                    *slot = value;
+                    let wraps = turn >= edge;
+                    value = if wraps { value.wrapping_sub(back) } else { value.wrapping_add(forth) };
+                    turn = if wraps { turn - edge } else { turn + by };
+                }
+                (self.value, self.turn) = (value, turn);
+                self.j = self.j.wrapping_add(stride.wrapping_mul(out.len() as u64));
+            }
+            _ => {
+                for slot in out {
+                    *slot = self.value;
+                    self.advance();
+                }
             }
         }
     }
 
-    fn step(&mut self) {
-        self.j = self.j.wrapping_add(1);
+    /// On to the stream's next frame.
+    #[inline]
+    fn advance(&mut self) {
+        let carry = self.left <= self.rest;
+        self.left = if carry { self.left + (self.every - self.rest) } else { self.left - self.rest };
+        let by = self.jump + u64::from(carry);
+        if by == 0 {
+            return;
+        }
+        self.j = self.j.wrapping_add(by);
+        let turns = self.turns[usize::from(carry)];
         match self.values {
+            Values::Range { step, count: 0, .. } => {
+                self.value = self.value.wrapping_add(step.wrapping_mul(by));
+            }
             Values::Range { start, step, count } => {
-                self.turn = self.turn.wrapping_add(1);
-                self.value = self.value.wrapping_add(*step);
-                if self.turn == *count {
-                    (self.turn, self.value) = (0, *start);
-                }
+                self.turn_by(turns, *count);
+                self.value = start.wrapping_add(step.wrapping_mul(self.turn));
             }
             Values::List(items) => {
-                self.turn += 1;
-                if self.turn >= items.len() as u64 {
-                    self.turn = 0;
-                }
+                self.turn_by(turns, items.len() as u64);
                 self.value = items.get(self.turn as usize).copied().unwrap_or(0);
             }
             law => self.value = law.at(self.j),
         }
+    }
+
+    /// Turns by less than `count`, which `turn` stays below.
+    #[inline]
+    fn turn_by(&mut self, by: u64, count: u64) {
+        let edge = count.saturating_sub(by);
+        self.turn = if self.turn >= edge { self.turn - edge } else { self.turn + by };
     }
 
     /// Writes a value into each frame, and tells what it adds to sums.
@@ -621,7 +688,9 @@ struct SumPlan {
 #[derive(Debug)]
 struct LengthState {
     value: u32,
+    /// Place in a list, and by how much that moves.
     turn: usize,
+    turns: usize,
 }
 
 #[derive(Debug)]
@@ -671,6 +740,13 @@ impl<'p> Patched<'p> {
                     feeds: feeds(field.range(), 0),
                     values: &field.values,
                     every: field.every,
+                    stride: stream.step,
+                    jump: stream.step / field.every,
+                    rest: stream.step % field.every,
+                    turns: [0, 1].map(|more| {
+                        let by = stream.step / field.every + more;
+                        field.values.period().map_or(by, |period| by.checked_rem(period).unwrap_or(0))
+                    }),
                     left: field.every,
                     j: 0,
                     turn: 0,
@@ -710,7 +786,7 @@ impl<'p> Patched<'p> {
             sums,
             partial: vec![[0; BATCH]; stream.sums.len()],
             written: vec![[0; BATCH]; stream.sums.len()],
-            length: LengthState { value: 0, turn: 0 },
+            length: LengthState { value: 0, turn: 0, turns: 1 },
         };
         if shortest == longest {
             patched.settle_lengths();
@@ -733,13 +809,16 @@ impl<'p> Patched<'p> {
     }
 
     fn seek(&mut self, k: u64) {
+        let number = self.stream.number(k);
         for field in &mut self.fields {
-            field.seek(k);
+            field.seek(number);
         }
         if let Lengths::List(items) = &self.stream.lengths {
-            self.length.turn = (k % (items.len() as u64).max(1)) as usize;
+            let count = (items.len() as u64).max(1);
+            self.length.turn = (number % count) as usize;
+            self.length.turns = (self.stream.step % count) as usize;
         }
-        self.length.value = self.stream.lengths.at(k, self.image.len() as u32);
+        self.length.value = self.stream.lengths.at(number, self.image.len() as u32);
     }
 
     #[inline(always)]
@@ -747,13 +826,13 @@ impl<'p> Patched<'p> {
         match &self.stream.lengths {
             Lengths::Template | Lengths::Fixed(_) => {}
             Lengths::List(items) => {
-                self.length.turn += 1;
+                self.length.turn += self.length.turns;
                 if self.length.turn >= items.len() {
-                    self.length.turn = 0;
+                    self.length.turn -= items.len();
                 }
                 self.length.value = items.get(self.length.turn).copied().unwrap_or(self.length.value);
             }
-            law => self.length.value = law.at(k + 1, 0),
+            law => self.length.value = law.at(self.stream.number(k + 1), 0),
         }
     }
 
@@ -932,7 +1011,7 @@ fn bases(plan: &Sum, image: &[u8], shortest: u32, longest: u32, signed: bool) ->
     out
 }
 
-/// Frame `n` of `program`, made anew: the plain definition that tests hold every faster way to.
+/// Frame `n` of `program`, made anew: the plain definition that tests hold every faster way to. Empty behind the last.
 pub fn frame(program: &Program, n: u64, now: u64) -> Result<Vec<u8>, BadProgram> {
     let mut executor = Executor::new(program)?;
     executor.seek(n);

@@ -9,6 +9,7 @@
 //! * [`values`], [`lengths`]: what varies, and by which law.
 //! * [`templates`]: the bytes that do not.
 //! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
+//! * [`walk`]: whose frame comes next when several lanes run side by side.
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
 //! * [`expr`]: the packet expression language. [`scenario`]: files of several streams.
 
@@ -21,6 +22,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod templates;
 pub mod values;
+pub mod walk;
 
 pub use executor::{Buffers, Executor, Slab};
 pub use lengths::Lengths;
@@ -29,3 +31,4 @@ pub use rate::Rate;
 pub use schedule::{Schedule, Step};
 pub use templates::Templates;
 pub use values::Values;
+pub use walk::Walk;

@@ -18,6 +18,7 @@ use crate::lengths::Lengths;
 use crate::schedule::Schedule;
 use crate::templates::Templates;
 use crate::values::Values;
+use crate::walk::Walk;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -299,17 +300,21 @@ impl Program {
 
     /// How many of the first `n` frames carry a signature, by the number of the stream that is in it.
     pub fn signed_among(&self, n: u64) -> Vec<(u32, u64)> {
-        let mut all = Vec::new();
-        for lane in &self.lanes {
-            let period = (lane.order.len() as u64).max(1);
-            let (cycles, rest) = (n / period, (n % period) as usize);
-            for (s, stream) in self.streams.iter().enumerate() {
-                let count = |order: &[u32]| order.iter().filter(|&&o| o as usize == s).count() as u64;
-                let frames = cycles * count(&lane.order) + count(&lane.order[..rest]);
-                all.extend(stream.signature.map(|number| (number, stream.signed_among(frames))));
-            }
-        }
-        all
+        let Ok(mut walk) = Walk::new(self) else { return Vec::new() };
+        walk.seek(n);
+        let signed = |(stream, &frames): (&Stream, &u64)| {
+            stream.signature.map(|number| (number, stream.signed_among(frames)))
+        };
+        self.streams.iter().zip(walk.counts()).filter_map(signed).collect()
+    }
+
+    /// How many frames are due within `ns` of the start of the run, where that has a closed form; [`Tally`] counts
+    /// where it has not.
+    ///
+    /// [`Tally`]: crate::walk::Tally
+    pub fn frames_due_by(&self, ns: u64) -> Option<u64> {
+        let due = |lane: &Lane| lane.due_by(ns, self.only_length_of(lane));
+        self.lanes.iter().try_fold(0u64, |total, lane| Some(total.saturating_add(due(lane)?)))
     }
 
     /// Is anything in it random, so that the seed matters?
@@ -323,13 +328,12 @@ impl Program {
 
     /// The length of all frames, when they have the same.
     pub fn only_length(&self) -> Option<u32> {
-        let mut all = self.streams.iter().map(|stream| {
-            let templates = &stream.templates;
-            let (shortest, _) = stream.lengths.bounds(templates.shortest());
-            (shortest == stream.longest()).then_some(shortest)
-        });
-        let first = all.next()??;
-        all.all(|length| length == Some(first)).then_some(first)
+        same(self.streams.iter().map(Stream::only_length))
+    }
+
+    /// The length of all frames of a lane, when they have the same.
+    pub fn only_length_of(&self, lane: &Lane) -> Option<u32> {
+        same(lane.order.iter().map(|&s| self.streams.get(s as usize)?.only_length()))
     }
 
     /// Frames until every stream has gone through all its templates once: a capture's number of frames.
@@ -352,6 +356,12 @@ impl Program {
     }
 }
 
+/// What all of `values` are, if that is one thing.
+fn same(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
+    let first = values.next()??;
+    values.all(|value| value == Some(first)).then_some(first)
+}
+
 impl Stream {
     /// A stream of one template, sent as it is.
     pub fn of(name: impl Into<String>, bytes: &[u8]) -> Stream {
@@ -372,6 +382,12 @@ impl Stream {
     /// Are its frames captured ones, copied whole, rather than one template that is patched?
     pub fn is_captured(&self) -> bool {
         self.templates.is_captured()
+    }
+
+    /// The length of all its frames, when they have the same.
+    fn only_length(&self) -> Option<u32> {
+        let (shortest, _) = self.lengths.bounds(self.templates.shortest());
+        (shortest == self.longest()).then_some(shortest)
     }
 
     /// How many of its first `frames` frames carry its signature.

@@ -97,7 +97,7 @@ pub(crate) trait Frames {
     ) -> Result<usize, SourceError>;
 
     /// When a further frame would have been due, behind the last one.
-    fn end(&self) -> u64;
+    fn end(&mut self) -> u64;
 
     /// Is there a schedule?
     fn is_paced(&self) -> bool;

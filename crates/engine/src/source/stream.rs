@@ -283,7 +283,7 @@ impl Frames for StreamSource {
         Ok(count)
     }
 
-    fn end(&self) -> u64 {
+    fn end(&mut self) -> u64 {
         match self.options.timing {
             Timing::Capture(speed) => speed.scale(self.base),
             Timing::Schedule(_) => self.position.due,

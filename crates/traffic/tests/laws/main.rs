@@ -1,0 +1,7 @@
+//! Laws that hold for all programs.
+
+use netdyno_traffic as traffic;
+
+mod executor;
+mod generate;
+mod lanes;
