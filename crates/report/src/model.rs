@@ -93,6 +93,8 @@ pub struct Requested {
 pub enum Source {
     /// A packet expression.
     Expression { expression: String },
+    /// A scenario file, and what it calls itself.
+    Scenario { file: String, name: String },
     /// Capture files, in the order they were replayed.
     Files { files: Vec<String> },
     /// A synthesised capture, described in words.

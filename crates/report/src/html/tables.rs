@@ -194,6 +194,10 @@ pub(super) fn requested(report: &Report) -> String {
     let mut facts = Facts::default();
     match &r.source {
         Some(Source::Expression { expression }) => facts.add("expression", expression),
+        Some(Source::Scenario { file, name }) => {
+            facts.add("scenario", name);
+            facts.add("file", file);
+        }
         Some(Source::Files { files }) => files.iter().for_each(|file| facts.add("file", file)),
         Some(Source::Synthetic { description }) => facts.add("synthesised", description),
         None => {}
