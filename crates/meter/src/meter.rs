@@ -213,14 +213,25 @@ impl Meter {
     /// Waits for stragglers: until `expected` frames have arrived, or none has for `quiet`, but no longer than
     /// `limit`. RFC 2544 (section 23) waits two seconds after the last frame was sent.
     pub fn settle(&self, expected: Option<u64>, quiet: Duration, limit: Duration) {
+        self.settle_by(|seen| seen.frames, expected, quiet, limit);
+    }
+
+    /// The same for the frames that `count` finds in a snapshot.
+    pub fn settle_by(
+        &self,
+        count: fn(&Snapshot) -> u64,
+        expected: Option<u64>,
+        quiet: Duration,
+        limit: Duration,
+    ) {
         let start = Instant::now();
-        let (mut frames, mut changed) = (self.snapshot().frames, start);
+        let (mut frames, mut changed) = (count(&self.snapshot()), start);
         while expected.is_none_or(|expected| frames < expected)
             && changed.elapsed() < quiet
             && start.elapsed() < limit
         {
             std::thread::sleep(Duration::from_millis(2).min(quiet));
-            let now = self.snapshot().frames;
+            let now = count(&self.snapshot());
             if now != frames {
                 (frames, changed) = (now, Instant::now());
             }

@@ -26,9 +26,9 @@ pub struct Cli {
 pub enum Command {
     /// Watch it work: replay an Internet access link between two hosts in a lab, and measure it.
     Demo(Demo),
-    /// Send frames built from a packet expression.
+    /// Send frames built from a packet expression, or the streams of a scenario file.
     Send(Send),
-    /// Build frames from a packet expression into a capture file, or show them layer by layer.
+    /// Build frames from a packet expression or a scenario into a capture file, or show them layer by layer.
     Craft(Craft),
     /// Send captures: as captured, faster, at a rate, looped with new addresses.
     Replay(Replay),
@@ -107,6 +107,7 @@ pub struct Through {
 pub enum Engine {
     Auto,
     Xdp,
+    Afxdp,
     Packet,
     PacketRing,
     Null,
@@ -119,6 +120,10 @@ pub struct Metering {
     /// was counted.
     #[arg(long, value_name = "IFACE")]
     pub measure: Option<String>,
+    /// The frames come back: a reflector (`netdyno reflect`) is at the other end. Measure them where they are sent,
+    /// so that loss and latency are of the way there and back. Signs the frames.
+    #[arg(long, conflicts_with = "measure")]
+    pub round_trip: bool,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
@@ -170,9 +175,11 @@ pub struct Demo {
 
 #[derive(Debug, Args)]
 pub struct Send {
-    /// What to send, such as 'ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535, dport=53)'. See
-    /// docs/expressions.md.
-    pub expression: String,
+    /// What to send: a packet expression such as 'ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535)' (see
+    /// docs/expressions.md), or a scenario file of several streams, FILE.yaml or - for standard input (see
+    /// docs/scenarios.md).
+    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath)]
+    pub what: String,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE).
     #[arg(long = "on", value_name = "IFACE")]
     pub interface: Option<String>,
@@ -188,6 +195,10 @@ pub struct Send {
     /// with --measure, where there is room.
     #[arg(long)]
     pub sign: bool,
+    /// Find the Ethernet address of the next hop, by the first frame's destination address: from the kernel's tables,
+    /// or by ARP and neighbour solicitation. An address given in ether(dst=...) stays.
+    #[arg(long, requires = "interface")]
+    pub resolve: bool,
     #[command(flatten)]
     pub output: Output,
 }
@@ -206,20 +217,21 @@ pub struct Shape {
 
 #[derive(Debug, Args)]
 pub struct Craft {
-    /// What to build; see docs/expressions.md.
-    pub expression: String,
+    /// What to build: a packet expression (docs/expressions.md) or a scenario file (docs/scenarios.md).
+    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath)]
+    pub what: String,
     /// Write a capture file: pcap, or pcapng if it is named so; .gz and .zst compress; - is standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Option<PathBuf>,
     /// Show the frames layer by layer, with a hexadecimal dump.
     #[arg(long)]
     pub show: bool,
-    /// How many frames.
-    #[arg(long, value_name = "FRAMES", value_parser = parse_count, default_value = "1")]
-    pub count: u64,
+    /// How many frames. Default: one of an expression, all of a scenario that ends.
+    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
+    pub count: Option<u64>,
     #[command(flatten)]
     pub shape: Shape,
-    /// Time stamps at this rate, from 0. Default: a microsecond apart.
+    /// Time stamps at this rate, from 0. Default: a microsecond apart; the times that a scenario states.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
     /// End each frame with an 18-byte signature.
@@ -237,7 +249,7 @@ pub struct Replay {
     pub interface: Option<String>,
     /// Write the frames, with the times they would leave at, into a capture file instead.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "measure", "core", "cores"])]
+    #[arg(conflicts_with_all = ["interface", "measure", "round_trip", "core", "cores"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]

@@ -18,7 +18,7 @@ use crate::place::Place;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
 use engine::{Control, Ended, Engine, Job, Merged, Sent};
-use meter::Meter;
+use meter::{Meter, Snapshot};
 use outcome::Outcome;
 use report::{Choice, Report, Requested};
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Setup {
     /// Where frames leave. Its counters are compared, unless the engine sends nothing.
     pub tx: Option<Place>,
     pub rx: Option<(Place, meter::Options)>,
+    /// Frames come back to where they are sent, which is then `rx`, too.
+    pub round_trip: bool,
     /// Only a signal ends it.
     pub endless: bool,
     /// One worker on each of these CPUs; `None`: wherever the kernel puts it.
@@ -115,8 +117,10 @@ pub fn run(mut setup: Setup) -> Result<Report> {
             ));
         }
     }
+    report.result.round_trip = setup.round_trip;
     if let Some(place) = &setup.tx {
-        report.environment.interfaces.push(place.describe("send"));
+        let role = if setup.round_trip { "send and measure" } else { "send" };
+        report.environment.interfaces.push(place.describe(role));
     }
     let meter = match &setup.rx {
         None => None,
@@ -125,7 +129,9 @@ pub fn run(mut setup: Setup) -> Result<Report> {
             let options = with_room_for(options, &own);
             let meter = place.run_in(|| Meter::attach(name, &options))?;
             let meter = meter.with_context(|| format!("measuring on {}", place.spec))?;
-            report.environment.interfaces.push(place.describe("measure"));
+            if !setup.round_trip {
+                report.environment.interfaces.push(place.describe("measure"));
+            }
             report.environment.meter = Some(mode(&meter));
             Some(meter)
         }
@@ -152,7 +158,10 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
     let merged = Merged::of(sent, end).context("no worker was started")?;
     if let Some(meter) = &meter {
-        meter.settle(Some(merged.whole.counters.frames), QUIET, STRAGGLERS);
+        // Other frames than ours arrive where ours come back to.
+        let count =
+            if setup.round_trip { |seen: &Snapshot| seen.signed } else { |seen: &Snapshot| seen.frames };
+        meter.settle_by(count, Some(merged.whole.counters.frames), QUIET, STRAGGLERS);
     }
     let offered = watch.finish(&merged.whole);
     report.intervals = watch.intervals();
@@ -241,7 +250,8 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>) -> Result<Opened> 
         shares: &shares,
         cpus: &setup.cpus,
         longest: setup.longest,
-        measured: setup.rx.as_ref().filter(|_| keeps(meter)).map(|(place, _)| place),
+        // What comes back was changed at the far end.
+        measured: setup.rx.as_ref().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
         catch_up: setup.job.catch_up,
     })?;
     if opened.workers.len() != setup.cpus.len() {
@@ -334,5 +344,39 @@ fn pin(cpu: usize) {
         set.set(cpu);
         // An impossible CPU was refused when the command line was read; else unpinned is slower, not wrong.
         let _ = rustix::thread::sched_setaffinity(None, &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use traffic::program::Lane;
+    use traffic::{Schedule, Stream};
+
+    fn job(lanes: u32, count: Option<u64>) -> Job {
+        let lane = |n| Lane::new([n], Schedule::Frames { frames: 1, per_ns: 1_000_000 });
+        let streams = (0..lanes).map(|n| Stream::of(format!("{n}"), &[0; 60])).collect();
+        let program = Program { streams, lanes: (0..lanes).map(lane).collect() };
+        Job { source: Source::Program(Arc::new(program)), count, duration: None, catch_up: 2.0, spin: false }
+    }
+
+    #[test]
+    fn counts_are_shared_out_exactly_and_of_several_rates_not_at_all() {
+        assert!(shared_out(&job(1, Some(10)), 1).expect("one worker sends the whole").is_empty());
+        let counts = |jobs: Vec<Job>| jobs.iter().map(|job| job.count).collect::<Vec<_>>();
+        let shares = shared_out(&job(1, Some(10)), 3).expect("one lane");
+        assert_eq!(counts(shares), [Some(4), Some(3), Some(3)]);
+        assert_eq!(counts(shared_out(&job(2, None), 2).expect("no count")), [None, None]);
+        let error = shared_out(&job(2, Some(10)), 2).expect_err("several lanes").to_string();
+        assert!(error.contains("--count 10") && error.contains("--duration"), "{error}");
+    }
+
+    #[test]
+    fn a_worker_that_fails_or_panics_ends_the_others() {
+        for well in [true, false] {
+            let stop = AtomicBool::new(false);
+            drop(EndsAll { stop: &stop, well });
+            assert_eq!(stop.load(Relaxed), !well);
+        }
     }
 }

@@ -8,10 +8,12 @@ mod lab;
 mod measure;
 mod reflect;
 mod replay;
+mod resolve;
 mod samples;
 mod send;
 mod shared;
 mod synth;
+mod what;
 
 use crate::cli::{Cli, Command};
 use crate::output::{conclude, print};

@@ -32,7 +32,7 @@ pub fn run(args: Replay) -> Result<u8> {
         None => shared::sending_place(args.interface.as_deref(), &args.through)?,
     };
     let paced = rate(&args.pace) != Some(Rate::TopSpeed);
-    let rx = shared::measuring_place(&args.metering, &args.through, paced)?;
+    let rx = shared::measuring_place(&args.metering, &args.through, paced, args.interface.as_deref())?;
     let with_classic = args.write.is_none();
     let output = args.output.clone();
     let to_stdout = args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
@@ -43,6 +43,11 @@ pub fn run(args: Replay) -> Result<u8> {
         return Ok(report.result.verdict.exit_status());
     }
     conclude(&report, &output, with_classic)
+}
+
+/// The stream of the signatures, if frames are to be signed.
+fn signature(args: &Replay) -> Option<u32> {
+    (args.sign || args.metering.round_trip).then_some(0)
 }
 
 fn rate(pace: &Pace) -> Option<Rate> {
@@ -98,7 +103,7 @@ pub fn replay(
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
         unique_ip: Some(args.unique_ip),
-        interfaces: place.iter().chain(rx.iter().map(|(p, _)| p)).map(|p| p.spec.clone()).collect(),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &args.metering),
         ..Requested::default()
     };
     let (source, requested_rate, total, truncated, longest) = if args.stream || !(args.preload || small) {
@@ -118,7 +123,7 @@ pub fn replay(
         let (schedule, rate) = preloaded_schedule(&args, &loaded, loops, place.as_ref())?;
         let longest = loaded.templates.longest() as usize;
         let name = args.files.first().map_or(String::new(), |f| f.display().to_string());
-        let program = loaded.into_program(name, schedule, args.unique_ip, args.sign.then_some(0));
+        let program = loaded.into_program(name, schedule, args.unique_ip, signature(&args));
         (Source::Program(Arc::new(program)), rate, total, truncated, longest)
     };
     let cpus = shared::cpus(&args.through, place.as_ref())?;
@@ -145,6 +150,7 @@ pub fn replay(
         // The null engine sends nothing, so no counter moves.
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
+        round_trip: args.metering.round_trip,
         cpus,
         warnings,
         truncated,
@@ -235,8 +241,7 @@ fn streamed(
         }
     };
     let longest = place.map_or(STREAM_BUFFER, |p| p.interface.mtu as usize + 64);
-    let options =
-        stream::Options { loops, unique: args.unique_ip, sign: args.sign.then_some(0), limit, timing };
+    let options = stream::Options { loops, unique: args.unique_ip, sign: signature(args), limit, timing };
     Ok((Source::Stream(Box::new(StreamSource::new(readers, options, longest))), asked))
 }
 

@@ -1,62 +1,42 @@
-//! `netdyno send`: frames of an expression onto an interface.
+//! `netdyno send`: frames of an expression or a scenario onto an interface.
 
+use super::resolve::resolve;
 use super::shared;
+use super::what::{self, Made, What};
 use crate::cli::Send;
-use crate::output::conclude;
+use crate::output::{conclude, note};
 use crate::run::{self, Setup};
 use anyhow::{Result, bail};
 use engine::Job;
 use engine::source::Source;
-use report::Requested;
+use report::{Requested, RequestedRate};
 use std::sync::Arc;
+use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::rate::NoSchedule;
+use traffic::scenario::{Context, Scenario, Sign};
 use traffic::{Program, Rate};
 
 pub fn run(args: Send) -> Result<u8> {
     shared::check_pace(&args.pace)?;
-    let Some(rate) = shared::rate_of(&args.pace) else {
-        bail!("how fast? Give --rate (1mpps, 500mbps, 10%, ...) or --topspeed");
-    };
+    let what = What::of(&args.what)?;
     let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
     let cpus = shared::cpus(&args.through, place.as_ref())?;
-    let rx = shared::measuring_place(&args.metering, &args.through, rate != Rate::TopSpeed)?;
-    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
-    let mut warnings = Vec::new();
-    let program = program(&args, seed, rx.is_some(), &mut warnings)?;
-    if let Some(place) = &place {
-        // A VLAN tag may stand on top of the MTU.
-        let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
-        let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
-        if program.longest() as usize > most {
-            bail!(
-                "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
-                program.longest() + traffic::expr::FCS,
-                place.spec,
-                place.interface.mtu,
-                place.interface.name,
-                program.longest() - 14
-            );
-        }
-    }
-    let flows = match rate {
-        Rate::Flows(_) => Some(flows_per_pass(&program)?),
-        _ => None,
+    let Planned { program, requested, total, endless, warnings } = match what {
+        What::Expression(text) => expression(&args, text, place.as_ref())?,
+        What::Scenario(scenario, file) => self::scenario(&args, &scenario, file, place.as_ref())?,
     };
-    let schedule = shared::schedule(rate, place.as_ref(), flows)?;
-    let asked = shared::requested_rate(rate, &schedule);
-    let program = program.with_schedule(schedule);
+    let rx = shared::measuring_place(&args.metering, &args.through, program.is_paced())?;
+    if let Some(place) = &place {
+        check_mtu(&program, place)?;
+    }
     let requested = Requested {
         command_line: shared::command_line(),
-        source: Some(report::Source::Expression { expression: args.expression.clone() }),
         engine: Some(shared::engine_name(args.through.engine)),
-        rate: Some(asked),
-        count: args.pace.count,
-        duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
-        seed: program.uses_seed().then_some(seed),
         interfaces: place.iter().chain(rx.iter().map(|(p, _)| p)).map(|p| p.spec.clone()).collect(),
-        ..Requested::default()
+        ..requested
     };
+    let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
     let stop = run::stop_on_signals()?;
     let report = run::run(Setup {
         command: "send",
@@ -65,15 +45,16 @@ pub fn run(args: Send) -> Result<u8> {
         longest: program.longest() as usize,
         job: Job {
             source: Source::Program(Arc::new(program)),
-            count: args.pace.count,
-            duration: args.pace.duration,
+            count,
+            duration,
             catch_up: args.pace.catch_up,
             spin: args.pace.spin,
         },
-        total: args.pace.count,
-        endless: args.pace.count.is_none() && args.pace.duration.is_none(),
+        total,
+        endless,
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
+        round_trip: args.metering.round_trip,
         cpus,
         warnings,
         truncated: (0, 1),
@@ -83,16 +64,111 @@ pub fn run(args: Send) -> Result<u8> {
     conclude(&report, &args.output, false)
 }
 
-/// Compiles the expression, signed if that was asked for or can be had.
-fn program(args: &Send, seed: u64, measured: bool, warnings: &mut Vec<String>) -> Result<Program> {
-    let options = |signature| Options { size: args.shape.size.clone(), seed, signature, name: String::new() };
-    if args.sign {
-        return Ok(compile(&args.expression, &options(Some(0)))?);
+/// What is to be sent, and what was asked for.
+struct Planned {
+    program: Program,
+    requested: Requested,
+    total: Option<u64>,
+    endless: bool,
+    warnings: Vec<String>,
+}
+
+fn expression(args: &Send, text: &str, place: Option<&Place>) -> Result<Planned> {
+    let Some(rate) = shared::rate_of(&args.pace) else {
+        bail!("how fast? Give --rate (1mpps, 500mbps, 10%, ...) or --topspeed");
+    };
+    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let mut warnings = Vec::new();
+    let program = program(args, text, seed, args.metering.measure.is_some(), &mut warnings)?;
+    let flows = match rate {
+        Rate::Flows(_) => Some(flows_per_pass(&program)?),
+        _ => None,
+    };
+    let schedule = shared::schedule(rate, place, flows)?;
+    let requested = Requested {
+        source: Some(report::Source::Expression { expression: text.to_owned() }),
+        rate: Some(shared::requested_rate(rate, &schedule)),
+        count: args.pace.count,
+        duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
+        seed: program.uses_seed().then_some(seed),
+        ..Requested::default()
+    };
+    let endless = args.pace.count.is_none() && args.pace.duration.is_none();
+    let program = program.with_schedule(schedule);
+    Ok(Planned { program, requested, total: args.pace.count, endless, warnings })
+}
+
+/// What the command line says holds instead of what the file says of the whole run.
+fn scenario(args: &Send, scenario: &Scenario, file: &str, place: Option<&Place>) -> Result<Planned> {
+    let sign = match (args.sign, &args.metering.measure) {
+        (true, _) => Sign::All,
+        (false, Some(_)) => Sign::WhereRoom,
+        (false, None) => Sign::No,
+    };
+    let context = Context {
+        sign,
+        rate: shared::rate_of(&args.pace),
+        size: args.shape.size.clone(),
+        ..Context::default()
+    };
+    let made = what::scenario(scenario, args.shape.seed, context, place)?;
+    let own_total = made.total();
+    let Made { compiled, seed, warnings } = made;
+    let rate = match compiled.rate {
+        Some(rate) => shared::requested_rate(rate, &shared::schedule(rate, place, None)?),
+        None => RequestedRate { text: "as the scenario says".to_owned(), ..RequestedRate::default() },
+    };
+    let count = args.pace.count.or(compiled.count);
+    let duration = args.pace.duration.or(compiled.duration);
+    let requested = Requested {
+        source: Some(report::Source::Scenario { file: file.to_owned(), name: scenario.name().to_owned() }),
+        rate: Some(rate),
+        count,
+        duration_ns: duration.map(|d| d.as_nanos() as u64),
+        seed: compiled.program.uses_seed().then_some(seed),
+        ..Requested::default()
+    };
+    let total = match (own_total, count) {
+        (Some(own), Some(count)) => Some(own.min(count)),
+        (own, count) => own.filter(|_| duration.is_none()).or(count),
+    };
+    let endless = compiled.endless && count.is_none() && duration.is_none();
+    Ok(Planned { program: compiled.program, requested, total, endless, warnings })
+}
+
+fn check_mtu(program: &Program, place: &Place) -> Result<()> {
+    // A VLAN tag may stand on top of the MTU.
+    let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
+    let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
+    if program.longest() as usize > most {
+        bail!(
+            "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
+            program.longest() + traffic::expr::FCS,
+            place.spec,
+            place.interface.mtu,
+            place.interface.name,
+            program.longest() - 14
+        );
     }
-    if measured && let Ok(program) = compile(&args.expression, &options(Some(0))) {
+    Ok(())
+}
+
+/// Compiles the expression, signed if that was asked for or can be had.
+fn program(
+    args: &Send,
+    text: &str,
+    seed: u64,
+    measured: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Program> {
+    let options = |signature| Options { size: args.shape.size.clone(), seed, signature, name: String::new() };
+    if args.sign || args.metering.round_trip {
+        return Ok(compile(text, &options(Some(0)))?);
+    }
+    if measured && let Ok(program) = compile(text, &options(Some(0))) {
         return Ok(program);
     }
-    let program = compile(&args.expression, &options(None))?;
+    let program = compile(text, &options(None))?;
     if measured {
         warnings
             .push("these frames have no room for a signature: order and latency are not measured".to_owned());

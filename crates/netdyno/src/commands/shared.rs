@@ -8,9 +8,11 @@ use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use engine::null::NullTx;
 use engine::{Engine, Userspace};
+use port::afxdp;
 use port::packet::{Sendmmsg, Target, TxRing};
 use port::tx::{Tx, TxError};
 use report::{Choice, NotTaken, RequestedRate};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
@@ -56,7 +58,18 @@ pub fn cpus(through: &Through, place: Option<&Place>) -> Result<Vec<Option<usize
     Ok(chosen.into_iter().map(Some).collect())
 }
 
-type Engines = Vec<Box<dyn Engine>>;
+/// Engines of one kind, one for each worker.
+struct Engines {
+    workers: Vec<Box<dyn Engine>>,
+    /// What they are, where that shows only once they are open.
+    what: Option<String>,
+}
+
+impl FromIterator<Box<dyn Engine>> for Engines {
+    fn from_iter<I: IntoIterator<Item = Box<dyn Engine>>>(workers: I) -> Engines {
+        Engines { workers: workers.into_iter().collect(), what: None }
+    }
+}
 
 /// An engine that can be asked for.
 struct Kind {
@@ -73,7 +86,7 @@ struct Kind {
 }
 
 /// All engines; the fastest first, which is the order that `--engine auto` tries them in.
-const ENGINES: [Kind; 4] = [
+const ENGINES: [Kind; 5] = [
     Kind {
         engine: EngineName::Xdp,
         what: "XDP live frames, made by a program in the kernel",
@@ -81,6 +94,14 @@ const ENGINES: [Kind; 4] = [
         auto: true,
         unwise: too_slow_to_spin,
         open: open_live,
+    },
+    Kind {
+        engine: EngineName::Afxdp,
+        what: "AF_XDP sockets",
+        because: "faster than a packet socket",
+        auto: true,
+        unwise: |_| None,
+        open: open_afxdp,
     },
     Kind {
         engine: EngineName::Packet,
@@ -137,6 +158,26 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     wanted.shares.iter().map(one).collect()
 }
 
+/// AF_XDP sockets: a queue of the interface for each worker.
+fn open_afxdp(wanted: &Wanted<'_>) -> Result<Engines> {
+    let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
+    let target = place.target();
+    let queues = queues(wanted.cpus, place.interface.tx_queues);
+    let senders =
+        place.run_in(|| afxdp::open(&target, wanted.longest, &queues, &afxdp::Options::default()))??;
+    let what = Some(afxdp::describe(&senders));
+    let engine = |sender| Box::new(Userspace::new("afxdp", sender)) as Box<dyn Engine>;
+    Ok(Engines { workers: senders.into_iter().map(engine).collect(), what })
+}
+
+/// The queue of each worker: that of its CPU, as the kernel counts for other sockets, if each then has its own.
+fn queues(cpus: &[Option<usize>], queues: u32) -> Vec<u32> {
+    let modulo = |cpu: &Option<usize>| cpu.and_then(|cpu| u32::try_from(cpu).ok()?.checked_rem(queues));
+    let by_cpu: Option<Vec<u32>> = cpus.iter().map(modulo).collect();
+    let distinct = |queues: &Vec<u32>| queues.iter().collect::<BTreeSet<_>>().len() == queues.len();
+    by_cpu.filter(distinct).unwrap_or_else(|| (0..).take(cpus.len()).collect())
+}
+
 /// Below this many frames a second a program in the kernel would keep a whole core busy with waiting.
 const WORTH_SPINNING: u64 = 1_000;
 
@@ -172,9 +213,10 @@ fn open_first(engine: EngineName, kinds: &[Kind], wanted: &Wanted<'_>) -> Result
     if engine != EngineName::Auto {
         let kind = kinds.iter().find(|kind| kind.engine == engine).context("there is no such engine")?;
         let name = engine_name(engine);
-        let workers = (kind.open)(wanted).with_context(|| format!("--engine {name}"))?;
-        let choice = Choice { name, reason: format!("asked for: {}", kind.what), ..Choice::default() };
-        return Ok(Opened { workers, choice });
+        let engines = (kind.open)(wanted).with_context(|| format!("--engine {name}"))?;
+        let what = engines.what.as_deref().unwrap_or(kind.what);
+        let choice = Choice { name, reason: format!("asked for: {what}"), ..Choice::default() };
+        return Ok(Opened { workers: engines.workers, choice });
     }
     let mut not_taken = Vec::new();
     let mut last = None;
@@ -185,9 +227,10 @@ fn open_first(engine: EngineName, kinds: &[Kind], wanted: &Wanted<'_>) -> Result
             continue;
         }
         match (kind.open)(wanted) {
-            Ok(workers) => {
-                let reason = format!("{}: {}", kind.what, kind.because);
-                return Ok(Opened { workers, choice: Choice { name, reason, not_taken } });
+            Ok(engines) => {
+                let what = engines.what.as_deref().unwrap_or(kind.what);
+                let choice = Choice { name, reason: format!("{what}: {}", kind.because), not_taken };
+                return Ok(Opened { workers: engines.workers, choice });
             }
             Err(error) => {
                 not_taken.push(NotTaken { name, reason: crate::in_full(&error) });
@@ -204,22 +247,35 @@ fn open_first(engine: EngineName, kinds: &[Kind], wanted: &Wanted<'_>) -> Result
     bail!("no engine can send these frames here ({})", reasons.join("; "))
 }
 
-/// Finds where to measure.
+/// Finds where to measure: for a round trip where frames are sent, on `sending`.
 pub fn measuring_place(
     metering: &Metering,
     through: &Through,
     paced: bool,
+    sending: Option<&str>,
 ) -> Result<Option<(Place, meter::Options)>> {
-    let Some(spec) = &metering.measure else { return Ok(None) };
+    let (spec, option) = match (&metering.measure, sending) {
+        (Some(spec), _) => (spec.as_str(), format!("--measure {spec}")),
+        (None, Some(sending)) if metering.round_trip => (sending, "--round-trip".to_owned()),
+        _ => return Ok(None),
+    };
     if through.engine == EngineName::Null {
-        bail!(
-            "--engine null sends nothing, so --measure {spec} has nothing to measure: leave one of them out"
-        );
+        bail!("--engine null sends nothing, so {option} has nothing to measure: leave one of them out");
     }
     let place = Place::find(spec)?;
     // What arrives is dropped: that would cut the user off as well as sending would.
     place.guard(through.yes_disrupt.as_deref())?;
     Ok(Some(with_meter(place, metering.meter, paced)?))
+}
+
+/// The interfaces that the user named, each once.
+pub fn interfaces(
+    place: Option<&Place>,
+    rx: Option<&(Place, meter::Options)>,
+    metering: &Metering,
+) -> Vec<String> {
+    let measured = rx.filter(|_| !metering.round_trip).map(|(place, _)| place);
+    place.into_iter().chain(measured).map(|place| place.spec.clone()).collect()
 }
 
 /// An engine's name as it is written on the command line.

@@ -3,59 +3,36 @@
 use engine::Job;
 use engine::source::Source;
 use std::sync::Arc;
-use traffic::program::Lane;
-use traffic::schedule::{Cursor, Position};
-use traffic::{Executor, Program, Schedule, Stream};
+use traffic::walk::{Tally, Walk};
+use traffic::{Program, Schedule};
 
-/// How many frames have been due, over all workers and all lanes of each.
+/// How many frames have been due, over all workers.
 pub struct Offered {
     /// `None`: only the sender knows, or there is no schedule.
-    lanes: Option<Vec<DueLane>>,
+    shares: Option<Vec<Share>>,
     paced: bool,
 }
 
-struct DueLane {
-    start_ns: u64,
-    most: u64,
-    due: Due,
-}
-
-enum Due {
-    /// By formula.
+enum Share {
     Formula(Schedule),
-    /// By walking the lane: a rate in bits and frames of different lengths.
-    Walk { alone: Box<Program>, n: u64, position: Position },
+    Program(Tally),
 }
 
 impl Offered {
     /// What the workers' jobs ask for together.
     pub fn of(jobs: &[Job]) -> Offered {
-        let mut all = Offered { lanes: Some(Vec::new()), paced: false };
-        for job in jobs {
-            let (lanes, paced) = match &job.source {
-                Source::Stream(stream) => {
-                    let formula = match stream.schedule() {
-                        schedule @ Schedule::Frames { .. } => Some(vec![DueLane {
-                            start_ns: 0,
-                            most: u64::MAX,
-                            due: Due::Formula(schedule.clone()),
-                        }]),
-                        _ => None,
-                    };
-                    (formula, stream.is_paced())
-                }
-                Source::Program(program) => {
-                    let lanes = (0..program.lanes.len()).map(|lane| DueLane::of(program, lane)).collect();
-                    (lanes, program.is_paced())
-                }
-            };
-            all.paced |= paced;
-            all.lanes = all.lanes.zip(lanes).map(|(mut before, lanes): (Vec<_>, Vec<_>)| {
-                before.extend(lanes);
-                before
-            });
-        }
-        all
+        let share = |job: &Job| match &job.source {
+            Source::Program(program) => Tally::new(Arc::clone(program)).map(Share::Program),
+            Source::Stream(stream) => match stream.schedule() {
+                schedule @ Schedule::Frames { .. } => Some(Share::Formula(schedule.clone())),
+                _ => None,
+            },
+        };
+        let paced = |job: &Job| match &job.source {
+            Source::Program(program) => program.is_paced(),
+            Source::Stream(stream) => stream.is_paced(),
+        };
+        Offered { shares: jobs.iter().map(share).collect(), paced: jobs.iter().any(paced) }
     }
 
     /// Is there a schedule?
@@ -65,107 +42,51 @@ impl Offered {
 
     /// Frames due within `ns` of the start. Times must not go back.
     pub fn by(&mut self, ns: u64) -> Option<u64> {
-        let lanes = self.lanes.as_mut().filter(|_| self.paced)?;
-        lanes.iter_mut().map(|lane| lane.by(ns)).sum()
-    }
-}
-
-impl DueLane {
-    /// `None` at top speed.
-    fn of(program: &Program, number: usize) -> Option<DueLane> {
-        let lane = &program.lanes[number];
-        let due = match &lane.schedule {
-            Schedule::TopSpeed => return None,
-            Schedule::Bits { bits_per_second, overhead_bytes } => {
-                let alone = alone(program, lane);
-                match alone.only_length() {
-                    Some(length) => Due::Formula(Schedule::Frames {
-                        frames: *bits_per_second,
-                        per_ns: u64::from(length + overhead_bytes) * 8 * 1_000_000_000,
-                    }),
-                    None => Due::Walk { alone: Box::new(alone), n: 0, position: Position::default() },
-                }
-            }
-            schedule => Due::Formula(schedule.clone()),
+        let due = |share: &mut Share| match share {
+            Share::Formula(schedule) => schedule.frames_due_by(ns),
+            Share::Program(tally) => Some(tally.by(ns)),
         };
-        Some(DueLane { start_ns: lane.start_ns, most: lane.frames.unwrap_or(u64::MAX), due })
-    }
-
-    fn by(&mut self, ns: u64) -> Option<u64> {
-        let Some(ns) = ns.checked_sub(self.start_ns) else { return Some(0) };
-        let due = match &mut self.due {
-            Due::Formula(schedule) => schedule.frames_due_by(ns)?,
-            Due::Walk { alone, n, position } => {
-                let mut executor = Executor::new(alone).ok()?;
-                executor.seek(*n);
-                while position.due <= ns && *n < self.most {
-                    position.advance(&alone.lanes[0].schedule, executor.next_length());
-                    executor.skip();
-                    *n += 1;
-                }
-                *n
-            }
-        };
-        Some(due.min(self.most))
+        self.shares.as_mut()?.iter_mut().map(due).sum()
     }
 }
 
-/// A lane as a program of its own.
-fn alone(program: &Program, lane: &Lane) -> Program {
-    let mut streams: Vec<Stream> = Vec::new();
-    let mut numbers: Vec<u32> = Vec::new();
-    let order: Vec<u32> = lane
-        .order
-        .iter()
-        .map(|stream| {
-            let known = numbers.iter().position(|number| number == stream);
-            known.unwrap_or_else(|| {
-                numbers.push(*stream);
-                streams.push(program.streams[*stream as usize].clone());
-                numbers.len() - 1
-            }) as u32
-        })
-        .collect();
-    Program { streams, lanes: vec![Lane { order: Arc::from(order), ..lane.clone() }] }
-}
+/// Frames that are looked at one by one; more would be felt as a pause.
+const MOST: u64 = 20_000_000;
 
-/// When frame `n` of a job is due, where that has a closed form or can be added up in a moment: then it is where a run
-/// of `n` frames ends.
+/// When frame `n` of a job is due, where that can be told in a moment: then it is where a run of `n` frames ends.
 pub fn time_of(job: &Job, n: u64) -> Option<u64> {
-    let (schedule, start_ns) = match &job.source {
-        Source::Stream(stream) => match stream.schedule() {
-            schedule @ Schedule::Frames { .. } => (schedule, 0),
-            _ => return None,
-        },
-        Source::Program(program) => match &program.lanes[..] {
-            [lane] => (&lane.schedule, lane.start_ns),
-            _ => return None,
-        },
-    };
-    let after = match (schedule, &job.source) {
-        (Schedule::TopSpeed, _) => return None,
-        (Schedule::Bits { bits_per_second, overhead_bytes }, Source::Program(program)) => {
-            let bits = (bytes_before(program, n)? + u128::from(n) * u128::from(*overhead_bytes)) * 8;
-            u64::try_from(bits * 1_000_000_000 / u128::from(*bits_per_second)).ok()?
-        }
-        _ => {
-            let mut cursor = schedule.cursor();
-            cursor.seek(n, |_| 0);
-            cursor.due()
+    let program = match &job.source {
+        Source::Program(program) if program.is_paced() => program,
+        Source::Program(_) => return None,
+        Source::Stream(stream) => {
+            let schedule = stream.schedule();
+            return matches!(schedule, Schedule::Frames { .. }).then(|| {
+                let mut cursor = schedule.cursor();
+                cursor.seek(n, |_| 0);
+                cursor.due()
+            });
         }
     };
-    start_ns.checked_add(after)
+    if let [lane] = &program.lanes[..]
+        && let Schedule::Bits { bits_per_second, overhead_bytes } = &lane.schedule
+    {
+        let bits = (bytes_before(program, n)? + u128::from(n) * u128::from(*overhead_bytes)) * 8;
+        let after = u64::try_from(bits * 1_000_000_000 / u128::from(*bits_per_second)).ok()?;
+        return lane.start_ns.checked_add(after);
+    }
+    if program.frames_due_by(0).is_none() && n > MOST {
+        return None;
+    }
+    let mut walk = Walk::new(program).ok()?;
+    walk.seek(n);
+    Some(walk.next_due().unwrap_or_else(|| walk.end()))
 }
 
-/// Frames whose lengths are added up one by one; more would be felt as a pause.
-const WALK: u64 = 20_000_000;
-
-/// Bytes of the first `n` frames of a program of one lane; `None` if that would take too long to find out.
+/// Bytes of the first `n` frames; `None` if that would take too long to find out.
 fn bytes_before(program: &Program, n: u64) -> Option<u128> {
     if let Some(length) = program.only_length() {
         return Some(u128::from(n) * u128::from(length));
     }
-    let mut executor = Executor::new(program).ok()?;
     let (mut whole, mut rest) = (0, n);
     if let [stream] = &program.streams[..]
         && stream.is_captured()
@@ -174,82 +95,26 @@ fn bytes_before(program: &Program, n: u64) -> Option<u128> {
         whole = u128::from(n / pass) * u128::from(stream.templates.total_bytes());
         rest = n % pass;
     }
-    if rest > WALK {
+    if rest > MOST {
         return None;
     }
-    for _ in 0..rest {
-        whole += u128::from(executor.next_length());
-        executor.skip();
-    }
-    Some(whole)
+    let frames = Walk::new(program).ok()?.take(rest as usize);
+    let bytes = frames.map(|turn| program.streams[turn.stream as usize].length_of(turn.index));
+    Some(whole + bytes.map(u128::from).sum::<u128>())
 }
 
 /// When each of the first `n` frames of a program is due, in order. `None` at top speed.
 pub fn dues(program: &Program, n: usize) -> Option<Vec<u64>> {
-    let lanes: Vec<Program> = program.lanes.iter().map(|lane| alone(program, lane)).collect();
-    let mut walks: Vec<Walk<'_>> = lanes.iter().map(Walk::new).collect::<Option<_>>()?;
-    let mut dues = Vec::with_capacity(n);
-    while dues.len() < n {
-        // Of those due at once the lower lane's first, as they are sent; min_by_key takes the first.
-        let Some((lane, due)) = walks
-            .iter()
-            .enumerate()
-            .filter_map(|(i, walk)| Some((i, walk.due()?)))
-            .min_by_key(|(_, due)| *due)
-        else {
-            break;
-        };
-        dues.push(due);
-        walks[lane].advance();
+    if !program.is_paced() && !program.lanes.is_empty() {
+        return None;
     }
-    Some(dues)
-}
-
-/// Walks one lane's times.
-struct Walk<'p> {
-    cursor: Cursor<'p>,
-    /// Where times depend on lengths.
-    lengths: Option<Executor<'p>>,
-    start_ns: u64,
-    left: u64,
-}
-
-impl<'p> Walk<'p> {
-    /// `alone` has one lane.
-    fn new(alone: &'p Program) -> Option<Walk<'p>> {
-        let lane = alone.lanes.first().filter(|lane| lane.schedule.is_paced())?;
-        let lengths = match lane.schedule {
-            Schedule::Bits { .. } => Some(Executor::new(alone).ok()?),
-            _ => None,
-        };
-        Some(Walk {
-            cursor: lane.schedule.cursor(),
-            lengths,
-            start_ns: lane.start_ns,
-            left: lane.frames.unwrap_or(u64::MAX),
-        })
-    }
-
-    fn due(&self) -> Option<u64> {
-        let more = self.left > 0 && !self.cursor.at_end();
-        more.then(|| self.start_ns.saturating_add(self.cursor.due()))
-    }
-
-    fn advance(&mut self) {
-        let length = self.lengths.as_mut().map_or(0, |executor| {
-            let length = executor.next_length();
-            executor.skip();
-            length
-        });
-        self.cursor.advance(length);
-        self.left -= 1;
-    }
+    Some(Walk::new(program).ok()?.take(n).map(|turn| turn.due).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use traffic::Lengths;
+    use traffic::{Lengths, Stream};
 
     fn job(program: Program) -> Job {
         Job {

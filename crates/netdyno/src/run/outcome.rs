@@ -303,7 +303,9 @@ fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
             // Refused frames would shift the numbering, so then nothing is known of a stream's number of frames.
             Source::Program(_) if run.sent().counters.failed > 0 => {}
             Source::Program(program) => signed.extend(program.signed_among(share.counters.frames)),
-            Source::Stream(stream) if measured.totals.signed > 0 => signed.push((0, stream.seen.signed)),
+            Source::Stream(stream) if measured.totals.signed > 0 || run.setup.round_trip => {
+                signed.push((0, stream.seen.signed))
+            }
             Source::Stream(_) => {}
         }
     }
@@ -343,6 +345,22 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
     streams.into_values().collect()
 }
 
+/// The sums over the streams that this run sent; over all if it is not known how many frames each had.
+fn ours(streams: &[Stream]) -> Stream {
+    let known = streams.iter().any(|s| s.tx_frames.is_some());
+    streams.iter().filter(|s| s.tx_frames.is_some() || !known).fold(Stream::default(), |sum, s| Stream {
+        rx_frames: sum.rx_frames + s.rx_frames,
+        rx_bytes: sum.rx_bytes + s.rx_bytes,
+        lost_frames: sum.lost_frames + s.lost_frames,
+        ..sum
+    })
+}
+
+/// Nothing was refused, so each stream's number of frames is known.
+fn sent_whole(run: &Outcome<'_>) -> bool {
+    run.sent().counters.failed == 0
+}
+
 pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measurement) {
     fill_measured(report, measured);
     let totals = &measured.totals;
@@ -357,7 +375,23 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
     }
     // When every frame is signed, ours are told from others; else all that arrives is taken for ours.
     let all_signed = frames > 0 && signed.iter().map(|(_, n)| n).sum::<u64>() == frames;
-    let (lost, foreign, certain) = if all_signed {
+    let known: u64 = signed.iter().map(|(_, n)| n).sum();
+    let (lost, foreign, certain) = if run.setup.round_trip {
+        let came_back = ours(&streams);
+        let foreign = totals.frames.saturating_sub(came_back.rx_frames);
+        if let Some(rx) = &mut report.result.rx {
+            // Whatever else arrives at the sending interface is no part of the result.
+            let span = rx.totals.duration_ns;
+            rx.totals = Totals::over(came_back.rx_frames, came_back.rx_bytes, span);
+        }
+        if known < frames && sent_whole(run) {
+            report.warnings.push(format!(
+                "{} could not be signed: whether they came back is not known, and they are in no figure of loss",
+                units::counted(frames - known, "frame")
+            ));
+        }
+        (came_back.lost_frames, foreign, true)
+    } else if all_signed {
         let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
         (streams.iter().map(|s| s.lost_frames).sum(), totals.frames.saturating_sub(ours), true)
     } else {
@@ -365,14 +399,18 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
         let proven = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
         (frames.saturating_sub(arrived).max(proven), arrived.saturating_sub(frames), false)
     };
-    report.result.loss = Some(Loss::of(lost, frames));
+    let whole = if run.setup.round_trip && sent_whole(run) { known } else { frames };
+    report.result.loss = Some(Loss::of(lost, whole));
     if foreign > 0 {
         if let Some(rx) = &mut report.result.rx {
             rx.foreign_frames = Some(foreign);
         }
         let but = if certain { "" } else { ": loss may be larger than it says" };
         let counted = units::counted(foreign, "frame");
-        report.warnings.push(format!("{counted} arrived that this run did not send{but}"));
+        // At a sending interface others' frames are nothing to be warned of.
+        if !run.setup.round_trip {
+            report.warnings.push(format!("{counted} arrived that this run did not send{but}"));
+        }
     }
     report.streams = streams;
     if let Source::Program(program) = &run.setup.job.source {
@@ -445,11 +483,18 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     if let Some(loss) = report.result.loss
         && loss.frames > 0
     {
-        verdict.fall_short(format!(
-            "{} that were sent did not arrive ({})",
-            units::counted(loss.frames, "frame"),
-            units::percent(loss.ratio)
-        ));
+        let arrive = if setup.round_trip { "come back" } else { "arrive" };
+        verdict.fall_short(if setup.round_trip && loss.ratio == 1.0 {
+            "nothing came back: the other end must send frames back, which `netdyno reflect --on IFACE` does there \
+             (docs/reflecting.md)"
+                .to_owned()
+        } else {
+            format!(
+                "{} that were sent did not {arrive} ({})",
+                units::counted(loss.frames, "frame"),
+                units::percent(loss.ratio)
+            )
+        });
     }
     let (Ended::Done, Some(scheduled), Some(_)) = (&sent.ended, sent.scheduled_ns, &sent.punctuality) else {
         return;

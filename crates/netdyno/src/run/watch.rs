@@ -42,6 +42,8 @@ pub struct Watch<'a> {
     last_shown: Option<(Instant, Sample)>,
     duration: Option<u64>,
     total: Option<u64>,
+    /// Only signed frames are ours.
+    round_trip: bool,
     warnings: usize,
     started: bool,
 }
@@ -58,6 +60,7 @@ impl<'a> Watch<'a> {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
             },
+            round_trip: setup.round_trip,
             total: setup.total,
             offered: Offered::of(jobs),
             samples: vec![Sample::default()],
@@ -77,7 +80,8 @@ impl<'a> Watch<'a> {
 
     fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
         let seen: Option<Snapshot> = self.meter.map(Meter::snapshot);
-        let (rx_frames, rx_bytes) = seen.map_or((0, 0), |s| (s.frames, s.bytes));
+        let frames = |s: &Snapshot| if self.round_trip { s.signed } else { s.frames };
+        let (rx_frames, rx_bytes) = seen.map_or((0, 0), |s| (frames(&s), s.bytes));
         let before = self.latest;
         Sample {
             at_ns,
