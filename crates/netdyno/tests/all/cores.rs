@@ -1,0 +1,261 @@
+//! Several sending cores: together they send what one would, at the rate that was asked for. These tests need two CPUs.
+
+use crate::common::*;
+use serde_json::Value;
+
+fn two_queues() -> Net {
+    Net::with(&::lab::Options { queues: 2, ..::lab::Options::default() })
+}
+
+/// In an order of their own, to compare what several cores sent in any order.
+fn sorted(mut frames: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    frames.sort();
+    frames
+}
+
+fn counted(value: &Value, keys: &[&str]) -> Vec<u64> {
+    keys.iter().map(|key| number(&value[key])).collect()
+}
+
+fn rows(report: &Value) -> &Vec<Value> {
+    report["result"]["tx"]["cores"].as_array().expect("rows for the cores")
+}
+
+/// All was sent, received, and counted by core.
+#[track_caller]
+fn assert_all_by(report: &Value, cores: usize, frames: u64) {
+    let result = &report["result"];
+    assert_eq!(counted(&result["tx"], &["frames", "failed"]), [frames, 0], "{result}");
+    assert_eq!(counted(&result["rx"], &["frames"]), [frames], "{result}");
+    assert_eq!(number(&result["loss"]["frames"]), 0);
+    assert_eq!(rows(report).len(), cores);
+    for key in ["frames", "bytes"] {
+        let sum: u64 = rows(report).iter().map(|row| number(&row[key])).sum();
+        assert_eq!(sum, number(&result["tx"][key]), "{key}: {result}");
+    }
+    let counters = &result["tx"]["interface_counters"][0];
+    assert_eq!(counted(counters, &["sent_frames", "tx_packets"]), [frames; 2]);
+    for key in ["tx_frames", "rx_frames"] {
+        let intervals = report["intervals"].as_array().expect("intervals");
+        assert_eq!(intervals.iter().map(|i| number(&i[key])).sum::<u64>(), frames, "{key}");
+    }
+}
+
+#[test]
+fn two_cores_send_every_frame_of_an_expression_exactly_once() {
+    let net = two_queues();
+    let program = "ipv4(src=10.0.0.0/20,dst=random(198.18.0.0/16))/udp(sport=1024..65535,dport=53) --seed 9";
+    for (n, size) in ["64", "imix", "random(64..900)"].into_iter().enumerate() {
+        let file = net.file(&format!("{n}.pcap"));
+        run(format!("netdyno craft {program} --size {size} --count 5001 -w {file}")).ok();
+        let wanted = frames(&file);
+        for pace in ["--topspeed", "--rate 50kpps", "--rate 100mbps"] {
+            let got = net.received(wanted.len(), || {
+                let send = format!("netdyno send {program} --size {size} --on tx0 {pace} --count 5001");
+                net.run(format!("{send} --cores 2 --json")).result();
+            });
+            assert_same_frames(&sorted(got), &sorted(wanted.clone()));
+        }
+    }
+}
+
+#[test]
+fn two_cores_replay_every_frame_of_a_capture_exactly_once_and_keep_flows_in_order() {
+    let net = two_queues();
+    let (file, written) = (net.file("x.pcap"), net.file("written.pcap"));
+    run(format!(
+        "netdyno craft ipv4(src=10.0.0.0/26,id=0..65535)/udp(sport=5000..5006) --size 64..400 --rate 40kpps --count 3000 -w {file}"
+    ))
+    .ok();
+    run(format!("netdyno replay {file} --loop 2 --unique-ip -w {written}")).ok();
+    let wanted = frames(&written);
+    for pace in ["--topspeed", "--rate 40kpps", ""] {
+        let got = net.received(wanted.len(), || {
+            let replay = format!("netdyno replay {file} --on tx0 {pace} --loop 2 --unique-ip");
+            net.run(format!("{replay} --cores 2 --json")).result();
+        });
+        // Addresses and ports: a flow.
+        let flow = |frame: &Vec<u8>| frame[26..38].to_vec();
+        let by_flow = |frames: &[Vec<u8>]| {
+            let mut frames = frames.to_vec();
+            frames.sort_by_key(flow);
+            frames
+        };
+        assert_same_frames(&by_flow(&got), &by_flow(&wanted));
+    }
+}
+
+#[test]
+fn the_sum_meets_the_rate_and_the_result_is_told_as_of_one() {
+    let net = two_queues();
+    let send =
+        "netdyno send ipv4(src=10.0.0.0/20)/udp --size 64..200 --on tx0 --measure rx0 --json --cores 2";
+    for rate in ["20kpps", "15mbps", "20mbps-l1"] {
+        let report = net.run(format!("{send} --rate {rate} --count 9001")).result();
+        assert_all_by(&report, 2, 9001);
+        let shares: Vec<u64> = rows(&report).iter().map(|row| number(&row["frames"])).collect();
+        assert_eq!(shares, [4501, 4500], "{rate}");
+        let tx = &report["result"]["tx"];
+        assert_eq!(number(&tx["offered_frames"]), 9001, "{rate}");
+        // The streams are those of the user: one, with nothing lost and nothing out of order.
+        let streams = report["streams"].as_array().expect("streams");
+        assert_eq!(streams.len(), 1, "{streams:?}");
+        let keys =
+            ["stream", "tx_frames", "rx_frames", "lost_frames", "duplicated_frames", "reordered_frames"];
+        assert_eq!(counted(&streams[0], &keys), [0, 9001, 9001, 0, 0, 0]);
+        assert!(streams[0]["latency_ns"]["p50"].is_u64());
+        assert!(report["result"]["pacing"]["gap_error_ns"]["p50"].is_u64(), "{rate}: {}", report["result"]);
+        assert_eq!(report["result"]["pacing"]["measured_at"], "receiver");
+    }
+}
+
+#[test]
+fn a_rate_is_kept_by_two_cores_over_a_duration() {
+    let net = two_queues();
+    // On a busy machine it may be too slow, which it then says; not once in some tries would be our fault. So slow that
+    // both cores sleep between frames: what is before all others may not have all of every core's time.
+    within_tries(5, "4,000 frames in a second from two cores", || {
+        let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 4kpps --duration 1s --cores 2 --json";
+        let report = net.run(format!("{FIRST} {send} --engine packet")).result();
+        let tx = &report["result"]["tx"];
+        assert_eq!(tx["offered_frames_per_second"], 4_000.0);
+        let kept = reasons(&report).is_empty();
+        if kept {
+            assert_all_by(&report, 2, 4_000);
+            assert_eq!(
+                rows(&report).iter().map(|row| number(&row["frames"])).collect::<Vec<_>>(),
+                [2_000; 2]
+            );
+            assert_eq!(number(&tx["duration_ns"]), 1_000_000_000);
+        }
+        kept.then_some(())
+    });
+}
+
+#[test]
+fn a_list_is_taken_as_it_stands_and_core_is_the_form_for_one() {
+    let net = two_queues();
+    let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 2000 --json";
+    for (cores, wanted) in
+        [("--cores 0,1", &[0, 1][..]), ("--cores 1,0", &[1, 0]), ("--core 0", &[0]), ("--cores 1-1", &[1])]
+    {
+        let report = net.run(format!("{send} {cores}")).ok().json();
+        assert_all_by(&report, wanted.len(), 2000);
+        let used: Vec<u64> = rows(&report).iter().map(|row| number(&row["core"])).collect();
+        assert_eq!(used, wanted, "{cores}");
+    }
+    let text = net.run(format!("{} --cores 2", send.replace("--json", ""))).ok().stdout;
+    assert!(text.contains("\ncore  frames") && text.contains("\nengine    "), "{text}");
+}
+
+#[test]
+fn every_engine_works_on_several_cores() {
+    let net = two_queues();
+    for engine in ["xdp", "packet", "packet-ring"] {
+        let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 30001 --json --cores 2";
+        let report = net.run(format!("{send} --engine {engine}")).ok().json();
+        assert_all_by(&report, 2, 30_001);
+        assert_eq!(report["environment"]["engine"]["name"], engine);
+    }
+    let report = net
+        .run("netdyno send ipv4/udp(sport=random()) --engine null --topspeed --count 100001 --cores 2 --json")
+        .ok()
+        .json();
+    assert_eq!(number(&report["result"]["tx"]["frames"]), 100_001);
+    assert_eq!(rows(&report).iter().map(|row| number(&row["frames"])).collect::<Vec<_>>(), [50_001, 50_000]);
+}
+
+#[test]
+fn loss_is_told_of_the_streams_that_the_user_wrote() {
+    // Each fourth frame is too long for the way, whichever core it leaves from.
+    let net = crate::replay::with_a_bottleneck();
+    let receiver = handle(&net.lab.receiver.namespace);
+    let send =
+        "netdyno send ether(dst=02:00:00:00:00:99,type=0x88b5)/raw --sign --size 64,64,64,1000 --on tx0";
+    let report = net
+        .run(format!("{send} --topspeed --count 4000 --cores 2 --measure in0@{receiver} --json"))
+        .with(1)
+        .json();
+    assert_eq!(report["result"]["loss"], serde_json::json!({"frames": 1000, "ratio": 0.25}));
+    let keys = ["stream", "tx_frames", "rx_frames", "lost_frames", "duplicated_frames"];
+    assert_eq!(report["streams"].as_array().map(Vec::len), Some(1));
+    assert_eq!(counted(&report["streams"][0], &keys), [0, 4000, 3000, 1000, 0]);
+}
+
+#[test]
+fn a_core_without_frames_is_said_to_have_none() {
+    let net = two_queues();
+    let file = net.file("one-flow.pcap");
+    run(format!("netdyno craft ipv4/udp --count 300 -w {file}")).ok();
+    let report = net
+        .run(format!("netdyno replay {file} --on tx0 --topspeed --measure rx0 --cores 0,1 --json"))
+        .ok()
+        .json();
+    assert_all_by(&report, 2, 300);
+    let mut shares: Vec<u64> = rows(&report).iter().map(|row| number(&row["frames"])).collect();
+    shares.sort_unstable();
+    assert_eq!(shares, [0, 300], "a flow stays whole");
+    assert!(report["warnings"].to_string().contains("has nothing to send"), "{}", report["warnings"]);
+}
+
+#[test]
+fn a_worker_that_fails_ends_the_others_and_is_named() {
+    for pace in ["--rate 1kpps", "--topspeed"] {
+        let net = two_queues();
+        let send = format!("netdyno send ipv4/udp --on tx0 {pace} --duration 60s --cores 2 --json");
+        let sender = net.start(send);
+        net.until_frames_leave();
+        net.run("ip link set tx0 down").ok();
+        let report = sender.wait().with(1).json();
+        let reason = &reasons(&report)[0];
+        let named = [
+            "the worker on core 0 ended all: tx0 went down",
+            "the worker on core 1 ended all: tx0 went down",
+        ];
+        assert!(named.iter().any(|words| reason.starts_with(words)), "{pace}: {reason}");
+        let sent: u64 = rows(&report).iter().map(|row| number(&row["frames"])).sum();
+        assert_eq!(sent, number(&report["result"]["tx"]["frames"]));
+    }
+}
+
+#[test]
+fn an_interrupt_ends_all_cores_with_their_result() {
+    let net = two_queues();
+    let sender = net.start("netdyno send ipv4/udp --on tx0 --measure rx0 --rate 5kpps --cores 2 --json");
+    net.until_frames_leave();
+    sender.signal("INT");
+    let report = sender.wait().result();
+    assert_all_by(&report, 2, number(&report["result"]["rx"]["frames"]));
+    assert!(rows(&report).iter().all(|row| number(&row["frames"]) > 0), "{}", report["result"]);
+}
+
+#[test]
+fn cores_that_cannot_be_are_refused_with_the_mend() {
+    let net = two_queues();
+    let send = "netdyno send ipv4/udp --on tx0 --topspeed --count 10";
+    let none = "this process may run on";
+    net.run(format!("{send} --cores 1000")).refused(&["--cores 1000", none]);
+    net.run(format!("{send} --cores 0,1000")).refused(&["--cores 0,1000", "CPU 1000 cannot send", none]);
+    net.run(format!("taskset -c 0 {send} --cores 2")).refused(&["--cores 2: 2 cores", "1 CPU only (CPUs 0)"]);
+    for (cores, words) in [
+        ("0", "give 1 or more"),
+        ("0,0", "CPU 0 is in the list twice"),
+        ("1-0", "write 0-1"),
+        ("all", "neither a number of cores"),
+    ] {
+        net.run(format!("{send} --cores {cores}")).with(2).says(&["--cores", words]);
+    }
+    net.run(format!("{send} --cores 2 --core 1")).with(2).says(&["cannot be used with"]);
+    let file = net.file("x.pcap");
+    run(format!("netdyno craft ipv4/udp --count 10 -w {file}")).ok();
+    net.run(format!("netdyno replay {file} --stream --on tx0 --topspeed --cores 2")).refused(&[
+        "--cores",
+        "one reader",
+        "--preload",
+    ]);
+    net.run(format!("netdyno replay {file} -w {} --cores 2", net.file("y.pcap")))
+        .with(2)
+        .says(&["cannot be used with"]);
+    let link = net.run("ip -s -j link show tx0").ok().json();
+    assert_eq!(number(&link[0]["stats64"]["tx"]["packets"]), 0, "what was refused sent nothing");
+}
