@@ -1,6 +1,7 @@
-//! `netdyno craft`: frames of an expression into a capture file, or shown.
+//! `netdyno craft`: frames of an expression or a scenario into a capture file, or shown.
 
 use super::shared;
+use super::what::{self, What};
 use crate::cli::Craft;
 use crate::output::{note, print};
 use anyhow::{Result, bail};
@@ -10,8 +11,10 @@ use engine::source::Source;
 use engine::{Control, Ended, Engine, Job, Userspace};
 use report::units;
 use std::sync::Arc;
+use std::time::Duration;
 use traffic::expr::{Options, compile};
-use traffic::{Executor, Rate, Slab};
+use traffic::scenario::{Context, Scenario, Sign};
+use traffic::{Executor, Program, Rate, Slab};
 use wire::LinkType;
 
 /// Most frames shown: more is for a capture and a viewer.
@@ -24,51 +27,37 @@ pub fn run(args: Craft) -> Result<u8> {
     if args.show && args.write.as_ref().is_some_and(|path| path.as_os_str() == "-") {
         bail!("standard output cannot take both the capture and --show: write the capture to a file");
     }
-    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
-    let options = Options {
-        size: args.shape.size.clone(),
-        seed,
-        signature: args.sign.then_some(0),
-        name: String::new(),
+    let Crafted { program, count, duration, seed, drawn } = match What::of(&args.what)? {
+        What::Expression(text) => expression(&args, text)?,
+        What::Scenario(scenario, _) => self::scenario(&args, &scenario)?,
     };
-    let program = compile(&args.expression, &options)?;
-    let rate = args.rate.unwrap_or(Rate::TopSpeed);
-    let schedule = match rate {
-        Rate::Percent(_) | Rate::Flows(_) => {
-            bail!("--rate {rate}: a file has no link; give frames or bits per second")
-        }
-        rate => shared::schedule(rate, None, None)?,
-    };
-    let program = program.with_schedule(schedule);
     let longest = program.longest() as usize;
-    let uses_seed = program.uses_seed();
+    let drawn = drawn && program.uses_seed();
+    let paced = program.is_paced();
     let program = Arc::new(program);
     if args.show {
         let mut executor = Executor::new(&program)?;
         let mut slab = Slab::new(1, longest);
-        for n in 0..args.count.min(MOST_SHOWN) {
-            executor.render(&mut slab.buffers(), 1, || 0);
+        for n in 0..count.min(MOST_SHOWN) {
+            if executor.render(&mut slab.buffers(), 1, || 0) == 0 {
+                break;
+            }
             let frame = slab.frame(0);
             let head = format!("Frame {n}, {} without FCS\n", units::counted(frame.len() as u64, "byte"));
             print(&format!("{head}{}\n", wire::show::show(LinkType::ETHERNET, frame)))?;
         }
-        if args.count > MOST_SHOWN {
-            note(&format!("only the first {MOST_SHOWN} of {} frames are shown", args.count));
+        if count > MOST_SHOWN {
+            note(&format!("only the first {MOST_SHOWN} frames are shown"));
         }
     }
     let Some(path) = &args.write else { return Ok(0) };
     let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
-    let spacing = if rate == Rate::TopSpeed { 1_000 } else { 0 };
+    let spacing = if paced { 0 } else { 1_000 };
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);
     let control = Control { stop: crate::run::stop_on_signals()?, ..Control::default() };
-    let mut job = Job {
-        source: Source::Program(program),
-        count: Some(args.count),
-        duration: None,
-        catch_up: 2.0,
-        spin: false,
-    };
+    let mut job =
+        Job { source: Source::Program(program), count: Some(count), duration, catch_up: 2.0, spin: false };
     let sent = engine.run(&mut job, &control);
     match sent.ended {
         Ended::Done => engine.into_inner().finish()?,
@@ -77,7 +66,6 @@ pub fn run(args: Craft) -> Result<u8> {
         Ended::SourceFault(fault) => return Err(fault.into()),
     }
     if path.as_os_str() != "-" {
-        let drawn = uses_seed && args.shape.seed.is_none();
         let random = if drawn { format!(", seed {seed}") } else { String::new() };
         note(&format!(
             "wrote {} ({}) to {}{random}",
@@ -87,4 +75,53 @@ pub fn run(args: Craft) -> Result<u8> {
         ));
     }
     Ok(0)
+}
+
+/// What is to be written.
+struct Crafted {
+    program: Program,
+    count: u64,
+    duration: Option<Duration>,
+    seed: u64,
+    /// Nobody stated the seed.
+    drawn: bool,
+}
+
+fn expression(args: &Craft, text: &str) -> Result<Crafted> {
+    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let options = Options {
+        size: args.shape.size.clone(),
+        seed,
+        signature: args.sign.then_some(0),
+        name: String::new(),
+    };
+    let program = compile(text, &options)?;
+    let schedule = match args.rate.unwrap_or(Rate::TopSpeed) {
+        rate @ (Rate::Percent(_) | Rate::Flows(_)) => {
+            bail!("--rate {rate}: a file has no link; give frames or bits per second")
+        }
+        rate => shared::schedule(rate, None, None)?,
+    };
+    let program = program.with_schedule(schedule);
+    let count = args.count.unwrap_or(1);
+    Ok(Crafted { program, count, duration: None, seed, drawn: args.shape.seed.is_none() })
+}
+
+fn scenario(args: &Craft, scenario: &Scenario) -> Result<Crafted> {
+    let context = Context {
+        sign: if args.sign { Sign::All } else { Sign::No },
+        rate: args.rate,
+        size: args.shape.size.clone(),
+        ..Context::default()
+    };
+    let made = what::scenario(scenario, args.shape.seed, context, None)?;
+    let total = made.total();
+    let compiled = made.compiled;
+    let count = args.count.or(compiled.count).or(total);
+    let duration = compiled.duration.filter(|_| compiled.program.is_paced());
+    let Some(count) = count.or(duration.map(|_| u64::MAX)) else {
+        bail!("how many frames? This scenario does not end: give --count");
+    };
+    let drawn = args.shape.seed.is_none() && scenario.seed().is_none();
+    Ok(Crafted { program: compiled.program, count, duration, seed: made.seed, drawn })
 }

@@ -83,8 +83,6 @@ pub struct Unresolved {
     pub next_hop: IpAddr,
     /// Who asks: the frame's first source address, where it is of the same family.
     pub source: Option<IpAddr>,
-    /// What stands between the Ethernet addresses and the EtherType: VLAN tags.
-    pub tags: Vec<u8>,
 }
 
 impl Compiled {
@@ -552,19 +550,17 @@ fn unresolved(file: &File, made: &[program::Stream]) -> Outcome<Vec<Unresolved>>
         if varies(0, 6) {
             return wrong("the frame's Ethernet destination varies already: leave `resolve` out");
         }
-        let nobody = next_hop.is_unspecified() || next_hop.is_multicast();
-        if nobody || next_hop == IpAddr::V4(Ipv4Addr::BROADCAST) {
+        if next_hop.is_unspecified() || next_hop == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return wrong("nobody answers for that address: give the next hop's IP address");
         }
-        let tags: Vec<u8> = bytes[12.min(bytes.len())..]
-            .chunks_exact(4)
-            .take_while(|tag| matches!(tag[..2], [0x81, 0x00] | [0x88, 0xa8]))
-            .flatten()
-            .copied()
-            .collect();
+        if matches!(bytes.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8])) {
+            return wrong(
+                "nobody is asked behind VLAN tags: write the Ethernet address into the frame, ether(dst=...)",
+            );
+        }
         let source =
             source.filter(|source| source.is_ipv4() == next_hop.is_ipv4() && !source.is_unspecified());
-        all.push(Unresolved { stream: number, next_hop, source, tags });
+        all.push(Unresolved { stream: number, next_hop, source });
     }
     Ok(all)
 }
