@@ -6,6 +6,7 @@
 mod cli;
 mod commands;
 mod cores;
+mod engines;
 mod environment;
 mod output;
 mod place;

@@ -11,7 +11,7 @@ mod replay;
 mod resolve;
 mod samples;
 mod send;
-mod shared;
+pub mod shared;
 mod synth;
 mod what;
 
