@@ -10,6 +10,7 @@
 //! * [`templates`]: the bytes that do not.
 //! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
 //! * [`walk`]: whose frame comes next when several lanes run side by side.
+//! * `share`: the same program for several cores ([`Program::share`]).
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
 //! * [`expr`]: the packet expression language. [`scenario`]: files of several streams.
 
@@ -20,6 +21,7 @@ pub mod program;
 pub mod rate;
 pub mod scenario;
 pub mod schedule;
+mod share;
 pub mod templates;
 pub mod values;
 pub mod walk;

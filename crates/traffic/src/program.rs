@@ -341,19 +341,6 @@ impl Program {
         let order: u64 = self.lanes.iter().map(|lane| lane.order.len() as u64).sum();
         order * self.streams.first().map_or(1, |s| s.templates.len() as u64)
     }
-
-    /// The part of it that worker number `worker` of `of` sends: every frame is sent by exactly one of them.
-    pub fn share(&self, worker: u32, of: u32) -> Program {
-        if of <= 1 || worker == 0 {
-            return self.clone();
-        }
-        Program { streams: Vec::new(), lanes: Vec::new() }
-    }
-
-    /// How many of the first `count` frames are the worker's. `None` when they come from several lanes.
-    pub fn share_count(&self, worker: u32, of: u32, count: u64) -> Option<u64> {
-        (self.lanes.len() <= 1).then_some(if of <= 1 || worker == 0 { count } else { 0 })
-    }
 }
 
 /// What all of `values` are, if that is one thing.

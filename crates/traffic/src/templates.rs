@@ -4,6 +4,7 @@
 //! has eight bytes of index: where it is, how long, and where its addresses are. Nothing is parsed while sending.
 
 use std::ops::Range;
+use std::sync::Arc;
 use wire::LinkType;
 use wire::layers::{L3, Layers};
 use wire::signature;
@@ -14,7 +15,8 @@ pub const MAX_LENGTH: usize = 262_144;
 /// A sequence of frames.
 #[derive(Debug, Clone, Default)]
 pub struct Templates {
-    arena: Vec<u8>,
+    /// Shared by those that have some of the same templates.
+    arena: Arc<Vec<u8>>,
     index: Vec<Entry>,
     /// For each template the number of signable ones before it; only made when captured frames are to be signed.
     signed_before: Vec<u32>,
@@ -87,7 +89,7 @@ impl Templates {
     pub fn single(bytes: &[u8]) -> Templates {
         let length = bytes.len().min(MAX_LENGTH) as u32;
         Templates {
-            arena: bytes[..length as usize].to_vec(),
+            arena: Arc::new(bytes[..length as usize].to_vec()),
             index: vec![Entry { at: 0, facts: length }],
             signed_before: Vec::new(),
             longest: length,
@@ -111,8 +113,9 @@ impl Templates {
         // Addresses that are not all there are not changed.
         let (kind, less) = less.map_or((0, false), |(source, destination)| (kind, source < destination));
         let signable = kind != 0 && link == LinkType::ETHERNET && room_for_signature(&layers, bytes);
-        self.arena.extend_from_slice(bytes);
-        self.arena.resize(self.arena.len().next_multiple_of(ALIGN), 0);
+        let arena = Arc::make_mut(&mut self.arena);
+        arena.extend_from_slice(bytes);
+        arena.resize(arena.len().next_multiple_of(ALIGN), 0);
         self.index.push(Entry {
             at,
             facts: bytes.len() as u32
@@ -137,6 +140,20 @@ impl Templates {
             count += u32::from(entry.signable());
         }
         u64::from(count)
+    }
+
+    /// Those of number `i` for which `keep(i)` holds, in the same memory.
+    pub fn subset(&self, keep: impl Fn(usize) -> bool) -> Templates {
+        let kept = self.index.iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, &entry)| entry);
+        let mut subset = Templates { index: kept.collect(), captured: self.captured, ..Templates::new() };
+        let lengths = || subset.index.iter().map(|entry| entry.length() as u32);
+        (subset.longest, subset.shortest) =
+            (lengths().max().unwrap_or(0), lengths().min().unwrap_or(u32::MAX));
+        subset.arena = Arc::clone(&self.arena);
+        if !self.signed_before.is_empty() {
+            subset.number_signable();
+        }
+        subset
     }
 
     /// Are these captured frames?

@@ -5,3 +5,4 @@ use netdyno_traffic as traffic;
 mod executor;
 mod generate;
 mod lanes;
+mod share;
