@@ -217,6 +217,20 @@ impl Loaded {
         Ok((options.retval, out))
     }
 
+    /// Runs it `repeat` times over one copy of `frame`, without sending anything: nanoseconds for each run.
+    pub fn cost(&self, frame: &[u8], repeat: u32) -> Result<u32, Errno> {
+        let mut options = sys::bpf_test_run_opts {
+            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            repeat: repeat as i32,
+            ..Default::default()
+        };
+        // SAFETY: `options` states its size and points to `frame`, with its length, which is only read.
+        let result = unsafe { sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &raw mut options) };
+        if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { Ok(options.duration) }
+    }
+
     /// Runs it on `repeat` live frames that begin as copies of `frame`, `batch` at a time, on the calling thread and
     /// its core. With `ingress` the frames seem to come from that interface, so that XDP_TX sends them there. A
     /// signal ends the call with EINTR, between two batches.

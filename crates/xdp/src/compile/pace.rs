@@ -46,6 +46,9 @@ impl Compiler<'_> {
     fn begin_batch(&mut self, done: Label) {
         let waiting = self.asm.label();
         let begun = self.asm.label();
+        // The time of the end is not to move on while the call waits to be interrupted.
+        self.word(R1, layout::DONE);
+        self.asm.jump_if_imm(If::Ne, R1, 0, R5, self.drop);
         self.word(R1, layout::STOP);
         self.asm.jump_if_imm(If::Ne, R1, 0, R5, done);
         self.word(R1, layout::START);
