@@ -86,9 +86,10 @@ pub struct Pace {
 /// Through what.
 #[derive(Debug, Clone, Args)]
 pub struct Through {
-    /// How frames leave: xdp (made in the kernel, as XDP live frames), packet (a packet socket with sendmmsg),
-    /// packet-ring (PACKET_TX_RING, to compare), null (nowhere, to see what making them costs), or auto: the fastest
-    /// that the interface, the kernel and the frames allow.
+    /// How frames leave: xdp (made in the kernel, as XDP live frames), afxdp (AF_XDP sockets, one of the interface's
+    /// queues for each core; without copying where the driver can), packet (a packet socket with sendmmsg), packet-ring
+    /// (PACKET_TX_RING, to compare), null (nowhere, to see what making them costs), or auto: the fastest that the
+    /// interface, the kernel and the frames allow.
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
     /// Send with several cores, a worker on each, which share the frames out among them: how many (4), or which CPUs
