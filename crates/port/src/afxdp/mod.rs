@@ -103,12 +103,19 @@ impl fmt::Display for Description {
             (Some(why), false) => write!(f, "AF_XDP, copy mode ({why})")?,
             (None, false) => f.write_str("AF_XDP, copy mode")?,
         }
-        write!(f, ", queue {}", self.queue)?;
         if self.segments > 1 {
             write!(f, ", up to {} buffers a frame", self.segments)?;
         }
         if self.huge_pages { f.write_str(", huge pages") } else { Ok(()) }
     }
+}
+
+/// How senders opened together send, for people: all in the same way, each through its queue.
+pub fn describe(senders: &[Afxdp]) -> String {
+    let Some(first) = senders.first() else { return "AF_XDP, no queue".to_owned() };
+    let queues: Vec<String> = senders.iter().map(|sender| sender.describe().queue.to_string()).collect();
+    let word = if queues.len() == 1 { "queue" } else { "queues" };
+    format!("{}, {word} {}", first.describe(), queues.join(", "))
 }
 
 /// Why AF_XDP cannot be used.
