@@ -164,3 +164,18 @@ fn is(kind: &Value, value: &Value) -> bool {
         _ => panic!("no type {kind}"),
     }
 }
+
+#[test]
+fn every_scenario_in_the_documentation_keeps_to_the_schema_and_compiles() {
+    let schema: Value = serde_json::from_str(&schema()).expect("JSON");
+    let page = std::fs::read_to_string(root().join("docs/scenarios.md")).expect("the page");
+    let blocks: Vec<&str> =
+        page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 9, "{}", blocks.len());
+    for text in blocks {
+        let value: Value = serde_saphyr::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(check(&schema, &schema, &value, "file"), Ok(()), "{text}");
+        let scenario = parse(text, "scenarios.md").unwrap_or_else(|error| panic!("{error}"));
+        scenario.compile(&context()).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
