@@ -126,11 +126,12 @@ fn obstacle(place: &Place, reflector: &Reflector) -> Option<String> {
     }
     let index = place.interface.index;
     let features = place.run_in(|| xdp_features(index)).ok()?.ok()??;
-    // Of a veth this says whether the peer takes them now.
+    // Of a veth this says whether the peer takes them now. (It is also said of a peer with GRO and without a program;
+    // that one takes what is redirected to it, but what is sent back waits there for something to wake it.)
     (is_veth(place) && !features.transmit).then(|| {
         format!(
-            "the other end of {} takes no frames from XDP yet: it does while a meter runs there (`netdyno send \
-             --round-trip`) or with `ethtool -K IFACE gro on`; --generic does without",
+            "the other end of {} takes no frames from XDP yet: it does while it has an XDP program of its own, such as \
+             the meter of `netdyno send --round-trip`; --generic does without",
             place.spec
         )
     })
@@ -224,8 +225,8 @@ fn compare(
         );
         if mode == Mode::XdpNative && is_veth(place) {
             report.result.verdict.fall_short(format!(
-                "{said}: the other end of a veth takes frames from XDP only while it has an XDP program or GRO \
-                 (`ethtool -K IFACE gro on`); --generic does without"
+                "{said}: the other end of a veth takes them only while it has an XDP program of its own, such as the \
+                 meter of `netdyno send --round-trip`; --generic does without"
             ));
         } else if mode == Mode::XdpGeneric {
             report.result.verdict.fall_short(said);

@@ -5,6 +5,7 @@ use super::shared;
 use super::what::{self, Made, What};
 use crate::cli::Send;
 use crate::output::{conclude, note};
+use crate::place::Place;
 use crate::run::{self, Setup};
 use anyhow::{Result, bail};
 use engine::Job;
@@ -22,18 +23,26 @@ pub fn run(args: Send) -> Result<u8> {
     let what = What::of(&args.what)?;
     let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
     let cpus = shared::cpus(&args.through, place.as_ref())?;
-    let Planned { program, requested, total, endless, warnings } = match what {
+    let Planned { mut program, requested, total, endless, warnings } = match what {
         What::Expression(text) => expression(&args, text, place.as_ref())?,
         What::Scenario(scenario, file) => self::scenario(&args, &scenario, file, place.as_ref())?,
     };
-    let rx = shared::measuring_place(&args.metering, &args.through, program.is_paced())?;
+    let sending = args.interface.as_deref();
+    let rx = shared::measuring_place(&args.metering, &args.through, program.is_paced(), sending)?;
+    if let Some(place) = place.as_ref().filter(|_| args.resolve) {
+        for found in resolve(&mut program, place)? {
+            if !args.output.quiet {
+                note(&found);
+            }
+        }
+    }
     if let Some(place) = &place {
         check_mtu(&program, place)?;
     }
     let requested = Requested {
         command_line: shared::command_line(),
         engine: Some(shared::engine_name(args.through.engine)),
-        interfaces: place.iter().chain(rx.iter().map(|(p, _)| p)).map(|p| p.spec.clone()).collect(),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &args.metering),
         ..requested
     };
     let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
@@ -100,7 +109,7 @@ fn expression(args: &Send, text: &str, place: Option<&Place>) -> Result<Planned>
 
 /// What the command line says holds instead of what the file says of the whole run.
 fn scenario(args: &Send, scenario: &Scenario, file: &str, place: Option<&Place>) -> Result<Planned> {
-    let sign = match (args.sign, &args.metering.measure) {
+    let sign = match (args.sign || args.metering.round_trip, &args.metering.measure) {
         (true, _) => Sign::All,
         (false, Some(_)) => Sign::WhereRoom,
         (false, None) => Sign::No,

@@ -150,6 +150,21 @@ fn a_killed_measurement() {
 }
 
 #[test]
+fn a_killed_reflector() {
+    let net = Net::new();
+    for how in ["", "--generic"] {
+        let mut reflector = net.start_there(format!("netdyno reflect --on rx0 {how}"));
+        reflector.until_it_says("reflecting on rx0");
+        let programs = programs_of(reflector.pid());
+        assert_eq!(programs.len(), 1);
+        kill(reflector);
+        assert_gone(&[], &programs);
+        let link = net.run_there("ip -d link show rx0").ok().stdout;
+        assert!(!link.contains("prog/xdp") && link.contains("promiscuity 0 "), "{link}");
+    }
+}
+
+#[test]
 fn a_run_that_ends_by_itself() {
     let net = Net::new();
     let links = || net.run("ip -d link").ok().stdout + &net.run_there("ip -d link").ok().stdout;

@@ -14,5 +14,7 @@ mod info;
 mod lab;
 mod leftovers;
 mod measure;
+mod reflect;
 mod replay;
 mod report;
+mod resolve;
