@@ -18,3 +18,4 @@ mod reflect;
 mod replay;
 mod report;
 mod resolve;
+mod scenario;
