@@ -151,7 +151,7 @@ fn a_list_is_taken_as_it_stands_and_core_is_the_form_for_one() {
 #[test]
 fn every_engine_works_on_several_cores() {
     let net = two_queues();
-    for engine in ["xdp", "packet", "packet-ring"] {
+    for engine in ["xdp", "afxdp", "packet", "packet-ring"] {
         let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 30001 --json --cores 2";
         let report = net.run(format!("{send} --engine {engine}")).ok().json();
         assert_all_by(&report, 2, 30_001);
@@ -163,6 +163,40 @@ fn every_engine_works_on_several_cores() {
         .json();
     assert_eq!(number(&report["result"]["tx"]["frames"]), 100_001);
     assert_eq!(rows(&report).iter().map(|row| number(&row["frames"])).collect::<Vec<_>>(), [50_001, 50_000]);
+}
+
+#[test]
+fn streams_with_rates_of_their_own_and_with_weights_are_shared_out_too() {
+    let net = two_queues();
+    let file = net.file("four.yaml");
+    let scenario = [
+        "duration: 500ms",
+        "rate: 1kpps",
+        "defaults: {size: 100}",
+        "streams:",
+        "  - {name: slow, rate: 1kpps, frame: ipv4/udp(dport=1)}",
+        "  - {name: fast, rate: 2kpps, frame: ipv4/udp(dport=2)}",
+        "  - {name: heavy, weight: 3, frame: ipv4/udp(dport=3)}",
+        "  - {name: light, weight: 1, frame: ipv4/udp(dport=4)}",
+    ];
+    std::fs::write(&file, scenario.join("\n")).expect("a scenario");
+    let send = format!("netdyno send {file} --on tx0 --measure rx0 --engine packet --json --cores 2");
+    within_tries(5, "2,000 frames in half a second from two cores", || {
+        let report = net.run(format!("{FIRST} {send}")).result();
+        let kept = reasons(&report).is_empty();
+        if kept {
+            assert_all_by(&report, 2, 2000);
+            let keys = ["stream", "tx_frames", "rx_frames", "lost_frames", "reordered_frames"];
+            let streams = report["streams"].as_array().expect("streams");
+            let told: Vec<_> = streams.iter().map(|stream| counted(stream, &keys)).collect();
+            let wanted =
+                [[0, 500, 500, 0, 0], [1, 1000, 1000, 0, 0], [2, 375, 375, 0, 0], [3, 125, 125, 0, 0]];
+            assert_eq!(told, wanted);
+            assert_eq!(streams[1]["name"], "fast");
+        }
+        kept.then_some(())
+    });
+    net.run(format!("{send} --count 100")).refused(&["--count 100", "2 cores", "--duration"]);
 }
 
 #[test]

@@ -256,8 +256,10 @@ fn frames_that_the_kernel_refuses_are_counted_failed() {
     let good = frames(crafted(&net, "whole.pcap", "--count 2 --size 64"));
     // Shorter than an Ethernet header.
     write_pcap(&file, 1, &[good[0].clone(), vec![2; 9], good[1].clone()]);
-    let report =
-        net.run(format!("netdyno replay {file} --on tx0 --measure rx0 --topspeed --json")).with(1).json();
+    let report = net
+        .run(format!("netdyno replay {file} --on tx0 --measure rx0 --topspeed --engine packet --json"))
+        .with(1)
+        .json();
     let result = &report["result"];
     assert_eq!(
         [&result["tx"]["frames"], &result["rx"]["frames"], &result["tx"]["failed"]].map(number),
