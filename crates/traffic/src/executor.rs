@@ -176,8 +176,8 @@ pub struct Executor<'p> {
     signed: bool,
     paced: bool,
     longest: usize,
-    /// For each stream its first frame in the batch being made; [`BATCH`] for none.
-    firsts: Vec<u16>,
+    /// For each stream its frames in the batch being made; 0 between batches.
+    counts: Vec<u16>,
 }
 
 impl<'p> Executor<'p> {
@@ -192,7 +192,7 @@ impl<'p> Executor<'p> {
             signed: program.streams.iter().any(|s| s.signature.is_some()),
             paced: program.is_paced(),
             longest: program.longest() as usize,
-            firsts: vec![BATCH as u16; program.streams.len()],
+            counts: vec![0; program.streams.len()],
         })
     }
 
@@ -223,18 +223,19 @@ impl<'p> Executor<'p> {
     /// Length of the next frame; 0 behind the last one.
     #[inline]
     pub fn next_length(&self) -> u32 {
-        self.walk.peek().map_or(0, |(stream, _)| self.plans[stream as usize].next_length())
+        self.walk.peek().map_or(0, |stream| self.plans[stream as usize].next_length())
     }
 
     /// Length of the frame `ahead` frames after the next one; 0 behind the last one.
     pub fn length_ahead(&self, ahead: usize) -> u32 {
-        let mut walk = self.walk.clone();
-        if walk.pass(ahead).is_none() {
-            for _ in 0..ahead {
-                walk.take_due(u64::MAX);
-            }
+        let mut owners = vec![0; ahead + 1];
+        if self.walk.clone().pass_all(&mut owners) <= ahead {
+            return 0;
         }
-        walk.peek().map_or(0, |(stream, k)| self.plans[stream as usize].stream.length_of(k))
+        let owner = owners[ahead];
+        let before = owners[..ahead].iter().filter(|&&other| other == owner).count() as u64;
+        let plan = &self.plans[owner as usize];
+        plan.stream.length_of(plan.k + before)
     }
 
     /// Writes the next frames into the first `count` buffers and moves on. `clock` is asked for the time that goes
@@ -250,7 +251,21 @@ impl<'p> Executor<'p> {
             plan.render(0, buffers, Slots::First(count), &mut clock);
             return count;
         }
-        self.make(buffers, count, u64::MAX, |_, _| {}, clock)
+        self.render_in_turn(buffers, count, clock)
+    }
+
+    /// As [`Executor::render`], for frames of several streams. Apart, to keep that short for the one that most have.
+    #[inline(never)]
+    fn render_in_turn(
+        &mut self,
+        buffers: &mut Buffers<'_>,
+        count: usize,
+        clock: impl FnMut() -> u64,
+    ) -> usize {
+        let mut owners = [0; BATCH];
+        let made = self.walk.pass_all(&mut owners[..count]);
+        self.make(buffers, &owners[..made], clock);
+        made
     }
 
     /// As [`Executor::render`], but only frames due by `until`; notes in `due` when each is. At top speed all are.
@@ -272,7 +287,16 @@ impl<'p> Executor<'p> {
         if self.walk.next_due().is_none() {
             return 0;
         }
-        self.make(buffers, count, until, |i, at| due[i] = at, clock)
+        let mut owners = [0; BATCH];
+        let mut made = 0;
+        while made < count
+            && let Some(turn) = self.walk.take_due(until)
+        {
+            (owners[made], due[made]) = (turn.stream, turn.due);
+            made += 1;
+        }
+        self.make(buffers, &owners[..made], clock);
+        made
     }
 
     /// How many of `count` frames there is room for.
@@ -282,59 +306,48 @@ impl<'p> Executor<'p> {
         if fits { count } else { 0 }
     }
 
-    /// Makes at most `count` frames, for which there is room, as long as they are due by `until`.
-    #[inline]
-    fn make(
-        &mut self,
-        buffers: &mut Buffers<'_>,
-        count: usize,
-        until: u64,
-        mut note: impl FnMut(usize, u64),
-        mut clock: impl FnMut() -> u64,
-    ) -> usize {
-        let mut owners = [0u32; BATCH];
-        let mut made = 0;
-        while made < count
-            && let Some(turn) = self.walk.take_due(until)
-        {
-            owners[made] = turn.stream;
-            note(made, turn.due);
-            made += 1;
-        }
+    /// Makes the next frame of each of `owners`, a batch at most, for which there is room.
+    fn make(&mut self, buffers: &mut Buffers<'_>, owners: &[u32], mut clock: impl FnMut() -> u64) {
         if let [plan] = &mut self.plans[..] {
-            plan.render(0, buffers, Slots::First(made), &mut clock);
-            return made;
+            plan.render(0, buffers, Slots::First(owners.len()), &mut clock);
+            return;
         }
-        // Each stream makes its own frames of the batch, in its own order, in the places the walk gave them. They are
-        // strung together from the last to the first, so that only streams which have one are looked at.
-        const NONE: u16 = BATCH as u16;
-        let mut nexts = [NONE; BATCH];
-        for i in (0..made).rev() {
-            let first = &mut self.firsts[owners[i] as usize];
-            nexts[i] = std::mem::replace(first, i as u16);
+        // Each stream makes its own frames of the batch, in its own order, in the places that are its. Sorted by
+        // counting, so that only streams which have one are looked at.
+        for &owner in owners {
+            self.counts[owner as usize] += 1;
         }
         let mut slots = [0u16; BATCH];
-        for &owner in &owners[..made] {
-            let mut next = std::mem::replace(&mut self.firsts[owner as usize], NONE);
-            let mut n = 0;
-            while let Some(&after) = nexts.get(next as usize) {
-                slots[n] = next;
-                n += 1;
-                next = after;
-            }
-            if n > 0 {
-                let plan = &mut self.plans[owner as usize];
-                plan.render(owner as usize, buffers, Slots::Listed(&slots[..n]), &mut clock);
+        let mut parts = [(0u32, 0u16, 0u16); BATCH];
+        let (mut streams, mut end) = (0, 0);
+        for &owner in owners {
+            // A count below BATCH is still one; what stands there afterwards is where the stream's next place goes.
+            let count = self.counts[owner as usize];
+            if count <= BATCH as u16 {
+                parts[streams] = (owner, end, end + count);
+                streams += 1;
+                self.counts[owner as usize] = BATCH as u16 + 1 + end;
+                end += count;
             }
         }
-        made
+        for (i, &owner) in owners.iter().enumerate() {
+            let place = &mut self.counts[owner as usize];
+            slots[(*place - BATCH as u16 - 1) as usize] = i as u16;
+            *place += 1;
+        }
+        for &(owner, from, to) in &parts[..streams] {
+            self.counts[owner as usize] = 0;
+            let slots = Slots::Listed(&slots[from as usize..to as usize]);
+            self.plans[owner as usize].render(owner as usize, buffers, slots, &mut clock);
+        }
     }
 
     /// Moves on by one frame without writing anything.
     pub fn skip(&mut self) {
-        if let Some((stream, k)) = self.walk.peek() {
-            self.walk.take_due(u64::MAX);
-            self.plans[stream as usize].seek(k + 1);
+        let mut owner = [0];
+        if self.walk.pass_all(&mut owner) == 1 {
+            let plan = &mut self.plans[owner[0] as usize];
+            plan.seek(plan.k + 1);
         }
     }
 }

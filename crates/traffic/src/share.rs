@@ -468,7 +468,7 @@ mod tests {
     #[test]
     fn a_ratio_beyond_64_bits_keeps_its_value() {
         assert_eq!(ratio([3, 2], [5, 4]), (3, 10));
-        assert_eq!(ratio([1 << 60, 8], [1 << 60, 24]), (1, 3));
+        assert_eq!(ratio([1 << 62, 8], [1 << 62, 40]), (1, 5));
         let (over, under) = ratio([u64::MAX, 1], [u64::MAX - 2, 7]);
         assert!((over as f64 / under as f64 * 7.0 - 1.0).abs() < 1e-12);
     }

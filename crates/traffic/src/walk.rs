@@ -28,7 +28,8 @@ pub struct Walk<'p> {
     /// For each stream the number of its next frame.
     indices: Vec<u64>,
     /// The cursors stand where the lanes do. A single lane needs none to know the order, and finding the time of a
-    /// frame takes long where it depends on the lengths of all before; so that waits until somebody asks.
+    /// frame takes long where it depends on the lengths of all before; so that waits until somebody asks. Until then
+    /// the indices are not kept either.
     timed: bool,
 }
 
@@ -62,7 +63,7 @@ impl LaneWalk<'_> {
 
     /// Moves past the next frame: its stream and number.
     #[inline]
-    fn take(&mut self, streams: &[Stream], indices: &mut [u64], timed: bool) -> (u32, u64) {
+    fn take(&mut self, streams: &[Stream], indices: &mut [u64]) -> (u32, u64) {
         let stream = self.lane.order[self.position];
         self.position += 1;
         if self.position == self.lane.order.len() {
@@ -72,10 +73,8 @@ impl LaneWalk<'_> {
         let next = &mut indices[stream as usize];
         let index = *next;
         *next += 1;
-        if timed {
-            let length = self.length.unwrap_or_else(|| streams[stream as usize].length_of(index));
-            self.cursor.advance(length);
-        }
+        let length = self.length.unwrap_or_else(|| streams[stream as usize].length_of(index));
+        self.cursor.advance(length);
         (stream, index)
     }
 }
@@ -151,6 +150,11 @@ impl<'p> Walk<'p> {
                 }
             },
         }
+        self.count();
+    }
+
+    /// Finds the indices from where the lanes are.
+    fn count(&mut self) {
         self.indices.fill(0);
         for lane in &self.lanes {
             let cycles = lane.n / lane.lane.order.len() as u64;
@@ -191,6 +195,7 @@ impl<'p> Walk<'p> {
 
     /// Puts the cursors where the lanes are.
     fn keep_time(&mut self) {
+        self.count();
         let streams = self.streams;
         for lane in &mut self.lanes {
             let (order, fixed) = (&lane.lane.order, lane.length);
@@ -230,19 +235,47 @@ impl<'p> Walk<'p> {
         self.lanes.iter().map(LaneWalk::due).max().unwrap_or(0)
     }
 
-    /// The next frame's stream and number.
+    /// The next frame's stream.
     #[inline]
-    pub(crate) fn peek(&self) -> Option<(u32, u64)> {
+    pub(crate) fn peek(&self) -> Option<u32> {
         let lane = match &self.lanes[..] {
             [lane] if lane.has_left() => lane,
             [_] => return None,
             lanes => &lanes[self.queue.peek()?.0.1 as usize],
         };
-        let stream = lane.lane.order[lane.position];
-        Some((stream, self.indices[stream as usize]))
+        Some(lane.lane.order[lane.position])
     }
 
-    /// Moves past the next frame, if it is due by `until`.
+    /// Moves past as many frames as `streams` has room for, whenever they are due, and tells whose they are; returns
+    /// how many there were.
+    pub(crate) fn pass_all(&mut self, streams: &mut [u32]) -> usize {
+        match &mut self.lanes[..] {
+            [lane] if !self.timed => {
+                let count = (lane.limit - lane.n).min(streams.len() as u64);
+                lane.n += count;
+                for stream in &mut streams[..count as usize] {
+                    *stream = lane.lane.order[lane.position];
+                    lane.position += 1;
+                    if lane.position == lane.lane.order.len() {
+                        lane.position = 0;
+                    }
+                }
+                count as usize
+            }
+            _ => {
+                let mut count = 0;
+                while count < streams.len()
+                    && let Some(turn) = self.take_due(u64::MAX)
+                {
+                    streams[count] = turn.stream;
+                    count += 1;
+                }
+                count
+            }
+        }
+    }
+
+    /// Moves past the next frame, if it is due by `until`. Time must be kept: [`Walk::next_due`] was asked.
     #[inline]
     pub(crate) fn take_due(&mut self, until: u64) -> Option<Turn> {
         if let [lane] = &mut self.lanes[..] {
@@ -250,7 +283,7 @@ impl<'p> Walk<'p> {
             if !lane.has_left() || due > until {
                 return None;
             }
-            let (stream, index) = lane.take(self.streams, &mut self.indices, self.timed);
+            let (stream, index) = lane.take(self.streams, &mut self.indices);
             return Some(Turn { due, stream, index });
         }
         let mut top = self.queue.peek_mut()?;
@@ -259,7 +292,7 @@ impl<'p> Walk<'p> {
             return None;
         }
         let lane = &mut self.lanes[number as usize];
-        let (stream, index) = lane.take(self.streams, &mut self.indices, true);
+        let (stream, index) = lane.take(self.streams, &mut self.indices);
         if lane.has_left() {
             *top = Reverse((lane.due(), number));
         } else {
@@ -268,24 +301,22 @@ impl<'p> Walk<'p> {
         Some(Turn { due, stream, index })
     }
 
-    /// Moves past at most `count` frames of a single lane's only stream without looking at their times; returns how
-    /// many there were. `None` if there is more to it.
+    /// Moves past at most `count` frames of a single lane with a single stream, and returns how many there were.
+    /// `None` if there is more to it, or time is kept.
     #[inline]
     pub(crate) fn pass(&mut self, count: usize) -> Option<usize> {
-        let ([lane], [index]) = (&mut self.lanes[..], &mut self.indices[..]) else { return None };
-        if self.timed && lane.lane.schedule.is_paced() {
-            return None;
+        match &mut self.lanes[..] {
+            [lane] if !self.timed && lane.lane.order.len() == 1 => {
+                let count = (lane.limit - lane.n).min(count as u64);
+                lane.n += count;
+                Some(count as usize)
+            }
+            _ => None,
         }
-        let count = (lane.limit - lane.n).min(count as u64);
-        lane.n += count;
-        lane.position =
-            if lane.lane.order.len() == 1 { 0 } else { (lane.n % lane.lane.order.len() as u64) as usize };
-        *index += count;
-        Some(count as usize)
     }
 
-    /// For each stream, how many of the frames passed were its own.
-    pub fn counts(&self) -> &[u64] {
+    /// For each stream, how many of the frames before the one gone to are its own.
+    pub(crate) fn counts(&self) -> &[u64] {
         &self.indices
     }
 }
