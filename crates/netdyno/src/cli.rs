@@ -196,6 +196,9 @@ pub struct Send {
     /// with --measure, where there is room.
     #[arg(long)]
     pub sign: bool,
+    /// Sign no frame although it is measured: the receiver then counts, and spends no time on order and latency.
+    #[arg(long, conflicts_with_all = ["sign", "round_trip"])]
+    pub no_sign: bool,
     /// Find the Ethernet address of the next hop, by the first frame's destination address: from the kernel's tables,
     /// or by ARP and neighbour solicitation. An address given in ether(dst=...) stays.
     #[arg(long, requires = "interface")]

@@ -28,7 +28,11 @@ pub fn run(args: Send) -> Result<u8> {
         What::Scenario(scenario, file) => self::scenario(&args, &scenario, file, place.as_ref())?,
     };
     let sending = args.interface.as_deref();
-    let rx = shared::measuring_place(&args.metering, &args.through, program.is_paced(), sending)?;
+    let mut rx = shared::measuring_place(&args.metering, &args.through, program.is_paced(), sending)?;
+    if let Some((_, options)) = rx.as_mut().filter(|_| args.no_sign) {
+        // Of frames without a stamp there is no latency; looking at the clock for it may cost as much as a frame.
+        options.latency = program.streams.iter().any(|stream| stream.signature.is_some());
+    }
     if let Some(place) = place.as_ref().filter(|_| args.resolve) {
         for found in resolve(&mut program, place)? {
             if !args.output.quiet {
@@ -88,7 +92,7 @@ fn expression(args: &Send, text: &str, place: Option<&Place>) -> Result<Planned>
     };
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
     let mut warnings = Vec::new();
-    let program = program(args, text, seed, args.metering.measure.is_some(), &mut warnings)?;
+    let program = program(args, text, seed, signs_by_itself(args), &mut warnings)?;
     let flows = match rate {
         Rate::Flows(_) => Some(flows_per_pass(&program)?),
         _ => None,
@@ -109,10 +113,10 @@ fn expression(args: &Send, text: &str, place: Option<&Place>) -> Result<Planned>
 
 /// What the command line says holds instead of what the file says of the whole run.
 fn scenario(args: &Send, scenario: &Scenario, file: &str, place: Option<&Place>) -> Result<Planned> {
-    let sign = match (args.sign || args.metering.round_trip, &args.metering.measure) {
+    let sign = match (args.sign || args.metering.round_trip, signs_by_itself(args)) {
         (true, _) => Sign::All,
-        (false, Some(_)) => Sign::WhereRoom,
-        (false, None) => Sign::No,
+        (false, true) => Sign::WhereRoom,
+        (false, false) => Sign::No,
     };
     let context = Context {
         sign,
@@ -160,6 +164,11 @@ fn check_mtu(program: &Program, place: &Place) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Are frames signed where they have room, although nobody asked for it?
+fn signs_by_itself(args: &Send) -> bool {
+    args.metering.measure.is_some() && !args.no_sign
 }
 
 /// Compiles the expression, signed if that was asked for or can be had.
