@@ -518,5 +518,42 @@ mod tests {
                 bits += u128::from(length + LAYER1_OVERHEAD) * 8;
             }
         }
+
+        #[test]
+        fn bursts_and_steps_are_walked_as_they_are_counted(
+            bursts in (1u64..13, 0u64..50, 1u64..500),
+            steps in proptest::collection::vec((1u64..3000, 1u64..100, 1u64..5000), 1..8),
+        ) {
+            let (frames, gap_ns, pause) = bursts;
+            let period_ns = (frames - 1) * gap_ns + pause;
+            let ends = steps.iter().scan(0, |end, step| { *end += step.0; Some(*end) });
+            let steps = ends.zip(&steps).map(|(end_ns, &(_, frames, per_ns))| Step { end_ns, frames, per_ns });
+            let steps = Schedule::Steps { steps: steps.collect() };
+            for schedule in [Schedule::Bursts { frames, gap_ns, period_ns }, steps] {
+                prop_assert_eq!(schedule.check(), Ok(()));
+                let (mut walk, mut position) = (schedule.cursor(), Position::default());
+                let mut n = 0;
+                while n < 300 && !walk.at_end() {
+                    let due = walk.due();
+                    let mut sought = schedule.cursor();
+                    sought.seek(n, |_| 0);
+                    prop_assert_eq!((sought.due(), position.due), (due, due), "frame {}", n);
+                    walk.advance(60);
+                    sought.advance(60);
+                    position.advance(&schedule, 60);
+                    prop_assert_eq!(sought.due(), walk.due(), "behind frame {}", n);
+                    n += 1;
+                    if walk.due() > due {
+                        prop_assert_eq!(schedule.frames_due_by(due), Some(n));
+                        prop_assert_eq!(schedule.frames_due_by(walk.due() - 1), Some(n));
+                    }
+                }
+                if walk.at_end() {
+                    prop_assert_eq!(schedule.total_frames(), Some(n));
+                    prop_assert_eq!(schedule.frames_due_by(u64::MAX), Some(n));
+                    prop_assert!(schedule.ends_before(position.due));
+                }
+            }
+        }
     }
 }

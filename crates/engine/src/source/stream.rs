@@ -125,6 +125,11 @@ impl StreamSource {
         matches!(self.options.timing, Timing::Capture(_)) || self.schedule.is_paced()
     }
 
+    /// Has the schedule come to an end?
+    fn is_over(&self) -> bool {
+        matches!(self.options.timing, Timing::Schedule(_)) && self.schedule.ends_before(self.position.due)
+    }
+
     /// Passes begun.
     pub fn passes(&self) -> u64 {
         self.pass + u64::from(self.in_pass > 0)
@@ -137,7 +142,7 @@ impl StreamSource {
                 self.ended = true;
                 return Err(fault);
             }
-            if self.ended {
+            if self.ended || self.is_over() {
                 return Ok(None);
             }
             if self.file == self.readers.len() {
