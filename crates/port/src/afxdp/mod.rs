@@ -49,8 +49,8 @@ const COPY_SEGMENTS: u32 = 17;
 /// Memory of a queue's slots, at most.
 const REGION: usize = 16 << 20;
 
-/// A queue that another socket has just left is free a moment later: the kernel clears up behind it.
-const LEAVING: Duration = Duration::from_millis(500);
+/// A queue that another socket has just left is free a moment later: the kernel clears up behind it, in its own time.
+const LEAVING: Duration = Duration::from_secs(3);
 
 /// How frames get from the UMEM to the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -338,7 +338,7 @@ impl Plan<'_> {
                 segments: self.segments,
             };
             let sender = Afxdp::new(socket, region, self.target, description)
-                .map_err(|errno| self.failed(Failed { what: "opening a socket", errno }, queue, bytes))?;
+                .map_err(|source| InterfaceError::Netlink { name: interface(), source })?;
             if zero_copy && let Err(errno) = sender.probe() {
                 // Intel's drivers bind without an XDP program, but send only with one.
                 return Ok(Err(format!(

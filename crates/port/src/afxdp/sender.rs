@@ -13,18 +13,17 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::{Range, RangeInclusive};
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::xdp::{XdpDesc, XdpDescOptions};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::Description;
 use super::socket::Socket;
 use super::umem::Region;
+use crate::netlink::{self, Message, NetlinkError, REQUEST};
 use crate::packet::{BATCH, Target};
 use crate::tx::{Tx, TxBuffers, TxCounters, TxError};
 
@@ -55,8 +54,8 @@ pub struct Afxdp {
     description: Description,
     name: String,
     index: u32,
-    /// A socket that can be asked whether the interface is there; an AF_XDP socket cannot.
-    asking: OwnedFd,
+    /// Tells whether the interface is there, in its namespace.
+    netlink: netlink::Socket,
     stop: Option<Arc<AtomicBool>>,
     deadline: Option<Instant>,
     /// Lengths sent, without a VLAN tag: from a whole Ethernet header to what the MTU allows.
@@ -92,10 +91,9 @@ impl Afxdp {
         region: Region,
         target: &Target,
         description: Description,
-    ) -> Result<Afxdp, Errno> {
+    ) -> Result<Afxdp, NetlinkError> {
         let slots = region.slots();
-        let asking =
-            rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+        let netlink = netlink::Socket::route()?;
         let taken = socket.tx.consumed();
         Ok(Afxdp {
             socket,
@@ -103,7 +101,7 @@ impl Afxdp {
             description,
             name: target.name.clone(),
             index: target.index,
-            asking,
+            netlink,
             stop: None,
             deadline: None,
             lengths_taken: 14..=target.mtu.saturating_add(14),
@@ -313,9 +311,10 @@ impl Afxdp {
         Ok(false)
     }
 
-    /// Is the interface that the socket was bound to still there?
-    fn is_there(&self) -> bool {
-        rustix::net::netdevice::name_to_index(&self.asking, &self.name) == Ok(self.index)
+    /// Is the interface that the socket was bound to still there? One that is taken away goes down first; the kernel
+    /// answers this question when it is through with that (SIOCGIFINDEX would be answered in between).
+    fn is_there(&mut self) -> bool {
+        self.netlink.request(Message::new(libc::RTM_GETLINK, REQUEST).link(self.index, 0, 0)).is_ok()
     }
 
     /// Kicks and waits.
