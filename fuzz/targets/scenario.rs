@@ -2,7 +2,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use traffic::executor::{Executor, Slab, frame};
 use traffic::scenario::{Context, Sign, parse};
+
+const FRAMES: usize = 6;
 
 fuzz_target!(|text: &str| {
     let scenario = match parse(text, "fuzz") {
@@ -28,6 +31,14 @@ fuzz_target!(|text: &str| {
             compiled.resolved(&unresolved, [2; 6], [4; 6]);
         }
         compiled.program.check().expect("addresses change nothing else");
+        let program = &compiled.program;
+        let mut executor = Executor::new(program).expect("what the compiler makes, the executor takes");
+        let mut slab = Slab::new(FRAMES, program.longest() as usize);
+        let made = executor.render(&mut slab.buffers(), FRAMES, || 0);
+        for i in 0..made {
+            let alone = frame(program, i as u64, 0).expect("a frame by itself");
+            assert_eq!(slab.frame(i), &alone[..], "frame {i} depends on i alone");
+        }
         for lane in &compiled.program.lanes {
             let mut cursor = lane.schedule.cursor();
             let mut before = 0;

@@ -356,8 +356,15 @@ fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
 /// Refuses what was asked for on the command line if it would change nothing.
 fn overridden(file: &File, paces: &[Pace<'_>], context: &Context) -> Outcome<()> {
     if context.rate.is_some() && !paces.iter().any(|pace| matches!(pace, Pace::Share(_))) {
+        let first = file.streams.0.first().map(|stream| &stream.value);
+        let own = first.and_then(|s| s.rate.as_ref().or(file.defaults.rate.as_ref()).map(|rate| rate.place));
+        let burst = first.and_then(|s| s.burst.as_ref().map(|burst| burst.place));
+        let ramp = first.and_then(|s| s.ramp.as_ref().map(|ramp| ramp.place));
         let message = "--rate and --topspeed replace the rate that streams share, but here each stream has its own: change them in the file";
-        return Err(Fault { place: Place::START, message: message.to_owned() });
+        return Err(Fault {
+            place: burst.or(ramp).or(own).unwrap_or(Place::START),
+            message: message.to_owned(),
+        });
     }
     let sized = |stream: &At<Stream>| stream.value.size.is_some();
     if let (Some(_), Some(first)) = (&context.size, file.streams.0.first())

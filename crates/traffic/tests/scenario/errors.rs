@@ -150,7 +150,8 @@ fn the_command_line_replaces_only_what_streams_leave_open() {
     let open = scenario("streams: [{frame: ipv4/udp}]");
     let faster = Context { rate: "2kpps".parse().ok(), ..Context::default() };
     let larger = Context { size: "128".parse().ok(), rate: faster.rate, ..Context::default() };
-    assert!(own.compile(&faster).unwrap_err().message.contains("each stream has its own"));
+    let refused = own.compile(&faster).unwrap_err();
+    assert!(refused.message.contains("each stream has its own") && refused.column == 35, "{refused}");
     let sized = Context { rate: None, ..larger.clone() };
     assert!(own.compile(&sized).unwrap_err().message.contains("each states its own"));
     let compiled = open.compile(&larger).expect("both were open");
