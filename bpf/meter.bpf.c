@@ -24,6 +24,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/icmp.h"
 #include "include/meter.h"
 #include "include/sequence.h"
 #include "include/signature.h"
@@ -37,6 +38,8 @@ const volatile __u32 exact_clock = 0;
 const volatile __u32 measure_latency = 0;
 /* How many arrival times are kept; 0: none. */
 const volatile __u32 arrivals_limit = 0;
+/* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
+const volatile __u32 ignore_icmp_errors = 0;
 /* 1: frames may lie in several buffers (the program is loaded with BPF_F_XDP_HAS_FRAGS; Linux 5.18). */
 const volatile __u32 multi_buffer = 0;
 
@@ -170,7 +173,7 @@ int meter(struct xdp_md *ctx)
 	} else {
 		is_signed = signature_in_place(ctx, length, &signature);
 	}
-	if (!is_signed)
+	if (!is_signed || (ignore_icmp_errors && is_icmp_error(ctx)))
 		return verdict;
 
 	sums->signed_frames++;

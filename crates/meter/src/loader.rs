@@ -107,6 +107,7 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
     constants.stream_limit = options.streams;
     constants.measure_latency = options.latency.into();
     constants.arrivals_limit = times - 1;
+    constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
     constants.exact_clock = (options.latency || options.arrivals > 0).into();
     constants.multi_buffer = multi_buffer.into();
     if multi_buffer {

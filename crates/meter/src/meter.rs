@@ -53,6 +53,9 @@ pub struct Options {
     pub promiscuous: bool,
     /// The senders have begun already: count loss from the lowest sequence number that arrives, not from 0.
     pub midstream: bool,
+    /// Take no ICMP error for a signed frame. It quotes the packet that it is about, and so may end with the signature
+    /// of a frame that arrived elsewhere: an answer from a host is not the frame coming back.
+    pub ignore_icmp_errors: bool,
 }
 
 impl Default for Options {
@@ -65,6 +68,7 @@ impl Default for Options {
             arrivals: 0,
             promiscuous: true,
             midstream: false,
+            ignore_icmp_errors: false,
         }
     }
 }
@@ -330,7 +334,8 @@ impl Tried<'_> {
     }
 
     fn packet_socket(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
-        let tracker = Tracker::new(options.streams, options.latency, options.arrivals);
+        let mut tracker = Tracker::new(options.streams, options.latency, options.arrivals);
+        tracker.ignore_icmp_errors = options.ignore_icmp_errors;
         match Socket::open(self.ifindex, options.promiscuous, tracker) {
             Ok(socket) => Ok(Some(Source::Socket(socket))),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

@@ -15,6 +15,8 @@ pub struct Tracker {
     pub(crate) arrivals: Vec<u64>,
     /// Frames that an arrival was asked for, those beyond the limit included.
     pub(crate) arrivals_seen: u64,
+    /// See [`Options::ignore_icmp_errors`](crate::Options::ignore_icmp_errors).
+    pub(crate) ignore_icmp_errors: bool,
     arrivals_limit: usize,
     latency: bool,
 }
@@ -27,6 +29,7 @@ impl Tracker {
             streams: vec![Stream::default(); streams as usize],
             arrivals: Vec::new(),
             arrivals_seen: 0,
+            ignore_icmp_errors: false,
             arrivals_limit: arrivals,
             latency,
         }
@@ -51,6 +54,9 @@ impl Tracker {
             }
         }
         let Some(signature) = Signature::at_end_of(bytes) else { return };
+        if self.ignore_icmp_errors && is_icmp_error(bytes) {
+            return;
+        }
         totals.signed_frames += 1;
         let mut stream = self.streams.get_mut(signature.stream as usize);
         match &mut stream {
@@ -72,6 +78,31 @@ impl Tracker {
                 totals.histogram[bucket_of(latency)] += 1;
             }
         }
+    }
+}
+
+/// Whether a frame is an ICMP error: its last bytes are those of the packet it quotes.
+fn is_icmp_error(frame: &[u8]) -> bool {
+    let tag_at = |at: usize| {
+        let kind = frame.get(at..at + 2);
+        kind.is_some_and(|kind| matches!(kind, [0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]))
+    };
+    let tags = (0..4).take_while(|tag| tag_at(12 + 4 * tag)).count();
+    let at = 12 + 4 * tags;
+    let Some((kind, packet)) = frame.get(at..).and_then(|rest| rest.split_first_chunk::<2>()) else {
+        return false;
+    };
+    match (kind, packet) {
+        // Unreachable, source quench, redirect, time exceeded, parameter problem (RFC 792).
+        ([0x08, 0x00], [first @ 0x45..=0x4f, _, _, _, _, _, _, _, _, 1, ..]) if packet.len() >= 20 => {
+            let kind = packet.get(usize::from(first & 15) * 4);
+            matches!(kind, Some(3 | 4 | 5 | 11 | 12))
+        }
+        // RFC 4443 section 2.1: errors are the types below 128.
+        ([0x86, 0xdd], [0x60..=0x6f, _, _, _, _, _, 58, ..]) => {
+            packet.get(40).is_some_and(|kind| *kind < 128)
+        }
+        _ => false,
     }
 }
 

@@ -286,3 +286,52 @@ fn a_frame_costs_well_below_a_microsecond() {
         assert!(costs[0] < 1000, "{what}: {costs:?} ns");
     }
 }
+
+/// An error quotes the frame it is about, signature and all.
+#[test]
+fn an_icmp_error_is_no_signed_frame_where_that_was_asked_for() {
+    let signature = Signature { stream: 0, sequence: 7, time: 1 }.to_bytes();
+    let frame = |tags: &[u8], kind: [u8; 2], ip: &[u8], icmp: u8| {
+        let mut frame = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1].to_vec();
+        frame.extend(tags.iter().copied().chain(kind).chain(ip.iter().copied()));
+        frame.extend([icmp, 0, 0, 0, 0, 0, 0, 0]);
+        frame.extend(signature);
+        frame
+    };
+    let v4 = |words: u8, protocol: u8| {
+        let mut ip = vec![0; usize::from(words) * 4];
+        (ip[0], ip[9]) = (0x40 | words, protocol);
+        ip
+    };
+    let v6 = |next: u8| {
+        let mut ip = vec![0; 40];
+        (ip[0], ip[6]) = (0x60, next);
+        ip
+    };
+    let tag = [0x81, 0x00, 0, 7];
+    let cases = [
+        (frame(&[], [8, 0], &v4(5, 1), 3), true),
+        (frame(&tag, [8, 0], &v4(7, 1), 11), true),
+        (frame(&[], [8, 0], &v4(5, 1), 0), false),
+        (frame(&[], [8, 0], &v4(5, 17), 3), false),
+        (frame(&[], [0x86, 0xdd], &v6(58), 1), true),
+        (frame(&[tag, tag].concat(), [0x86, 0xdd], &v6(58), 127), true),
+        (frame(&[], [0x86, 0xdd], &v6(58), 129), false),
+        (frame(&[], [0x86, 0xdd], &v6(17), 1), false),
+        (frame(&[], [0x88, 0xb5], &v4(5, 1), 3), false),
+    ];
+    pin(cpus()[0]);
+    for ignore in [false, true] {
+        let options = Options { streams: STREAMS, ignore_icmp_errors: ignore, ..Options::default() };
+        for (number, (frame, error)) in cases.iter().enumerate() {
+            let loaded = load(&options, true);
+            loaded.program.run(frame, 1);
+            let mut tracker = Tracker::new(STREAMS, true, 0);
+            tracker.ignore_icmp_errors = ignore;
+            tracker.frame(frame, frame.len() as u64, 1);
+            let wanted = u64::from(!(ignore && *error));
+            let counted = (kept(&loaded, cpus()[0]).0.signed_frames, tracker.totals.signed_frames);
+            assert_eq!(counted, (wanted, wanted), "case {number}, ignored: {ignore}");
+        }
+    }
+}

@@ -27,6 +27,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::Program;
 use watch::Watch;
+use wire::LinkType;
+use wire::layers::Layers;
 
 /// Everything a sending run needs.
 pub struct Setup {
@@ -126,7 +128,8 @@ pub fn run(mut setup: Setup) -> Result<Report> {
         None => None,
         Some((place, options)) => {
             let name = &place.interface.name;
-            let options = with_room_for(options, &own);
+            let mut options = with_room_for(options, &own);
+            options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
             let meter = place.run_in(|| Meter::attach(name, &options))?;
             let meter = meter.with_context(|| format!("measuring on {}", place.spec))?;
             if !setup.round_trip {
@@ -222,6 +225,15 @@ fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
 fn is_idle(job: &Job) -> bool {
     let empty = matches!(&job.source, Source::Program(program) if program.lanes.is_empty());
     empty || job.count == Some(0)
+}
+
+/// Are there streams of ICMP? Signatures in captured frames stand in TCP and UDP only.
+fn sends_icmp(job: &Job) -> bool {
+    let Source::Program(program) = &job.source else { return false };
+    program.streams.iter().filter(|stream| !stream.is_captured()).any(|stream| {
+        let layers = Layers::parse(LinkType::ETHERNET, stream.templates.get(0));
+        matches!(layers.ip_protocol, Some(1 | 58))
+    })
 }
 
 /// Each worker's streams have numbers of their own, and the meter must tell all of them apart.

@@ -264,6 +264,17 @@ fn without_a_reflector_the_verdict_names_it() {
     );
     let text = net.run(send).with(1).stdout;
     assert!(text.contains("came back") && !text.contains("Lower `--rate`"), "{text}");
+    // A host that answers with ICMP errors, which quote the frames to their signatures, sends nothing back either.
+    for meter in ["xdp", "packet"] {
+        // Anew, because a host answers with few errors a second.
+        let net = Net::with(&::lab::Options { addresses: true, ..Default::default() });
+        let send =
+            "netdyno send ipv4(src=198.18.0.1,dst=198.18.0.2)/udp --size 64 --on tx0 --topspeed --count 500";
+        let report =
+            net.run(format!("{send} --engine packet --meter {meter} --round-trip --json")).with(1).json();
+        assert!(reasons(&report)[0].starts_with("nothing came back"), "{meter}: {:?}", reasons(&report));
+        assert!(number(&report["result"]["rx"]["foreign_frames"]) > 0, "{meter}");
+    }
 }
 
 #[test]
