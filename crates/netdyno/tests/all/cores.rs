@@ -43,18 +43,21 @@ fn assert_all_by(report: &Value, cores: usize, frames: u64) {
 
 #[test]
 fn two_cores_send_every_frame_of_an_expression_exactly_once() {
-    let net = two_queues();
+    // With GRO a veth end takes live frames, and tcpdump sees them.
+    let net = Net::with(&::lab::Options { queues: 2, gro: true, ..::lab::Options::default() });
     let program = "ipv4(src=10.0.0.0/20,dst=random(198.18.0.0/16))/udp(sport=1024..65535,dport=53) --seed 9";
-    for (n, size) in ["64", "imix", "random(64..900)"].into_iter().enumerate() {
-        let file = net.file(&format!("{n}.pcap"));
+    for size in ["imix", "random(64..900)"] {
+        let file = net.file("wanted.pcap");
         run(format!("netdyno craft {program} --size {size} --count 5001 -w {file}")).ok();
         let wanted = frames(&file);
-        for pace in ["--topspeed", "--rate 50kpps", "--rate 100mbps"] {
-            let got = net.received(wanted.len(), || {
-                let send = format!("netdyno send {program} --size {size} --on tx0 {pace} --count 5001");
-                net.run(format!("{send} --cores 2 --json")).result();
-            });
-            assert_same_frames(&sorted(got), &sorted(wanted.clone()));
+        for engine in ["xdp", "afxdp", "packet"] {
+            for pace in ["--topspeed", "--rate 50kpps", "--rate 100mbps"] {
+                let got = net.received(wanted.len(), || {
+                    let send = format!("netdyno send {program} --size {size} --on tx0 {pace} --count 5001");
+                    net.run(format!("{send} --cores 2 --engine {engine} --json")).result();
+                });
+                assert_same_frames(&sorted(got), &sorted(wanted.clone()));
+            }
         }
     }
 }
