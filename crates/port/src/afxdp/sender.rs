@@ -250,7 +250,7 @@ impl Afxdp {
     /// The kernel consumes a descriptor that it finds invalid and gives nothing back. Once such are all that is
     /// missing, their frames have failed.
     fn write_off(&mut self) {
-        let refused = self.socket.invalid() - self.written_off;
+        let refused = self.socket.invalid().saturating_sub(self.written_off);
         if refused == 0 || refused != u64::from(self.on_their_way()) {
             return;
         }
