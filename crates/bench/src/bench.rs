@@ -6,12 +6,14 @@ use anyhow::{Context, Result, bail};
 use lab::{Lab, Options as LabOptions};
 use meter::{Action, Meter, Mode, Options as MeterOptions};
 use port::interface::{CounterReader, Interface};
+use port::packet::Target;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::thread::CpuSet;
 use rustix::time::Timespec;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -30,13 +32,14 @@ pub struct Bench {
     realtime: bool,
     /// Senders are pinned here; everything else runs elsewhere.
     pub core: usize,
-    /// All cores, as taskset(1) names them.
+    /// How many there are, and all of them, as taskset(1) names them.
+    pub core_count: usize,
     cores: String,
     pub netdyno: PathBuf,
     /// Whether the peer is there.
     pub peer: bool,
     stop: Arc<AtomicBool>,
-    _first: FirstOfSessions,
+    _first: Arc<FirstOfSessions>,
 }
 
 /// What the user chose.
@@ -57,6 +60,8 @@ pub struct Settings {
 pub enum Tool {
     Netdyno,
     Tcpreplay,
+    Trafgen,
+    XdpTrafficgen,
 }
 
 /// Of senders that are real-time tasks.
@@ -67,8 +72,32 @@ impl Tool {
         match self {
             Tool::Netdyno => "netdyno",
             Tool::Tcpreplay => "tcpreplay",
+            Tool::Trafgen => "trafgen",
+            Tool::XdpTrafficgen => "xdp-trafficgen",
         }
     }
+}
+
+/// Who receives. On a veth that is work of the sending core, so it must be the same for all that are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Far {
+    /// The host's own stack, which drops frames for another host.
+    Stack,
+    /// An XDP program of two instructions, which drops them.
+    Drop,
+    /// netdyno's meter, which counts them and their sizes.
+    Count,
+    /// netdyno's meter, which also reads the clock for each, for latency.
+    Time,
+    /// What the sender brings along (`--measure`).
+    Own,
+}
+
+/// A receiver at work, until this is dropped.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    _meter: Option<Meter>,
+    _link: Option<OwnedFd>,
 }
 
 /// A process that ended.
@@ -78,6 +107,8 @@ pub struct Ran {
     pub wall: Duration,
     /// Frames it says it sent; `None` if it does not say.
     pub said: Option<u64>,
+    /// netdyno's result.
+    pub report: Option<report::Report>,
 }
 
 impl Ran {
@@ -94,14 +125,34 @@ impl Ran {
 impl Bench {
     pub fn new(settings: Settings) -> Result<Bench> {
         let Settings { runs, quick, realtime, core, cores, netdyno, peer } = settings;
-        let cores = format!("0-{}", cores - 1);
+        let (core_count, cores) = (cores, format!("0-{}", cores - 1));
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
             signal_hook::flag::register(signal, Arc::clone(&stop))?;
         }
         let lab = Lab::two_hosts(&LabOptions::default())?;
-        let _first = FirstOfSessions::new();
-        Ok(Bench { lab, runs, quick, realtime, core, cores, netdyno, peer, stop, _first })
+        let _first = Arc::new(FirstOfSessions::new());
+        Ok(Bench { lab, runs, quick, realtime, core, core_count, cores, netdyno, peer, stop, _first })
+    }
+
+    /// The same with a cable of several queues.
+    pub fn with_queues(&self, queues: u32) -> Result<Bench> {
+        let lab = Lab::two_hosts(&LabOptions { queues, ..LabOptions::default() })?;
+        Ok(Bench {
+            lab,
+            cores: self.cores.clone(),
+            netdyno: self.netdyno.clone(),
+            stop: Arc::clone(&self.stop),
+            _first: Arc::clone(&self._first),
+            ..*self
+        })
+    }
+
+    /// The receiving interface, as netdyno's `--measure` wants it.
+    pub fn far_interface(&self) -> String {
+        let receiver = &self.lab.receiver;
+        let namespace = receiver.namespace.as_fd().as_raw_fd();
+        format!("{}@/proc/{}/fd/{namespace}", receiver.interface, std::process::id())
     }
 
     /// Was the bench interrupted? Ends whatever asks.
@@ -114,8 +165,8 @@ impl Bench {
         if self.peer { &[Tool::Netdyno, Tool::Tcpreplay] } else { &[Tool::Netdyno] }
     }
 
-    /// A command line: both tools before all else that is not real-time, both with their sending thread on the one
-    /// core. netdyno pins itself; tcpreplay, which has one thread, is pinned.
+    /// A command line: all tools before all else that is not real-time, all with their sending thread on the one
+    /// core. netdyno pins itself, to the cores it is given or else to that one; the others are pinned.
     pub fn command_line(&self, tool: Tool, arguments: &[String]) -> Vec<String> {
         let core = self.core.to_string();
         let own = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
@@ -128,12 +179,14 @@ impl Bench {
                 // It may use all cores, as it would without us: this program's own choice is inherited.
                 line.extend(own(&["taskset", "-c", &self.cores]));
                 line.push(self.netdyno.display().to_string());
-                line.push("replay".to_owned());
                 line.extend_from_slice(arguments);
-                line.extend(own(&["--core", &core, "--json"]));
+                if !arguments.iter().any(|word| word == "--cores") {
+                    line.extend(own(&["--core", &core]));
+                }
+                line.push("--json".to_owned());
             }
-            Tool::Tcpreplay => {
-                line.extend(own(&["taskset", "-c", &core, "tcpreplay"]));
+            Tool::Tcpreplay | Tool::Trafgen | Tool::XdpTrafficgen => {
+                line.extend(own(&["taskset", "-c", &core, tool.name()]));
                 line.extend_from_slice(arguments);
             }
         }
@@ -147,10 +200,22 @@ impl Bench {
         tool: Tool,
         arguments: &[String],
         tick: Duration,
+        watch: impl FnMut(u32, Duration) -> bool,
+    ) -> Result<Ran> {
+        /// Little in this bench takes as long.
+        const LIMIT: Duration = Duration::from_secs(120);
+        self.run_within(LIMIT, tool, arguments, tick, watch)
+    }
+
+    /// The same with another limit, after which the tool is killed.
+    pub fn run_within(
+        &self,
+        limit: Duration,
+        tool: Tool,
+        arguments: &[String],
+        tick: Duration,
         mut watch: impl FnMut(u32, Duration) -> bool,
     ) -> Result<Ran> {
-        /// Nothing in this bench takes as long.
-        const LIMIT: Duration = Duration::from_secs(120);
         self.check()?;
         let line = self.command_line(tool, arguments);
         let (mut said, mut complained) = (tempfile::tempfile()?, tempfile::tempfile()?);
@@ -170,7 +235,7 @@ impl Bench {
             if matches!(poll(&mut polled, Some(&tick)), Ok(n) if n > 0) {
                 break;
             }
-            let overdue = start.elapsed() > LIMIT || self.stop.load(Ordering::Relaxed);
+            let overdue = start.elapsed() > limit || self.stop.load(Ordering::Relaxed);
             if overdue || (!watch(child.id(), start.elapsed()) && !ended_by_us) {
                 pidfd_send_signal(&pidfd, if overdue { Signal::KILL } else { Signal::TERM })?;
                 ended_by_us = true;
@@ -187,16 +252,21 @@ impl Bench {
                 bail!("`{}` failed: {}{}", line.join(" "), complained.trim(), said.trim());
             }
         }
-        let said = match tool {
-            Tool::Netdyno if ended_by_us => None,
+        let (mut frames, mut result) = (None, None);
+        match tool {
+            Tool::Netdyno if ended_by_us => {}
             Tool::Netdyno => {
                 let report =
                     report::json::from_str(&said).with_context(|| format!("`{}`", line.join(" ")))?;
-                report.result.tx.map(|tx| tx.totals.frames)
+                frames = report.result.tx.as_ref().map(|tx| tx.totals.frames);
+                result = Some(report);
             }
-            Tool::Tcpreplay => actual(&format!("{said}{complained}")),
-        };
-        Ok(Ran { usage, wall, said })
+            Tool::Tcpreplay => frames = actual(&format!("{said}{complained}")),
+            // Of each process, and at last of all together.
+            Tool::Trafgen => frames = before(&said, " packets outgoing"),
+            Tool::XdpTrafficgen => {}
+        }
+        Ok(Ran { usage, wall, said: frames, report: result })
     }
 
     /// Runs a tool with nothing else to do meanwhile.
@@ -225,6 +295,57 @@ impl Bench {
         Ok(receiver.namespace.run_in(|| Meter::attach(receiver.interface, &options))??)
     }
 
+    /// Puts a receiver at the far end.
+    pub fn receiver(&self, far: Far) -> Result<Receiver> {
+        let end = &self.lab.receiver;
+        let meter = |latency| -> Result<Receiver> {
+            // In all else as `netdyno send --measure` has it.
+            let options = MeterOptions {
+                mode: Mode::XdpNative,
+                latency,
+                action: Action::Drop,
+                ..MeterOptions::default()
+            };
+            let meter = end.namespace.run_in(|| Meter::attach(end.interface, &options))??;
+            Ok(Receiver { _meter: Some(meter), ..Receiver::default() })
+        };
+        match far {
+            Far::Stack | Far::Own => Ok(Receiver::default()),
+            Far::Count => meter(false),
+            Far::Time => meter(true),
+            Far::Drop => {
+                let link = end.namespace.run_in(|| -> Result<OwnedFd> {
+                    let index = Interface::by_name(end.interface)?.index;
+                    crate::floors::verdict(crate::floors::XDP_DROP)?
+                        .attach(index)
+                        .context("XDP at the far end")
+                })??;
+                Ok(Receiver { _link: Some(link), ..Receiver::default() })
+            }
+        }
+    }
+
+    /// The sending interface.
+    pub fn target(&self) -> Result<Target> {
+        let sender = &self.lab.sender;
+        let found = sender.namespace.run_in(|| Interface::by_name(sender.interface))??;
+        Ok(Target { name: sender.interface.to_owned(), index: found.index, mtu: found.mtu })
+    }
+
+    /// Moves the calling thread to a core, as undisturbed there as the tools.
+    pub fn take_core(realtime: bool, core: usize) -> Result<()> {
+        match realtime {
+            true => sys::become_realtime(PRIORITY).context("SCHED_FIFO")?,
+            false => rustix::process::setpriority_process(None, -20).context("nice -20")?,
+        }
+        pin(core)
+    }
+
+    /// Whether senders are real-time tasks.
+    pub fn is_realtime(&self) -> bool {
+        self.realtime
+    }
+
     /// Runs `work` on a thread of the sending core and in the sender's namespace, with the index of its interface and
     /// a frame of `bytes`; calls `watch` meanwhile.
     pub fn send_barely<T: Send>(
@@ -234,16 +355,14 @@ impl Bench {
         mut watch: impl FnMut() -> Result<()>,
     ) -> Result<T> {
         self.check()?;
-        let program = frames(bytes)?;
-        let mut slab = Slab::new(1, bytes as usize);
-        Executor::new(&program)?.render(&mut slab.buffers(), 1, || 0);
+        let frame = frame(bytes)?;
         let sender = &self.lab.sender;
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
                 self.on_sending_core(|| {
                     sender.namespace.enter_current_thread()?;
                     let index = Interface::by_name(sender.interface)?.index;
-                    Ok(work(index, slab.frame(0))?)
+                    Ok(work(index, &frame)?)
                 })
             });
             while !thread.is_finished() {
@@ -258,11 +377,7 @@ impl Bench {
     pub fn on_sending_core<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                match self.realtime {
-                    true => sys::become_realtime(PRIORITY).context("SCHED_FIFO")?,
-                    false => rustix::process::setpriority_process(None, -20).context("nice -20")?,
-                }
-                pin(self.core)?;
+                Bench::take_core(self.realtime, self.core)?;
                 work()
             });
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
@@ -298,6 +413,14 @@ impl Drop for FirstOfSessions {
     }
 }
 
+/// A frame of so many bytes, for another host.
+pub fn frame(bytes: u32) -> Result<Vec<u8>> {
+    let program = frames(bytes)?;
+    let mut slab = Slab::new(1, bytes as usize);
+    Executor::new(&program)?.render(&mut slab.buffers(), 1, || 0);
+    Ok(slab.frame(0).to_vec())
+}
+
 /// Binds the calling thread to a core.
 pub fn pin(core: usize) -> Result<()> {
     let mut set = CpuSet::new();
@@ -318,11 +441,18 @@ fn actual(text: &str) -> Option<u64> {
     rest.split_whitespace().next()?.parse().ok()
 }
 
+/// The number before the last of these words.
+fn before(text: &str, words: &str) -> Option<u64> {
+    let (text, _) = text.rsplit_once(words)?;
+    text.split_whitespace().last()?.parse().ok()
+}
+
 /// Frames that arrived at the far end, over time.
 #[derive(Debug)]
 pub struct FarCounter {
     reader: CounterReader,
     before: u64,
+    bytes_before: u64,
     /// When frames were first and last seen to have arrived, and how many were there by then.
     first: Option<(Instant, u64)>,
     last: Option<(Instant, u64)>,
@@ -330,8 +460,9 @@ pub struct FarCounter {
 
 impl FarCounter {
     fn new(mut reader: CounterReader) -> Result<FarCounter> {
-        let before = reader.read()?.rx_packets;
-        Ok(FarCounter { reader, before, first: None, last: None })
+        let read = reader.read()?;
+        let (before, bytes_before) = (read.rx_packets, read.rx_bytes);
+        Ok(FarCounter { reader, before, bytes_before, first: None, last: None })
     }
 
     /// Looks now. Returns how many have arrived.
@@ -342,6 +473,17 @@ impl FarCounter {
             self.last = Some((now, count));
         }
         Ok(count)
+    }
+
+    /// How many frames have arrived, without a look.
+    pub fn arrived(&mut self) -> Result<u64> {
+        Ok(self.arrived_bytes()?.0)
+    }
+
+    /// How many frames have arrived, and how many bytes.
+    pub fn arrived_bytes(&mut self) -> Result<(u64, u64)> {
+        let read = self.reader.read()?;
+        Ok((read.rx_packets - self.before, read.rx_bytes - self.bytes_before))
     }
 
     /// Frames per second between the first and the last look that saw new ones.
@@ -359,5 +501,8 @@ mod tests {
         let block = "Actual: 645110 packets (38706600 bytes) sent in 0.39 seconds\nRated: 98 Bps";
         assert_eq!(super::actual(block), Some(645_110));
         assert_eq!(super::actual("Fatal Error"), None);
+        let block = "  300000 packets outgoing\n  18000000 bytes outgoing";
+        assert_eq!(super::before(block, " packets outgoing"), Some(300_000));
+        assert_eq!(super::before("", " packets outgoing"), None);
     }
 }

@@ -24,7 +24,7 @@ pub fn cpu(bench: &Bench) -> Result<Section> {
     let frames = if bench.quick { 8_256 } else { 16_512 };
     let file = argument(&files.flows("udp1514.pcap", 1514, frames)?);
     let lines = [
-        (Tool::Netdyno, words(&format!("{file} --on tx0 --preload --engine packet --rate 100mbps"))),
+        (Tool::Netdyno, words(&format!("replay {file} --on tx0 --preload --engine packet --rate 100mbps"))),
         (Tool::Tcpreplay, words(&format!("-i tx0 -K --mbps 100 {file}"))),
     ];
     let tools = bench.tools();
@@ -143,8 +143,8 @@ fn cached(files: &Fixtures, bytes: u32, megabytes: u64) -> Result<(PathBuf, f64)
 fn preloading(tool: Tool, path: &Path) -> Vec<String> {
     let file = argument(path);
     words(&match tool {
-        Tool::Netdyno => format!("{file} --on tx0 --preload --engine packet --rate 10kpps"),
-        Tool::Tcpreplay => format!("-i tx0 -K --pps 10000 {file}"),
+        Tool::Netdyno => format!("replay {file} --on tx0 --preload --engine packet --rate 10kpps"),
+        _ => format!("-i tx0 -K --pps 10000 {file}"),
     })
 }
 
@@ -178,7 +178,7 @@ fn streamed(bench: &Bench, path: &Path, passes: u64, section: &mut Section) -> R
     let size = std::fs::metadata(path)?.len() as f64;
     let file = argument(path);
     let lines = [
-        (Tool::Netdyno, passes, format!("{file} --stream --topspeed --engine null --loop {passes}")),
+        (Tool::Netdyno, passes, format!("replay {file} --stream --topspeed --engine null --loop {passes}")),
         (Tool::Tcpreplay, 1, format!("-i tx0 -t {file}")),
     ];
     let mut table = Table::new("Streamed", &["read", "sender", "peak MB", "GB/s"]);
@@ -207,7 +207,7 @@ fn streamed(bench: &Bench, path: &Path, passes: u64, section: &mut Section) -> R
 }
 
 /// The most that a living process has had resident, of what it is now: rusage would count what it was before exec.
-fn peak_megabytes(pid: u32) -> Option<f64> {
+pub fn peak_megabytes(pid: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0 / MB)

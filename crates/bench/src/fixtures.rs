@@ -32,10 +32,21 @@ impl Fixtures {
         Ok(Fixtures { folder: TempDir::with_prefix("netdyno-bench-")? })
     }
 
+    /// Where a file of that name is, or will be.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// The capture of that name, if it was made before.
     pub fn made(&self, name: &str) -> Option<PathBuf> {
-        let path = self.folder.path().join(name);
-        path.exists().then_some(path)
+        Some(self.path(name)).filter(|path| path.exists())
+    }
+
+    /// A file with this text.
+    pub fn text(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.path(name);
+        std::fs::write(&path, text)?;
+        Ok(path)
     }
 
     /// `count` frames of `bytes` at the given times; the microseconds that tcpreplay keeps.

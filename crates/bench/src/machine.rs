@@ -47,6 +47,12 @@ pub fn peer() -> Option<String> {
     Some(text.trim_start_matches("tcpreplay version: ").to_owned())
 }
 
+/// Can this program be run?
+pub fn has(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// What the kernel does against flaws of the CPU costs system calls dearly, so it is part of the machine.
 fn mitigations() -> String {
     let folder = std::fs::read_dir("/sys/devices/system/cpu/vulnerabilities").into_iter().flatten().flatten();

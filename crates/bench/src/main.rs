@@ -6,13 +6,17 @@
 //! shown as missed and is no error.
 
 mod bench;
+mod cores;
 mod cost;
 mod document;
 mod executor;
 mod fixtures;
+mod floors;
+mod linerate;
 mod machine;
 mod pacing;
 mod plot;
+mod stability;
 mod stats;
 mod sys;
 mod topspeed;
@@ -60,12 +64,20 @@ enum Case {
     Executor,
     /// Replay as fast as it goes.
     Topspeed,
+    /// Every engine at top speed, beside its floor and its peers.
+    LineRate,
+    /// Two sending cores beside one.
+    Cores,
     /// How exactly frames keep their times.
     Pacing,
+    /// The same for live frames, at higher rates.
+    LivePacing,
     /// The share of a core that a slow stream takes.
     Cpu,
     /// Memory of large captures, and how soon they start.
     Memory,
+    /// A thousand million frames, every one accounted for.
+    Stability,
 }
 
 impl Case {
@@ -73,9 +85,13 @@ impl Case {
         match self {
             Case::Executor => executor::run(bench),
             Case::Topspeed => topspeed::run(bench),
+            Case::LineRate => linerate::run(bench),
+            Case::Cores => cores::run(bench),
             Case::Pacing => pacing::run(bench),
+            Case::LivePacing => pacing::live(bench),
             Case::Cpu => cost::cpu(bench),
             Case::Memory => cost::memory(bench),
+            Case::Stability => stability::run(bench),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Case "pacing": how exactly frames keep their times, seen in the kernel at the far end, and what happens after the
-//! sender was held up.
+//! sender was held up. Case "live-pacing": the same for live frames, at rates that only they hold.
 
 use crate::bench::{self, Bench, Ran, Tool};
 use crate::document::{Section, Table};
@@ -17,10 +17,17 @@ const MS: u64 = 1_000_000;
 /// Frames and when they are to leave, relative to the first.
 struct Load {
     name: &'static str,
-    file: PathBuf,
+    frames: Frames,
     times: Vec<u64>,
     /// Frames per second when they are evenly spaced; `None`: the capture's own times.
     constant: Option<u64>,
+}
+
+/// Where frames come from.
+enum Frames {
+    Capture(PathBuf),
+    /// netdyno alone makes them.
+    Expression(&'static str),
 }
 
 /// A tool, as it is called here.
@@ -31,9 +38,10 @@ struct Sender {
     options: &'static str,
 }
 
-const NETDYNO: Sender = Sender { name: "netdyno", tool: Tool::Netdyno, options: "" };
+const NETDYNO: Sender = Sender { name: "netdyno", tool: Tool::Netdyno, options: "--engine packet" };
 /// Where gaps are long enough to sleep in, it makes a difference not to.
-const SPINNING: Sender = Sender { name: "netdyno --spin", tool: Tool::Netdyno, options: "--spin" };
+const SPINNING: Sender =
+    Sender { name: "netdyno --spin", tool: Tool::Netdyno, options: "--engine packet --spin" };
 const TCPREPLAY: Sender = Sender { name: "tcpreplay", tool: Tool::Tcpreplay, options: "" };
 
 fn senders(bench: &Bench, load: &Load) -> Vec<Sender> {
@@ -43,17 +51,27 @@ fn senders(bench: &Bench, load: &Load) -> Vec<Sender> {
     all.filter(|s| *s != SPINNING || mean_gap > 50_000).filter(|s| *s != TCPREPLAY || bench.peer).collect()
 }
 
+/// A rate in words, if there is one.
+fn asked(rate: Option<u64>, before: &str, after: &str) -> String {
+    rate.map_or_else(String::new, |rate| format!("{before}{rate}{after}"))
+}
+
 impl Load {
     fn arguments(&self, sender: Sender) -> Vec<String> {
-        let file = argument(&self.file);
         let Sender { tool, options, .. } = sender;
-        let text = match (tool, self.constant) {
-            (Tool::Netdyno, Some(rate)) => {
-                format!("{file} --on tx0 --preload --engine packet --rate {rate}pps {options}")
+        let rate = self.constant;
+        let text = match (&self.frames, tool) {
+            (Frames::Expression(what), _) => {
+                let count = self.times.len();
+                format!("send {what} --on tx0 --count {count} {options}{}", asked(rate, " --rate ", "pps"))
             }
-            (Tool::Netdyno, None) => format!("{file} --on tx0 --preload --engine packet {options}"),
-            (Tool::Tcpreplay, Some(rate)) => format!("-i tx0 -K --pps {rate} {file}"),
-            (Tool::Tcpreplay, None) => format!("-i tx0 -K {file}"),
+            (Frames::Capture(file), Tool::Netdyno) => {
+                let rate = asked(rate, " --rate ", "pps");
+                format!("replay {} --on tx0 --preload {options}{rate}", argument(file))
+            }
+            (Frames::Capture(file), _) => {
+                format!("-i tx0 -K{} {}", asked(rate, " --pps ", ""), argument(file))
+            }
         };
         text.split_whitespace().map(str::to_owned).collect()
     }
@@ -183,7 +201,7 @@ pub fn run(bench: &Bench) -> Result<Section> {
         let count = count / part;
         let file = files.flows(&format!("{rate}pps.pcap"), 60, count)?;
         let times = (0..count).map(|n| n * 1_000_000_000 / rate).collect();
-        loads.push(Load { name, file, times, constant: Some(rate) });
+        loads.push(Load { name, frames: Frames::Capture(file), times, constant: Some(rate) });
     }
     for (name, mean_us, count) in [
         ("capture, gaps of 10 us on average", 10, 100_000),
@@ -192,7 +210,7 @@ pub fn run(bench: &Bench) -> Result<Section> {
     ] {
         let (file, times) =
             files.exponential(&format!("gaps-{mean_us}us.pcap"), count / part, f64::from(mean_us))?;
-        loads.push(Load { name, file, times, constant: None });
+        loads.push(Load { name, frames: Frames::Capture(file), times, constant: None });
     }
     let mut kept: Vec<Vec<(Sender, Kept)>> = loads
         .iter()
@@ -207,21 +225,7 @@ pub fn run(bench: &Bench) -> Result<Section> {
             }
         }
     }
-    let title =
-        format!("Gap errors and drift in microseconds, median of {} runs [lowest–highest]", bench.runs);
-    let mut table = Table::new(title, &HEAD);
-    for ((load, kept), floor) in loads.iter().zip(&kept).zip(&floors) {
-        let mut row = vec![load.name.to_owned(), "floor".to_owned()];
-        row.extend(floor.cells());
-        table.rows.push(row);
-        for (sender, kept) in kept {
-            let mut row = vec![load.name.to_owned(), sender.name.to_owned()];
-            row.extend(kept.cells());
-            table.rows.push(row);
-            section.command(plainly(&bench.command_line(sender.tool, &load.arguments(*sender))));
-            note_lost(&mut section, load, *sender, kept);
-        }
-    }
+    let table = tabulate(bench, &loads, &kept, &floors, &mut section);
     section.tables.push(table);
     let us = |v: f64| format!("{v:.2} us");
     for ((load, kept), floor) in loads.iter().zip(&kept).zip(&floors) {
@@ -237,6 +241,99 @@ pub fn run(bench: &Bench) -> Result<Section> {
     long(bench, &files, &mut section)?;
     section.plot = Some(("pacing.svg", drawn(&loads, &kept, &floors)));
     Ok(section)
+}
+
+const LIVE: Sender = Sender { name: "netdyno, xdp", tool: Tool::Netdyno, options: "--engine xdp" };
+const OTHERS: [Sender; 2] = [
+    Sender { name: "netdyno, afxdp", tool: Tool::Netdyno, options: "--engine afxdp" },
+    Sender { name: "netdyno, packet", tool: Tool::Netdyno, options: "--engine packet" },
+];
+
+/// The engines at rates at which a frame every microsecond is due.
+pub fn live(bench: &Bench) -> Result<Section> {
+    let mut section = Section::new(
+        "Pacing of live frames",
+        "As under Pacing, for frames of 64 B of which address, port and both checksums change, at rates up to one \
+         frame each microsecond. The floor is the least that can hold a schedule in the kernel: live frames that \
+         nobody touches, and a program that looks at the clock and lets one go when it is due.",
+    );
+    const WHAT: &str = "ether(dst=02:00:00:00:00:99)/ipv4(src=10.0.0.0/16,dst=198.18.0.2)/udp(sport=1024..65535,dport=9) --size 64";
+    let part = if bench.quick { 3 } else { 1 };
+    let loads = [("100,000 frames/s", 100_000), ("1,000,000 frames/s", 1_000_000)].map(|(name, rate)| {
+        let times = (0..rate / part).map(|n| n * 1_000_000_000 / rate).collect();
+        Load { name, frames: Frames::Expression(WHAT), times, constant: Some(rate) }
+    });
+    let senders = || [LIVE].into_iter().chain(OTHERS).map(|sender| (sender, Kept::default())).collect();
+    let mut kept: Vec<Vec<(Sender, Kept)>> = loads.iter().map(|_| senders()).collect();
+    let mut floors: Vec<Kept> = loads.iter().map(|_| Kept::default()).collect();
+    for _ in 0..bench.runs {
+        for ((load, kept), floor) in loads.iter().zip(&mut kept).zip(&mut floors) {
+            measured(bench, load, floor, || {
+                let gap = load.constant.map_or(0, |rate| 1_000_000_000 / rate);
+                crate::floors::paced_live_frames(bench, load.times.len() as u64, gap)
+            })?;
+            for (sender, kept) in kept {
+                once(bench, load, *sender, kept, None)?;
+            }
+        }
+    }
+    let table = tabulate(bench, &loads, &kept, &floors, &mut section);
+    section.tables.push(table);
+    let us = |v: f64| format!("{v:.3} us");
+    for ((load, kept), floor) in loads.iter().zip(&kept).zip(&floors) {
+        for (sender, ours) in kept.iter().filter(|(sender, _)| *sender == LIVE) {
+            let what = |q: &str, floor: &Sample| {
+                format!("{}, {}: gap error {q} (floor {})", load.name, sender.name, us(floor.median()))
+            };
+            section.at_most(what("p50", &floor.p50), 1.0, ours.p50.median(), us);
+            section.at_most(what("p99", &floor.p99), 10.0, ours.p99.median(), us);
+        }
+    }
+    // Over a second a first frame that is late by a tenth of a millisecond would be all that a mean rate shows.
+    let seconds = if bench.quick { 2 } else { 10 };
+    let rate = 1_000_000;
+    let load = Load {
+        name: "1,000,000 frames/s",
+        frames: Frames::Expression(WHAT),
+        times: (0..rate * seconds).map(|n| n * 1_000_000_000 / rate).collect(),
+        constant: Some(rate),
+    };
+    let mut long = Kept::default();
+    once(bench, &load, LIVE, &mut long, None)?;
+    let mut table = Table::new(format!("One run of {seconds} s, {}", LIVE.name), &HEAD);
+    table.rows.push([vec![load.name.to_owned(), LIVE.name.to_owned()], long.cells()].concat());
+    section.tables.push(table);
+    note_lost(&mut section, &load, LIVE, &long);
+    let rate_error = long.rate_error.median().abs();
+    section.at_most(format!("mean rate off over {seconds} s"), 0.01, rate_error, |v| format!("{v:.5}%"));
+    section.plot = Some(("live-pacing.svg", drawn(&loads, &kept, &floors)));
+    Ok(section)
+}
+
+/// Loads and senders line by line; notes their commands and what they lost.
+fn tabulate(
+    bench: &Bench,
+    loads: &[Load],
+    kept: &[Vec<(Sender, Kept)>],
+    floors: &[Kept],
+    section: &mut Section,
+) -> Table {
+    let title =
+        format!("Gap errors and drift in microseconds, median of {} runs [lowest–highest]", bench.runs);
+    let mut table = Table::new(title, &HEAD);
+    for ((load, kept), floor) in loads.iter().zip(kept).zip(floors) {
+        let mut row = vec![load.name.to_owned(), "floor".to_owned()];
+        row.extend(floor.cells());
+        table.rows.push(row);
+        for (sender, kept) in kept {
+            let mut row = vec![load.name.to_owned(), sender.name.to_owned()];
+            row.extend(kept.cells());
+            table.rows.push(row);
+            section.command(plainly(&bench.command_line(sender.tool, &load.arguments(*sender))));
+            note_lost(section, load, *sender, kept);
+        }
+    }
+    table
 }
 
 fn note_lost(section: &mut Section, load: &Load, sender: Sender, kept: &Kept) {
@@ -306,8 +403,15 @@ fn once(bench: &Bench, load: &Load, sender: Sender, kept: &mut Kept, stall: Opti
 
 /// The same by a bare loop.
 fn barely(bench: &Bench, load: &Load, kept: &mut Kept) -> Result<()> {
+    measured(bench, load, kept, || {
+        bench.send_barely(60, |index, frame| sys::send_at(index, frame, &load.times), || Ok(())).map(|_| ())
+    })
+}
+
+/// Takes down what a floor sends.
+fn measured(bench: &Bench, load: &Load, kept: &mut Kept, send: impl FnOnce() -> Result<()>) -> Result<()> {
     let meter = bench.arrival_meter(load.times.len() + 1000)?;
-    bench.send_barely(60, |index, frame| sys::send_at(index, frame, &load.times), || Ok(()))?;
+    send()?;
     meter.settle(Some(load.times.len() as u64), Duration::from_millis(50), Duration::from_secs(1));
     kept.note(load, &meter.finish().arrivals, None);
     Ok(())
@@ -330,7 +434,7 @@ fn stalls(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> 
     let (rate, count) = (100_000, 40_000);
     let load = Load {
         name: "100,000 frames/s, core taken for 20 ms",
-        file: files.flows("stall.pcap", 60, count)?,
+        frames: Frames::Capture(files.flows("stall.pcap", 60, count)?),
         times: (0..count).map(|n| n * 1_000_000_000 / rate).collect(),
         constant: Some(rate),
     };
@@ -369,7 +473,7 @@ fn long(bench: &Bench, files: &Fixtures, section: &mut Section) -> Result<()> {
     let count = rate * seconds;
     let load = Load {
         name: "10,000 frames/s",
-        file: files.flows("long.pcap", 60, count)?,
+        frames: Frames::Capture(files.flows("long.pcap", 60, count)?),
         times: (0..count).map(|n| n * 1_000_000_000 / rate).collect(),
         constant: Some(rate),
     };

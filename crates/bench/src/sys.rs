@@ -91,9 +91,9 @@ fn packet_socket(ifindex: u32) -> io::Result<OwnedFd> {
 /// Frames in a call: more gains nothing.
 const BATCH: usize = 64;
 
-/// Sends `frame` `count` times by sendmmsg, from one buffer that nobody touches: the least work that a packet socket
-/// can be asked for.
-pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<u64> {
+/// Sends `frame` again and again by sendmmsg, from one buffer that nobody touches: the least work that a packet socket
+/// can be asked for. `left` says how many more, by how many were sent.
+pub fn send_static_frames(ifindex: u32, frame: &[u8], left: impl Fn(u64) -> u64) -> io::Result<u64> {
     let socket = packet_socket(ifindex)?;
     let mut vector = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
     // SAFETY: all-zero is a valid mmsghdr (null pointers, zero lengths).
@@ -102,8 +102,11 @@ pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<
     message.msg_hdr.msg_iovlen = 1;
     let mut messages = [message; BATCH];
     let mut sent = 0;
-    while sent < count {
-        let ask = (count - sent).min(BATCH as u64) as u32;
+    loop {
+        let ask = left(sent).min(BATCH as u64) as u32;
+        if ask == 0 {
+            return Ok(sent);
+        }
         // SAFETY: each message points to `vector`, and that to `frame`, which sendmmsg only reads; all outlive the
         // call.
         let rc = unsafe { libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), ask, 0) };
@@ -117,7 +120,6 @@ pub fn send_static_frames(ifindex: u32, frame: &[u8], count: u64) -> io::Result<
             }
         }
     }
-    Ok(sent)
 }
 
 /// Sends `frame` at each of `times`, nanoseconds from the first, doing nothing but look at the clock in between: as

@@ -63,7 +63,8 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn netdyno(&self, name: &str, options: &str) -> Contender {
-        let text = format!("{} --on tx0 --topspeed --loop {} {options}", argument(self.file), self.passes);
+        let text =
+            format!("replay {} --on tx0 --topspeed --loop {} {options}", argument(self.file), self.passes);
         self.contender(name, Tool::Netdyno, &text)
     }
 
@@ -203,7 +204,7 @@ pub fn run(bench: &Bench) -> Result<Section> {
             colour: match contender.sender {
                 Sender::Floor(_) => plot::GREY,
                 Sender::Tool(Tool::Netdyno, _) => plot::OURS,
-                Sender::Tool(Tool::Tcpreplay, _) => plot::THEIRS,
+                Sender::Tool(..) => plot::THEIRS,
             },
         });
     }
@@ -226,6 +227,9 @@ fn of_peer_floor(list: &[Contender], contender: &Contender) -> Sample {
 pub fn plainly(line: &[String]) -> String {
     let short = |word: &String| match word.rsplit_once('/') {
         Some((_, name)) if word.starts_with('/') => name.to_owned(),
+        // As it is called within `netdyno lab`.
+        Some(_) if word.contains("@/proc/") => "rx0@receiver".to_owned(),
+        _ if word.contains('(') => format!("'{word}'"),
         _ => word.clone(),
     };
     line.iter().map(short).collect::<Vec<_>>().join(" ")
@@ -238,7 +242,7 @@ fn once(bench: &Bench, contender: &mut Contender) -> Result<()> {
     let (said, cpu) = match &contender.sender {
         Sender::Floor(bytes) => {
             let count = contender.frames;
-            let send = |index, frame: &[u8]| sys::send_static_frames(index, frame, count);
+            let send = |index, frame: &[u8]| sys::send_static_frames(index, frame, |sent| count - sent);
             let sent = bench.send_barely(*bytes, send, || counter.look().map(|_| ()))?;
             (Some(sent), None)
         }
