@@ -38,8 +38,8 @@ lint: ## check formatting, lints and shell scripts
 fuzz: ## run each fuzz target for FUZZ_SECONDS (10)
 	@scripts/fuzz
 
-bench: build ## measure speed beside tcpreplay's and the machine's own limits; ARGS=--quick for a first look
-	@scripts/setup test
+bench: build ## measure speed beside other generators' and the machine's own limits; ARGS=--quick for a first look
+	@scripts/setup bench
 	cargo build --release --locked -p netdyno-bench
 	$(SUDO) $(TARGET)/release/netdyno-bench $(ARGS)
 
