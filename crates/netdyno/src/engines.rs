@@ -110,7 +110,8 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let one = |program: &Arc<traffic::Program>| -> Result<Box<dyn Engine>> {
         Ok(Box::new(xdp::Live::open(&way, program, pages, wanted.catch_up)?))
     };
-    wanted.shares.iter().map(one).collect()
+    let workers = wanted.shares.iter().map(one).collect::<Result<_>>()?;
+    Ok(Engines { workers, what: Some(format!("XDP live frames, {}", way.describe())) })
 }
 
 /// AF_XDP sockets: a queue of the interface for each worker.

@@ -159,7 +159,14 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     let taken = sent.iter().map(|sent| sent.taken).sum();
     // One worker knows it by itself.
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
-    let merged = Merged::of(sent, end).context("no worker was started")?;
+    let mut merged = Merged::of(sent, end).context("no worker was started")?;
+    let moved = counters.as_mut().map(|(reader, before)| {
+        let moved = outcome::moved(reader, before, merged.whole.counters.frames);
+        if let (Some(moved), "xdp") = (&moved, engine) {
+            outcome::believe_the_interface(&mut merged.whole, moved);
+        }
+        moved
+    });
     if let Some(meter) = &meter {
         // Other frames than ours arrive where ours come back to.
         let count =
@@ -175,8 +182,8 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let done = Outcome { setup: &setup, jobs, engine, merged };
     outcome::fill_tx(&mut report, &done, offered);
-    if let (Some(place), Some((reader, before))) = (&setup.tx, &mut counters) {
-        outcome::compare_counters(&mut report, place, done.sent(), reader, before)?;
+    if let (Some(place), Some(moved)) = (&setup.tx, moved) {
+        outcome::compare_counters(&mut report, place, done.sent(), moved);
     }
     if let (Some((place, _)), Some((attached, measured))) = (&setup.rx, measured) {
         if !attached {

@@ -36,6 +36,9 @@ pub enum XdpError {
         /// The most there is room for.
         limit: usize,
     },
+    /// The kernel makes no frame without a whole Ethernet header.
+    #[error("live frames have at least 14 bytes, and the shortest frame here has {0}")]
+    TooShort(u32),
     /// More than one run of the program can look through.
     #[error("{0} streams with a timing of their own are more than the 64 that live frames can interleave")]
     TooManyLanes(usize),

@@ -7,7 +7,7 @@
 use crate::XdpError;
 use crate::compile::{Compiled, Options, Pages, compile};
 use crate::layout::{self, lane};
-use crate::sys::{interrupt, prepare_interrupts};
+use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
 use engine::{Control, Ended, Engine, Job, Punctuality, Sent, clock};
 use histogram::{BUCKETS, Histogram};
@@ -113,6 +113,7 @@ impl Engine for Live {
 /// The sending thread: in the call until it is interrupted for good. Result, and CPU time.
 fn work(way: &Way, compiled: &Compiled) -> (Result<(), Errno>, u64) {
     let run = || {
+        yield_priority();
         way.enter()?;
         let word = |at: u32| compiled.state.load(at as usize);
         while word(layout::DONE) == 0 && word(layout::STOP) == 0 {

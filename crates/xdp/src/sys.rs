@@ -286,3 +286,21 @@ pub fn interrupt<T>(thread: &JoinHandle<T>) {
         libc::pthread_kill(thread.as_pthread_t(), libc::SIGURG);
     }
 }
+
+/// Puts the calling thread below its own real-time priority, if it has one: it never sleeps, and whoever is to end it
+/// must get a core.
+pub fn yield_priority() {
+    let mut param = libc::sched_param { sched_priority: 0 };
+    // SAFETY: no pointers but the one to `param`, which is initialised and outlives both calls; 0 is this thread.
+    unsafe {
+        let policy = libc::sched_getscheduler(0);
+        let real_time = [libc::SCHED_FIFO, libc::SCHED_RR].contains(&(policy & !libc::SCHED_RESET_ON_FORK));
+        if !real_time || libc::sched_getparam(0, &raw mut param) != 0 {
+            return;
+        }
+        param.sched_priority -= 1;
+        let below = if param.sched_priority > 0 { policy } else { libc::SCHED_OTHER };
+        // Lowering oneself is always permitted.
+        libc::sched_setscheduler(0, below, &raw const param);
+    }
+}

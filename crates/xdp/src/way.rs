@@ -8,7 +8,7 @@
 
 use crate::XdpError;
 use crate::asm::{Asm, R0};
-use crate::compile::{Exit, longest_frame};
+use crate::compile::Exit;
 use crate::sys::Loaded;
 use port::interface::xdp_features;
 use port::netlink::{Message, REQUEST, Socket, read_u32};
@@ -177,10 +177,10 @@ impl Way {
     /// For results: how frames leave.
     pub fn describe(&self) -> String {
         let how = match self.exit {
-            Exit::Back => "XDP_TX",
-            Exit::Redirect(_) => "a redirect",
+            Exit::Back => "made in the kernel and sent back out of the interface (XDP_TX)",
+            Exit::Redirect(_) => "made in the kernel and redirected to the interface",
         };
-        let note = if self.attached.is_some() { ", with a program of our own on the interface" } else { "" };
-        format!("by {how}{note}; frames of up to {} bytes", longest_frame())
+        let note = if self.attached.is_some() { ", which has a program of ours meanwhile" } else { "" };
+        format!("{how}{note}")
     }
 }

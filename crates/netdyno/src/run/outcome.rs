@@ -3,7 +3,6 @@
 use super::Setup;
 use super::offered::dues;
 use crate::place::Place;
-use anyhow::Result;
 use engine::source::Source;
 use engine::{Ended, Job, LATE_NS, Merged, Sent};
 use meter::Snapshot;
@@ -193,25 +192,40 @@ pub fn count_flows(program: &Program, n: u64) -> Option<(u64, u64)> {
     Some((set.len() as u64, frames))
 }
 
-pub fn compare_counters(
-    report: &mut Report,
-    place: &Place,
-    sent: &Sent,
-    reader: &mut CounterReader,
-    before: &Counters,
-) -> Result<()> {
-    let ours = sent.counters.frames;
+/// What the interface counted since `before`, once it has counted `ours` or will not any more; `None` when its
+/// counters can no longer be read.
+pub fn moved(reader: &mut CounterReader, before: &Counters, ours: u64) -> Option<Counters> {
     let start = Instant::now();
-    let moved = loop {
-        let Ok(now) = reader.read() else {
-            report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
-            return Ok(());
-        };
-        let moved = now.since(before);
+    loop {
+        let moved = reader.read().ok()?.since(before);
         if moved.tx_packets >= ours || start.elapsed() > COUNTERS_SETTLE {
-            break moved;
+            return Some(moved);
         }
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Live frames that a driver drops are reported to nobody: sent is what the interface counts, the rest was refused.
+pub fn believe_the_interface(sent: &mut Sent, moved: &Counters) {
+    let counters = &mut sent.counters;
+    let missing = counters.frames.saturating_sub(moved.tx_packets);
+    // A driver that counts no frame of XDP programs at all says nothing.
+    if missing == 0 || moved.tx_packets == 0 {
+        return;
+    }
+    let bytes = (u128::from(counters.bytes) * u128::from(missing) / u128::from(counters.frames)) as u64;
+    counters.frames -= missing;
+    counters.bytes -= bytes;
+    counters.failed += missing;
+    counters.failed_bytes += bytes;
+}
+
+/// Holds what we counted to what the interface did.
+pub fn compare_counters(report: &mut Report, place: &Place, sent: &Sent, moved: Option<Counters>) {
+    let ours = sent.counters.frames;
+    let Some(moved) = moved else {
+        report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+        return;
     };
     let mut compared = InterfaceCounters::compare(&place.spec, ours, moved.tx_packets);
     compared.tx_bytes = Some(moved.tx_bytes);
@@ -238,7 +252,6 @@ pub fn compare_counters(
     if let Some(tx) = &mut report.result.tx {
         tx.interface_counters.push(compared);
     }
-    Ok(())
 }
 
 /// What arrived, without knowing what was sent.
@@ -475,8 +488,13 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
         Ended::SourceFault(fault) => verdict.fall_short(run.ended_where() + &fault.to_string()),
     }
     if sent.counters.failed > 0 {
+        let why = if run.engine == "xdp" {
+            "its ring was full, or this core has none: a lower --rate or other --cores"
+        } else {
+            "too long for its MTU, or malformed for its driver"
+        };
         verdict.fall_short(format!(
-            "the interface refused {} (too long for its MTU, or malformed for its driver)",
+            "the interface refused {} ({why})",
             units::counted(sent.counters.failed, "frame")
         ));
     }

@@ -255,7 +255,11 @@ impl Net {
 
     /// For a test that looks at times: no other runs meanwhile.
     pub fn alone() -> Net {
-        Net::made(&Options::default(), Turn::alone())
+        Net::made_alone(&Options::default())
+    }
+
+    pub fn made_alone(options: &Options) -> Net {
+        Net::made(options, Turn::alone())
     }
 
     fn made(options: &Options, turn: Turn) -> Net {

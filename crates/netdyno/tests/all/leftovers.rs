@@ -134,6 +134,28 @@ fn a_killed_replay_and_its_meter() {
 }
 
 #[test]
+fn killed_live_frames() {
+    for pace in ["--topspeed", "--rate 1kpps"] {
+        let net = Net::new();
+        let send = net.start(format!(
+            "netdyno send ipv4/udp --on tx0 --measure rx0 {pace} --duration 60s --engine xdp"
+        ));
+        net.until_frames_leave();
+        let programs = programs_of(send.pid());
+        assert!(programs.len() >= 2, "the meter's and the sender's: {programs:?}");
+        kill(send);
+        assert_gone(&[], &programs);
+        let sent = || number(&net.run("ip -s -j link show tx0").ok().json()[0]["stats64"]["tx"]["packets"]);
+        let before = sent();
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert_eq!(sent(), before, "frames still leave");
+        for link in [net.run("ip -d link show tx0"), net.run_there("ip -d link show rx0")] {
+            assert!(!link.ok().stdout.contains("prog/xdp"));
+        }
+    }
+}
+
+#[test]
 fn a_killed_measurement() {
     let net = Net::new();
     for how in ["xdp", "xdp-generic"] {

@@ -9,6 +9,7 @@ mod common;
 mod cores;
 mod craft;
 mod demo;
+mod engines;
 mod faults;
 mod info;
 mod lab;

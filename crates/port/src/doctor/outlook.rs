@@ -17,10 +17,6 @@ const PACKET: f64 = 1.7;
 /// Nanoseconds to make and drop a live frame there.
 const REFERENCE_FRAME_NS: f64 = 20.0;
 
-/// The engines that this release has. The kernel's other ways are judged as well: they say what the machine is
-/// good for.
-const ENGINES: [&str; 1] = ["packet"];
-
 /// What to expect of one engine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlook {
@@ -28,8 +24,6 @@ pub struct Outlook {
     /// 64-byte frames a second from one core; `None` if the engine cannot run here.
     pub frames_per_second: Option<f64>,
     pub why: String,
-    /// Whether this release has the engine.
-    pub built: bool,
 }
 
 pub fn outlook(machine: &Machine, device: &Device) -> Vec<Outlook> {
@@ -38,11 +32,7 @@ pub fn outlook(machine: &Machine, device: &Device) -> Vec<Outlook> {
         _ => 1.0,
     };
     let line = device.line_rate();
-    let outlook = |engine, frames_per_second, why: String| {
-        let built = ENGINES.contains(&engine);
-        let why = if built { why } else { format!("{why} (engine not in this release)") };
-        Outlook { engine, frames_per_second, why, built }
-    };
+    let outlook = |engine, frames_per_second, why: String| Outlook { engine, frames_per_second, why };
     let expect = |engine, mpps: f64, why: &str| {
         let frames = mpps * 1e6 * scale;
         match line {

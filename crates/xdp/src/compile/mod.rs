@@ -86,6 +86,9 @@ pub struct Compiled {
 const XDP_DROP: u64 = 1;
 const XDP_TX: u64 = 3;
 
+/// The shortest that the kernel takes for a frame.
+const ETHERNET_HEADER: u32 = 14;
+
 /// Maps while they have no descriptors yet: the number that stands in their place.
 const STATE: i32 = 1;
 const DATA: i32 = 2;
@@ -108,6 +111,11 @@ pub fn compile(program: &Program, options: &Options) -> Result<Compiled, XdpErro
     let longest = program.longest() as usize;
     if longest > longest_frame() {
         return Err(XdpError::TooLong { longest, limit: longest_frame() });
+    }
+    let shortest =
+        program.streams.iter().map(|s| s.lengths.bounds(s.templates.shortest()).0).min().unwrap_or(0);
+    if shortest < ETHERNET_HEADER {
+        return Err(XdpError::TooShort(shortest));
     }
     if program.lanes.len() > layout::MAX_LANES {
         return Err(XdpError::TooManyLanes(program.lanes.len()));
