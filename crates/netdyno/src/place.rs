@@ -1,8 +1,8 @@
 //! An interface that the user named, found and looked at.
 
 use anyhow::Result;
-use lab::Located;
-use port::interface::{CounterReader, Interface, guard};
+use lab::{Located, Namespace};
+use port::interface::{CounterReader, Interface, guard, namespace_id};
 use port::packet::Target;
 
 /// An interface and where it is.
@@ -59,11 +59,29 @@ impl Place {
         self.interface.kind.is_some()
     }
 
-    /// Is `other` the far end of this cable (a veth pair)?
+    /// Is `other` the far end of this cable (a veth pair)? What cannot be found out is taken for no.
     pub fn is_joined_to(&self, other: &Place) -> bool {
         let (near, far) = (&self.interface, &other.interface);
         let pair = near.kind.as_deref() == Some("veth") && far.kind.as_deref() == Some("veth");
-        pair && near.link == Some(far.index) && far.link == Some(near.index)
+        // Indices count within a namespace, and are the same in many.
+        pair && near.link == Some(far.index) && far.link == Some(near.index) && self.leads_to(other)
+    }
+
+    /// Is the namespace of the cable's far end that of `other`?
+    fn leads_to(&self, other: &Place) -> bool {
+        let handle = |place: &Place| place.located.run_in(Namespace::current).ok()?.ok();
+        let Some((here, there)) = handle(self).zip(handle(other)) else { return false };
+        match self.interface.link_namespace {
+            Some(number) => {
+                let found = self.located.run_in(|| namespace_id(&there));
+                matches!(found, Ok(Ok(Some(found))) if found == number)
+            }
+            // Both ends are in one namespace, which is one file.
+            None => {
+                let file = |namespace: &Namespace| rustix::fs::fstat(namespace).map(|s| (s.st_dev, s.st_ino));
+                !other.interface.link_elsewhere && file(&here).is_ok_and(|here| file(&there) == Ok(here))
+            }
+        }
     }
 
     pub fn describe(&self, role: &str) -> report::Interface {
@@ -78,5 +96,28 @@ impl Place {
             rx_queues: Some(i.rx_queues),
             offloads: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::{Host, Lab, Options};
+
+    fn place(host: &Host) -> Place {
+        let namespace = Some(host.namespace.try_clone().unwrap());
+        let name = host.interface.to_owned();
+        Place::at(name.clone(), Located { namespace, name }).unwrap()
+    }
+
+    #[test]
+    fn a_cables_ends_know_each_other_and_no_other_cables() {
+        let labs = [0, 1].map(|_| Lab::two_hosts(&Options::default()).unwrap());
+        let [(tx, rx), (other_tx, other_rx)] =
+            [&labs[0], &labs[1]].map(|lab| (place(&lab.sender), place(&lab.receiver)));
+        assert!(tx.is_joined_to(&rx) && rx.is_joined_to(&tx) && other_tx.is_joined_to(&other_rx));
+        // These have the same index in their namespaces.
+        assert_eq!(rx.interface.index, other_rx.interface.index);
+        assert!(!tx.is_joined_to(&other_rx) && !tx.is_joined_to(&tx) && !tx.is_joined_to(&other_tx));
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 use serde::Serialize;
@@ -108,6 +109,8 @@ pub struct Interface {
     pub link: Option<u32>,
     /// `link` counts in another network namespace.
     pub link_elsewhere: bool,
+    /// That one's number here (see [`namespace_id`]).
+    pub link_namespace: Option<u32>,
     pub counters: Counters,
 }
 
@@ -160,6 +163,7 @@ fn parse_link(message: &[u8]) -> Option<Interface> {
     let name = attributes.str(libc::IFLA_IFNAME)?;
     let ethtool = Ethtool::open(&name);
     let ethtool = ethtool.as_ref().ok();
+    let elsewhere = attributes.get(libc::IFLA_LINK_NETNSID).is_some();
     let xdp = attributes.nested(IFLA_XDP);
     let mode = match xdp.u8(IFLA_XDP_ATTACHED) {
         Some(1) => Some(XdpMode::Native),
@@ -189,11 +193,32 @@ fn parse_link(message: &[u8]) -> Option<Interface> {
         queueing_discipline: attributes.str(libc::IFLA_QDISC),
         xdp: mode.map(|mode| XdpAttachment { mode, program_id: xdp.u32(IFLA_XDP_PROG_ID).unwrap_or(0) }),
         master: attributes.u32(libc::IFLA_MASTER),
-        link: attributes.u32(libc::IFLA_LINK).filter(|link| *link != 0 && *link != index),
-        link_elsewhere: attributes.get(libc::IFLA_LINK_NETNSID).is_some(),
+        // The ends of a veth that are in different namespaces often have the same index.
+        link: attributes.u32(libc::IFLA_LINK).filter(|link| *link != 0 && (elsewhere || *link != index)),
+        link_elsewhere: elsewhere,
+        link_namespace: attributes.u32(libc::IFLA_LINK_NETNSID),
         counters: attributes.get(libc::IFLA_STATS64).and_then(Counters::parse).unwrap_or_default(),
         name,
     })
+}
+
+/// `linux/net_namespace.h`.
+const RTM_GETNSID: u16 = 90;
+const NETNSA_NSID: u16 = 1;
+const NETNSA_FD: u16 = 3;
+/// `struct rtgenmsg`, padded.
+const RTGENMSG: usize = 4;
+
+/// The number that the calling thread's network namespace has for another one; `None` if it has none, as when they
+/// share no cable.
+pub fn namespace_id(other: impl AsFd) -> Result<Option<u32>, NetlinkError> {
+    let ask = Message::new(RTM_GETNSID, REQUEST)
+        .fixed(&[0; RTGENMSG])
+        .attr_u32(NETNSA_FD, other.as_fd().as_raw_fd() as u32);
+    let answers = Socket::route()?.request(ask)?;
+    let id = answers.first().and_then(|answer| Attributes::after(answer, RTGENMSG).u32(NETNSA_NSID));
+    // -1 stands for none.
+    Ok(id.filter(|id| *id <= i32::MAX as u32))
 }
 
 /// What an interface counted since it exists (`struct rtnl_link_stats64`). Bytes are without FCS; whether frames

@@ -2,9 +2,10 @@
 
 use std::net::UdpSocket;
 
-use lab::{Lab, Options};
+use lab::{Lab, Namespace, Options};
 use netdyno_port::interface::{
-    CounterReader, Counters, Disruption, Interface, InterfaceError, disruption, guard, xdp_features,
+    CounterReader, Counters, Disruption, Interface, InterfaceError, disruption, guard, namespace_id,
+    xdp_features,
 };
 
 fn two_hosts(gro: bool) -> Lab {
@@ -30,6 +31,12 @@ fn a_veth_is_described_as_it_was_made() {
     assert_eq!((tx0.kind.as_deref(), tx0.driver.as_deref(), tx0.device), (Some("veth"), Some("veth"), None));
     assert_eq!((tx0.tx_queues, tx0.rx_queues, tx0.speed_mbps), (2, 2, Some(10_000)));
     assert_eq!((tx0.link_elsewhere, tx0.xdp), (true, None));
+    let rx0 = lab.receiver.namespace.run_in(|| Interface::by_name("rx0")).unwrap().unwrap();
+    assert_eq!((tx0.link, rx0.link), (Some(rx0.index), Some(tx0.index)));
+    let number = |other| lab.sender.namespace.run_in(|| namespace_id(other)).unwrap().unwrap();
+    assert!(tx0.link_namespace.is_some());
+    assert_eq!(number(&lab.receiver.namespace), tx0.link_namespace);
+    assert_eq!(number(&Namespace::new().unwrap()), None);
     on_sender(&lab, "ip link set tx0 down");
     let tx0 = lab.sender.namespace.run_in(|| Interface::by_name("tx0")).unwrap().unwrap();
     assert_eq!((tx0.up, tx0.running, tx0.carrier), (false, false, false));
