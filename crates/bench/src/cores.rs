@@ -107,7 +107,7 @@ fn once(bench: &Bench, contender: &mut Contender, length: Duration) -> Result<()
     match &contender.sender {
         Sender::Floor(cores) => {
             let _receiver = bench.receiver(Far::Count)?;
-            floors::live_frames(bench, cores, length, TICK, || counter.look().map(|_| ()))?;
+            floors::live_frames(bench, cores, 60, length, TICK, || counter.look().map(|_| ()))?;
         }
         Sender::Netdyno(arguments) => {
             let mut failed = None;

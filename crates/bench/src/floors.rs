@@ -34,16 +34,17 @@ fn load(asm: Asm) -> Result<Loaded> {
         .map_err(|refused| anyhow!("the kernel refused a floor program: {} {}", refused.error, refused.log))
 }
 
-/// Sends live frames that nobody makes or touches from each of `cores`, for so long; calls `watch` every `tick`. The
+/// Sends live frames of `bytes` that nobody makes or touches from each of `cores`, for so long; calls `watch` every `tick`. The
 /// peer must have an XDP program by now.
 pub fn live_frames(
     bench: &Bench,
     cores: &[usize],
+    bytes: u32,
     length: Duration,
     tick: Duration,
     mut watch: impl FnMut() -> Result<()>,
 ) -> Result<()> {
-    let running = Running::start(bench, cores, &Arc::new(verdict(XDP_TX)?), BATCH)?;
+    let running = Running::start(bench, cores, &bench::frame(bytes)?, &Arc::new(verdict(XDP_TX)?), BATCH)?;
     let start = Instant::now();
     let mut watched = Ok(());
     while watched.is_ok() && start.elapsed() < length && !running.is_over() {
@@ -82,7 +83,7 @@ pub fn paced_live_frames(bench: &Bench, count: u64, gap_ns: u64) -> Result<()> {
     // The first frames of a call come late: the kernel gets it going meanwhile.
     let begin = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     state.store(DUE, begin.tv_sec as u64 * 1_000_000_000 + begin.tv_nsec as u64 + 200_000_000);
-    let running = Running::start(bench, &[bench.core], &Arc::new(load(asm)?), 1)?;
+    let running = Running::start(bench, &[bench.core], &bench::frame(60)?, &Arc::new(load(asm)?), 1)?;
     while state.load(LEFT) > 0 && !running.is_over() {
         bench.check()?;
         std::thread::sleep(Duration::from_millis(5));
@@ -96,16 +97,21 @@ struct Running {
 }
 
 impl Running {
-    fn start(bench: &Bench, cores: &[usize], program: &Arc<Loaded>, batch: u32) -> Result<Running> {
+    fn start(
+        bench: &Bench,
+        cores: &[usize],
+        frame: &[u8],
+        program: &Arc<Loaded>,
+        batch: u32,
+    ) -> Result<Running> {
         prepare_interrupts()?;
         let target = bench.target()?;
         let sender = &bench.lab.sender.namespace;
         let queues = cores.len() as u32;
         let way: Arc<Way> = Arc::new(sender.run_in(|| way::find(&target, Some("veth"), queues, queues))??);
         let ingress = way.ingress().context("live frames cannot go back by XDP_TX here")?;
-        let frame = bench::frame(60)?;
         let start = |&core: &usize| {
-            let (way, program, frame) = (Arc::clone(&way), Arc::clone(program), frame.clone());
+            let (way, program, frame) = (Arc::clone(&way), Arc::clone(program), frame.to_vec());
             let realtime = bench.is_realtime();
             std::thread::spawn(move || -> Result<()> {
                 Bench::take_core(realtime, core)?;

@@ -37,8 +37,14 @@ pub fn fingerprint(netdyno: &Path) -> Vec<(&'static str, String)> {
         ("load average at the start", read("/proc/loadavg")),
         ("netdyno", said(&netdyno.display().to_string(), "--version").unwrap_or_default()),
         ("commit", said("git", "rev-parse --short HEAD").unwrap_or_else(|| "unknown".to_owned())),
-        ("tcpreplay", peer().unwrap_or_else(|| "not installed".to_owned())),
+        ("tcpreplay", peer().unwrap_or_else(not_installed)),
+        ("trafgen", said("trafgen", "--version").unwrap_or_else(not_installed)),
+        ("xdp-trafficgen", said("xdp-trafficgen", "udp --version").unwrap_or_else(not_installed)),
     ]
+}
+
+fn not_installed() -> String {
+    "not installed".to_owned()
 }
 
 /// The peer's version, if it runs.
