@@ -1,10 +1,11 @@
 //! Case "executor": what making a frame costs, in this process, with nothing sent.
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Tool};
 use crate::document::{Section, Table};
 use crate::fixtures::{FLOWS, frames};
 use crate::stats::Sample;
-use anyhow::Result;
+use crate::topspeed::plainly;
+use anyhow::{Context, Result};
 use std::hint::black_box;
 use std::time::Instant;
 use traffic::executor::BATCH;
@@ -101,9 +102,33 @@ pub fn run(bench: &Bench) -> Result<Section> {
     // machine's other tenants did to it, too.
     let title = format!("fastest of {rounds} runs");
     section.at_most(format!("address, port and both checksums, {title}"), 12.0, times[SUMMED].min(), unit);
+    through_null(bench, &mut section)?;
     let sums = times[SUMMED].min() - times[BARE].min();
     section.at_most(format!("of that checksum work, {title}"), 2.0, sums, unit);
     Ok(section)
+}
+
+/// The same through the whole of netdyno and out to nowhere: what is left for a driver.
+fn through_null(bench: &Bench, section: &mut Section) -> Result<()> {
+    let ms = if bench.quick { 300 } else { 1000 };
+    let what = VARYING.replace(' ', "");
+    let text = format!("send {what} --size 64 --engine null --topspeed --duration {ms}ms");
+    let arguments: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+    let mut cost = Sample::default();
+    for _ in 0..bench.runs {
+        let ran = bench.run_plainly(Tool::Netdyno, &arguments)?;
+        let tx = ran.report.and_then(|report| report.result.tx).context("netdyno gave no result")?;
+        cost.push(tx.totals.duration_ns as f64 / tx.totals.frames.max(1) as f64);
+    }
+    let ns = |v: f64| format!("{v:.1} ns");
+    let title = format!("netdyno --engine null, ns a frame, {} runs", bench.runs);
+    let mut table = Table::new(title, &["frames", "median", "fastest"]);
+    let name = "source address and port vary, both checksums".to_owned();
+    table.rows.push(vec![name, cost.cell(ns), ns(cost.min())]);
+    section.tables.push(table);
+    section.at_most("netdyno --engine null, the same frames, fastest run", 7.0, cost.min(), ns);
+    section.command(plainly(&bench.command_line(Tool::Netdyno, &arguments)));
+    Ok(())
 }
 
 fn measure(shapes: &[Shape], rounds: usize) -> Result<Vec<Sample>> {
