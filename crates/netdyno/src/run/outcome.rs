@@ -106,7 +106,8 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
 fn cores(run: &Outcome<'_>) -> Vec<Core> {
     let duration = run.sent().duration_ns;
     let rows = run.setup.cpus.iter().zip(&run.merged.shares).filter_map(|(cpu, share)| {
-        let cpu_ratio = (duration > 0).then(|| share.cpu_ns as f64 / duration as f64);
+        // A program in the kernel also waits for its start.
+        let cpu_ratio = (duration > 0).then(|| (share.cpu_ns as f64 / duration as f64).min(1.0));
         let c = &share.counters;
         Some(Core { core: u32::try_from((*cpu)?).ok()?, frames: c.frames, bytes: c.bytes, cpu_ratio })
     });
