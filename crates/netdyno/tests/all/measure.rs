@@ -166,3 +166,20 @@ fn ten_streams_are_told_apart() {
         streams.iter().map(|s| ["stream", "rx_frames", "lost_frames"].map(|key| number(&s[key]))).collect();
     assert_eq!(counts, (0..10).map(|n| [n, 20, 0]).collect::<Vec<_>>());
 }
+
+#[test]
+fn frames_can_be_measured_without_being_signed() {
+    let net = Net::new();
+    let send = "netdyno send ipv4/udp --size 64 --on tx0 --measure rx0 --topspeed --count 5000 --json";
+    for (option, signed) in [("", 1), ("--no-sign", 0)] {
+        let report = net.run(format!("{send} {option}")).ok().json();
+        assert_eq!(number(&report["result"]["rx"]["frames"]), 5000, "{option}");
+        assert_eq!(number(&report["result"]["loss"]["frames"]), 0, "{option}");
+        assert_eq!(report["streams"].as_array().map_or(0, Vec::len), signed, "{option}");
+        assert_eq!(report["result"]["latency_ns"].is_object(), signed == 1, "{option}");
+    }
+    for other in ["--sign", "--round-trip"] {
+        let send = "netdyno send ipv4/udp --on tx0 --topspeed --count 1";
+        net.run(format!("{send} --no-sign {other}")).with(2).says(&["--no-sign", other]);
+    }
+}
