@@ -50,6 +50,10 @@ pub const CATCH_UP: u32 = 192;
 pub const LATE_SUM: u32 = 200;
 /// The greatest lateness.
 pub const LATE_MAX: u32 = 208;
+/// Which lane is due first, of several, and when: only for the verifier, which forgets here how they were found.
+pub const FIRST_LANE: u32 = 216;
+/// As above.
+pub const FIRST_DUE: u32 = 224;
 
 /// A log-linear histogram of lateness.
 pub const HISTOGRAM: u32 = 512;

@@ -331,3 +331,19 @@ fn lanes_are_merged_by_their_due_times() {
     };
     assert_same(&program, 600, Pages::Kept);
 }
+
+#[test]
+fn as_many_lanes_as_there_may_be_pass_the_verifier() {
+    let stream = |port: usize| {
+        let text = format!("ipv4(src=10.0.0.0/16)/udp(sport={port})");
+        let size = Some("imix".parse().expect("a size"));
+        let shape = Shape { size, seed: 1, signature: Some(port as u32), name: port.to_string() };
+        expression(&text, &shape).expect("an expression").streams.remove(0)
+    };
+    let rate = |n: u64| Schedule::Frames { frames: 1 + n, per_ns: 1_000_000 };
+    let program = Program {
+        streams: (1..=layout::MAX_LANES).map(stream).collect(),
+        lanes: (0..layout::MAX_LANES as u32).map(|n| Lane::new([n], rate(n.into()))).collect(),
+    };
+    assert_same(&program, 300, Pages::Kept);
+}

@@ -6,7 +6,7 @@
 //! the pacer. Runs that may send nothing return XDP_DROP: that recycles the page and costs some tens of nanoseconds.
 
 use super::{Compiler, mean_rate};
-use crate::asm::{If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R9, Size, helper};
+use crate::asm::{If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, R9, Size, helper};
 use crate::layout::{self, lane};
 use engine::LATE_NS;
 use histogram::BUCKETS;
@@ -105,14 +105,20 @@ impl Compiler<'_> {
     fn first_due(&mut self) {
         self.word(R9, layout::LANES + lane::DUE);
         if self.program.lanes.len() > 1 {
-            self.asm.mov_imm(crate::asm::R8, 0);
+            self.asm.mov_imm(R8, 0);
             for l in 1..self.program.lanes.len() {
                 let later = self.asm.label();
                 self.word(R1, layout::LANES + l as u32 * layout::LANE + lane::DUE);
                 self.asm.jump_if(If::Ge, R1, R9, later);
                 self.asm.mov(R9, R1);
-                self.asm.mov_imm(crate::asm::R8, l as u64);
+                self.asm.mov_imm(R8, l as u64);
                 self.asm.place(later);
+            }
+            // The verifier would look through all that follows once for each way that led here, and give up at some
+            // thirty lanes. What is read back from memory it takes for any number.
+            for (word, register) in [(layout::FIRST_LANE, R8), (layout::FIRST_DUE, R9)] {
+                self.set_word(word, register);
+                self.word(register, word);
             }
         }
     }
