@@ -171,7 +171,7 @@ fn contenders(bench: &Bench, inputs: &Inputs) -> Vec<Contender> {
         contender(LONG_LOOP, Far::Drop, Sender::EmptyLoop(1514)),
         contender(LONG_LOOP, Far::Count, Sender::EmptyLoop(1514)),
         xdp(PLAIN, &plain).over(LOOP, Some(0.9)),
-        sends("xdp, same, the far end not ours: every byte written", Far::Drop, "xdp").over(LOOP, None),
+        sends("xdp, same, the far end not ours: every byte written", Far::Drop, "xdp").over(LOOP, Some(0.9)),
         sends("xdp, same, signed with time stamp", Far::Count, "xdp --sign").over(LOOP, Some(0.55)),
         tool(
             "xdp, same, signed, and latency measured",
