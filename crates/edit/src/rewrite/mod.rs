@@ -1,0 +1,1 @@
+//! Editing frames in place, one pass over a capture.
