@@ -50,13 +50,13 @@ pub enum XdpError {
         /// How many there are.
         bytes: usize,
     },
-    /// Jumps too long, or more than the verifier looks through.
-    #[error("the program is too large for the kernel's verifier ({instructions} instructions){}", tail(.log))]
+    /// Jumps too long, or more than the verifier looks through; its log would say nothing more.
+    #[error(
+        "the program is too large for the kernel's verifier ({instructions} instructions): fewer streams, fields or sizes make it smaller"
+    )]
     TooLarge {
         /// How long it is.
         instructions: usize,
-        /// The end of the verifier's log.
-        log: String,
     },
     /// A defect of ours, or a kernel that knows less.
     #[error("the kernel refused the XDP program: {error}{}", tail(.log))]

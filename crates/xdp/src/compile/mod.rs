@@ -227,8 +227,7 @@ impl<'p> Compiler<'p> {
 
     fn load(self) -> Result<Compiled, XdpError> {
         let instructions = self.asm.size();
-        let mut code =
-            self.asm.finish().map_err(|_| XdpError::TooLarge { instructions, log: String::new() })?;
+        let mut code = self.asm.finish().map_err(|_| XdpError::TooLarge { instructions })?;
         let memory = |name, bytes: usize| {
             if bytes > LARGEST_TABLE {
                 return Err(XdpError::TooMuchData { bytes });
@@ -258,7 +257,7 @@ impl<'p> Compiler<'p> {
         });
         let program = Loaded::new(c"netdyno_live", &code, false).map_err(|refused| match refused.error {
             Errno::PERM => XdpError::Permission,
-            Errno::TOOBIG => XdpError::TooLarge { instructions, log: refused.log },
+            Errno::TOOBIG => XdpError::TooLarge { instructions },
             error => XdpError::Refused { error, log: refused.log },
         })?;
         Ok(Compiled {
