@@ -25,7 +25,7 @@ pub fn batch(program: &Program) -> u32 {
     let rates = program.lanes.iter().map(|lane| mean_rate(program, lane));
     match rates.sum::<Option<f64>>() {
         // A batch takes less than a microsecond and a half.
-        Some(rate) => ((rate * 0.8e-6) as u32).next_power_of_two().clamp(1, 64),
+        Some(rate) => ((rate * 0.8e-6).min(64.0) as u32).next_power_of_two().clamp(1, 64),
         None => 32,
     }
 }
