@@ -12,6 +12,8 @@ use port::tx::{Tx, TxError};
 use report::{Choice, NotTaken};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use traffic::Schedule;
+use traffic::program::Lane;
 
 /// Engines of one kind, one for each worker.
 struct Engines {
@@ -138,10 +140,19 @@ fn queues(cpus: &[Option<usize>], queues: u32) -> Vec<u32> {
 const WORTH_SPINNING: u64 = 1_000;
 
 fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
-    const TEN_SECONDS: u64 = 10_000_000_000;
-    let lanes = wanted.program?.lanes.iter();
-    let due = lanes.map(|lane| lane.schedule.frames_due_by(TEN_SECONDS)).sum::<Option<u64>>()?;
-    (due < WORTH_SPINNING * 10).then(|| {
+    const SECONDS: u64 = 10;
+    let program = wanted.program?;
+    let due = |lane: &Lane| match &lane.schedule {
+        // No more than if all frames were as short as the shortest.
+        Schedule::Bits { bits_per_second, overhead_bytes } => {
+            let streams = lane.order.iter().filter_map(|&s| program.streams.get(s as usize));
+            let shortest = streams.map(|s| s.lengths.bounds(s.templates.shortest()).0).min()?;
+            (bits_per_second * SECONDS).checked_div(u64::from(shortest + overhead_bytes) * 8)
+        }
+        schedule => schedule.frames_due_by(SECONDS * 1_000_000_000),
+    };
+    let due = program.lanes.iter().map(due).sum::<Option<u64>>()?;
+    (due < WORTH_SPINNING * SECONDS).then(|| {
         format!(
             "it would keep a core busy only to wait: fewer than {WORTH_SPINNING} frames a second are asked for"
         )
@@ -239,6 +250,32 @@ mod tests {
             catch_up: 2.0,
         };
         open_first(engine, kinds, &wanted)
+    }
+
+    #[test]
+    fn what_is_slow_in_frames_or_in_bits_is_not_worth_spinning() {
+        let bits = |bits_per_second| Schedule::Bits { bits_per_second, overhead_bytes: 0 };
+        let frames = |frames| Schedule::Frames { frames, per_ns: 1_000_000_000 };
+        for (schedule, slow) in [
+            (frames(999), true),
+            (frames(1000), false),
+            (bits(479_000), true),
+            (bits(480_000), false),
+            (Schedule::TopSpeed, false),
+        ] {
+            let stream = traffic::Stream::of("s", &[0; 60]);
+            let program = Arc::new(traffic::Program::single(stream).with_schedule(schedule.clone()));
+            let wanted = Wanted {
+                place: None,
+                program: Some(&program),
+                shares: &[],
+                cpus: &[None],
+                longest: 60,
+                measured: None,
+                catch_up: 2.0,
+            };
+            assert_eq!(too_slow_to_spin(&wanted).is_some(), slow, "{schedule:?}");
+        }
     }
 
     #[test]
