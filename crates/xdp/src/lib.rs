@@ -92,7 +92,7 @@ pub enum XdpError {
     },
     /// More cores than it has queues.
     #[error(
-        "{interface} has {queues} transmit queues, and {cores} cores would share them: live frames of two cores in one queue get lost; give --cores {queues}, or raise them with `ethtool -L {interface} combined {cores}`"
+        "{cores} cores would share the transmit queues of {interface}, which are {queues}: live frames of two cores in one queue get lost; give --cores {queues}, or {mend}"
     )]
     TooFewQueues {
         /// The interface.
@@ -101,6 +101,8 @@ pub enum XdpError {
         queues: u32,
         /// The cores asked for.
         cores: u32,
+        /// How it gets more.
+        mend: String,
     },
     /// A call that should not fail.
     #[error("{what}: {error}")]

@@ -41,7 +41,13 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// transmit queues.
 pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Result<Way, XdpError> {
     if cores > queues.max(1) {
-        return Err(XdpError::TooFewQueues { interface: target.name.clone(), queues, cores });
+        let interface = target.name.clone();
+        let mend = match kind {
+            // Its driver has a most of its own, which is what it was made with.
+            Some("veth") => format!("make it with more: numtxqueues {cores}, in a lab --queues {cores}"),
+            _ => format!("raise them with `ethtool -L {interface} combined {cores}`"),
+        };
+        return Err(XdpError::TooFewQueues { interface, queues, cores, mend });
     }
     let system = |what| {
         move |error: std::io::Error| XdpError::System {

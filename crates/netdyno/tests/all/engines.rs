@@ -131,7 +131,7 @@ fn a_peer_that_takes_no_live_frames_is_named_with_what_mends_it() {
     net.run(&send).refused(&["tx0 takes no XDP frames", "ethtool -K PEER gro on"]);
     net.run("ip link add br0 up type bridge").ok();
     net.run(send.replace("tx0", "br0")).refused(&["br0 takes no XDP frames", "--engine packet"]);
-    net.run(format!("{send} --cores 2")).refused(&["tx0 has 1 transmit queue", "ethtool -L"]);
+    net.run(format!("{send} --cores 2")).refused(&["transmit queues of tx0, which are 1", "--queues 2"]);
     let stream = net.file("s.pcap");
     run(format!("netdyno craft {FLOWS} --count 10 -w {stream}")).ok();
     net.run(format!("netdyno replay {stream} --stream --on tx0 --engine xdp --topspeed"))
