@@ -100,9 +100,10 @@ const LARGEST_TABLE: usize = 1 << 29;
 /// Frames in a batch at top speed: more gain nothing, and 256 overrun the ring of a veth.
 const BATCH: u32 = 64;
 
-/// A page, less the headroom before and what the kernel keeps behind a frame: the longest live frame (Linux 6.18).
+/// A page, less the headroom before and what the kernel keeps behind a frame: the longest live frame (Linux 6.18). With
+/// pages of 64 KiB, what an instruction's offset reaches.
 pub fn longest_frame() -> usize {
-    rustix::param::page_size() - 688
+    (rustix::param::page_size() - 688).min(i16::MAX as usize)
 }
 
 /// Turns `program` into an eBPF program and loads it.
