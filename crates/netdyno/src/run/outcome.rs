@@ -404,7 +404,8 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
                 units::counted(frames - known, "frame")
             ));
         }
-        (came_back.lost_frames, foreign, true)
+        // A frame that was refused has its number, which is missing like that of one that was lost.
+        (came_back.lost_frames.saturating_sub(run.sent().counters.failed), foreign, true)
     } else if all_signed {
         let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
         (streams.iter().map(|s| s.lost_frames).sum(), totals.frames.saturating_sub(ours), true)
@@ -426,13 +427,20 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
             report.warnings.push(format!("{counted} arrived that this run did not send{but}"));
         }
     }
+    if !sent_whole(run) && streams.iter().any(|stream| stream.lost_frames > 0) {
+        report.warnings.push(
+            "whose frames were refused is not known: they are among those that the streams are said to have lost"
+                .to_owned(),
+        );
+    }
     report.streams = streams;
     if let Source::Program(program) = &run.setup.job.source {
         for stream in &mut report.streams {
             stream.name =
                 program.streams.iter().find(|s| s.signature == Some(stream.stream)).map(|s| s.name.clone());
         }
-        if totals.frames == frames && lost == 0 && totals.duplicates == 0 && totals.reordered == 0 {
+        let all_came = totals.frames == frames && lost == 0 && sent_whole(run);
+        if all_came && totals.duplicates == 0 && totals.reordered == 0 {
             gaps(report, run, &measured.arrivals);
         }
     }
@@ -490,7 +498,7 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     }
     if sent.counters.failed > 0 {
         let why = if run.engine == "xdp" {
-            "its ring was full, or this core has none: a lower --rate or other --cores"
+            "its ring was full, or this core has none: a lower --rate or other --cores; or the link was down for a while"
         } else {
             "too long for its MTU, or malformed for its driver"
         };
