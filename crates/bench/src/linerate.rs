@@ -121,6 +121,11 @@ fn trafgen(core: usize) -> String {
     )
 }
 
+/// How long each sends.
+fn length(bench: &Bench) -> Duration {
+    Duration::from_millis(if bench.quick { 400 } else { 1000 })
+}
+
 /// Files that contenders read.
 struct Inputs {
     eight: String,
@@ -132,7 +137,7 @@ struct Inputs {
 fn contenders(bench: &Bench, inputs: &Inputs) -> Vec<Contender> {
     let Inputs { eight, capture, small, trafgen } = inputs;
     let far = bench.far_interface();
-    let ms = if bench.quick { 400 } else { 1500 };
+    let ms = length(bench).as_millis();
     let run = format!("--on tx0 --topspeed --duration {ms}ms");
     let xdp = |name, what: &str| {
         let text = format!("send {what} {run} --engine xdp --measure {far} --no-sign");
@@ -283,7 +288,7 @@ fn once(bench: &Bench, contender: &mut Contender) -> Result<()> {
     }
     let _receiver = bench.receiver(contender.far)?;
     let mut counter = bench.far_counter()?;
-    let length = Duration::from_millis(if bench.quick { 400 } else { 1500 });
+    let length = length(bench);
     let start = Instant::now();
     let more = || start.elapsed() < length;
     let said = match &contender.sender {
