@@ -36,6 +36,8 @@ const volatile __u32 stream_limit = 1;
 /* 1: read the clock for each frame (about 33 ns on a virtual machine), else once a tick (1 to 10 ms). */
 const volatile __u32 exact_clock = 0;
 const volatile __u32 measure_latency = 0;
+/* The first so many streams have a histogram of their latencies each. */
+const volatile __u32 histogram_limit = 0;
 /* How many arrival times are kept; 0: none. */
 const volatile __u32 arrivals_limit = 0;
 /* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
@@ -51,6 +53,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct totals);
 } totals SEC(".maps");
+
+/* Entry cpu * histogram_limit + stream. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct histogram);
+} histograms SEC(".maps");
 
 /* Entry cpu * stream_limit + stream. */
 struct {
@@ -125,7 +136,8 @@ static __always_inline void add_latency(struct latency *sums, __s64 elapsed)
 	sums->sum += latency;
 }
 
-static __always_inline void record_latency(struct totals *sums, struct stream *stream, __s64 elapsed)
+static __always_inline void record_latency(struct totals *sums, struct stream *stream, struct histogram *own,
+					   __s64 elapsed)
 {
 	__u64 bucket;
 
@@ -137,8 +149,11 @@ static __always_inline void record_latency(struct totals *sums, struct stream *s
 	bucket = loglinear_bucket(elapsed);
 	/* Hides from the compiler where it comes from, so that the register that is tested is the one that is used. */
 	asm volatile("" : "+r"(bucket));
-	if (bucket < LOGLINEAR_BUCKETS) /* it always is: this is for the verifier */
+	if (bucket < LOGLINEAR_BUCKETS) { /* it always is: this is for the verifier */
 		sums->histogram[bucket]++;
+		if (own)
+			own->buckets[bucket]++;
+	}
 }
 
 SEC("xdp")
@@ -149,6 +164,7 @@ int meter(struct xdp_md *ctx)
 	struct signature signature = {}, copied;
 	struct totals *sums;
 	struct stream *stream = NULL;
+	struct histogram *own = NULL;
 	bool is_signed;
 
 	sums = bpf_map_lookup_elem(&totals, &cpu);
@@ -189,8 +205,13 @@ int meter(struct xdp_md *ctx)
 		sums->unplaced++;
 	}
 	/* A sender that spares itself the clock writes 0. */
-	if (measure_latency && signature.time)
-		record_latency(sums, stream, signature_elapsed(signature.time, now));
+	if (measure_latency && signature.time) {
+		if (signature.stream < histogram_limit) {
+			slot = cpu * histogram_limit + signature.stream;
+			own = bpf_map_lookup_elem(&histograms, &slot);
+		}
+		record_latency(sums, stream, own, signature_elapsed(signature.time, now));
+	}
 	return verdict;
 }
 

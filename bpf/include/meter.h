@@ -55,4 +55,9 @@ struct stream {
 	__u64 window[WINDOW_WORDS];
 } __attribute__((aligned(64)));
 
+/* One CPU's share of one stream's latencies. */
+struct histogram {
+	__u64 buckets[LOGLINEAR_BUCKETS];
+};
+
 #endif

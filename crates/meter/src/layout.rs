@@ -12,6 +12,27 @@ pub const WINDOW_WORDS: usize = 16;
 /// Number of etherStats size classes, undersize and oversize included.
 pub const CLASSES: usize = 8;
 
+/// The first so many streams have histograms of their latencies: 8 KiB each and CPU.
+pub const HISTOGRAMS: u32 = 64;
+
+/// One CPU's share of one stream's latencies.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Buckets(pub [u64; BUCKETS]);
+
+impl Default for Buckets {
+    fn default() -> Self {
+        Buckets([0; BUCKETS])
+    }
+}
+
+impl Buckets {
+    /// Adds another CPU's share.
+    pub fn add(&mut self, other: &Buckets) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
 /// Nanoseconds under way, without buckets.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

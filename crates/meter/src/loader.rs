@@ -6,7 +6,7 @@
 )]
 
 use crate::error::MeterError;
-use crate::layout::{LatencySums, Stream, Totals};
+use crate::layout::{Buckets, HISTOGRAMS, LatencySums, Stream, Totals};
 use crate::mapping::Mapping;
 use crate::meter::{Action, Options};
 use crate::reflector::{self, Counters};
@@ -44,6 +44,7 @@ const _: () = {
     assert!(offset_of!(types::totals, histogram) == offset_of!(Totals, histogram));
     assert!(offset_of!(types::stream, latency) == offset_of!(Stream, latency));
     assert!(offset_of!(types::stream, window) == offset_of!(Stream, window));
+    assert!(size_of::<types::histogram>() == size_of::<Buckets>());
     assert!(size_of::<reflected>() == size_of::<Counters>());
     assert!(offset_of!(reflected, malformed) == offset_of!(Counters, malformed));
     assert!(offset_of!(reflected, tick) == offset_of!(Counters, tick));
@@ -73,6 +74,10 @@ pub struct Loaded {
     pub totals: Mapping<Totals>,
     /// Entry cpu * streams + stream.
     pub streams: Mapping<Stream>,
+    /// Entry cpu * `with_histogram` + stream.
+    pub histograms: Mapping<Buckets>,
+    /// Streams that have a histogram, the first ones.
+    pub with_histogram: u32,
     /// Entry 0 is the number of arrivals, the times follow.
     pub arrivals: Mapping<u64>,
 }
@@ -92,7 +97,12 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
     let cpus = cpu_numbers()?;
     let slots = u64::from(cpus) * u64::from(options.streams);
     let times = options.arrivals as u64 + 1;
-    let bytes = slots * size_of::<Stream>() as u64 + times * 8 + u64::from(cpus) * size_of::<Totals>() as u64;
+    let with_histogram = if options.latency { options.streams.min(HISTOGRAMS) } else { 0 };
+    let histograms = (cpus * with_histogram).max(1);
+    let bytes = slots * size_of::<Stream>() as u64
+        + times * 8
+        + u64::from(cpus) * size_of::<Totals>() as u64
+        + u64::from(histograms) * size_of::<Buckets>() as u64;
     let too_many = |_| MeterError::Memory { bytes };
     let (slots, times) = (u32::try_from(slots).map_err(too_many)?, u32::try_from(times).map_err(too_many)?);
     let failed = |error| refusal("meter", bytes, &error);
@@ -105,6 +115,7 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
         Action::Pass => sys::XDP_PASS,
     };
     constants.stream_limit = options.streams;
+    constants.histogram_limit = with_histogram;
     constants.measure_latency = options.latency.into();
     constants.arrivals_limit = times - 1;
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
@@ -116,6 +127,7 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
     let resize = |map: &mut OpenMapMut<'_>, entries| map.set_max_entries(entries).map_err(failed);
     resize(&mut open.maps.totals, cpus)?;
     resize(&mut open.maps.streams, slots)?;
+    resize(&mut open.maps.histograms, histograms)?;
     resize(&mut open.maps.arrivals, times)?;
 
     let skeleton = open.load().map_err(failed)?;
@@ -123,6 +135,8 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
         program: Program::keep(skeleton.progs.meter.as_fd())?,
         totals: map_all(&skeleton.maps.totals)?,
         streams: map_all(&skeleton.maps.streams)?,
+        histograms: map_all(&skeleton.maps.histograms)?,
+        with_histogram,
         arrivals: map_all(&skeleton.maps.arrivals)?,
     })
 }

@@ -4,7 +4,7 @@
     reason = "shared memory is mapped and read by address; everything above this module is safe"
 )]
 
-use crate::layout::{Stream, Totals};
+use crate::layout::{Buckets, Stream, Totals};
 use crate::reflector::Counters;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
@@ -26,6 +26,8 @@ unsafe impl Words for u64 {}
 unsafe impl Words for Totals {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
 unsafe impl Words for Stream {}
+// SAFETY: repr(C), an array of u64.
+unsafe impl Words for Buckets {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
 unsafe impl Words for Counters {}
 

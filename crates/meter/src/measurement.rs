@@ -2,7 +2,7 @@
 //!
 //! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
 
-use crate::layout::{self, CLASSES, LatencySums, Totals};
+use crate::layout::{self, Buckets, CLASSES, LatencySums, Totals};
 use crate::meter::Mode;
 use histogram::Histogram;
 
@@ -56,7 +56,7 @@ pub struct Latency {
 }
 
 /// What arrived of one stream.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StreamStats {
     pub stream: u32,
     /// Frames that arrived, duplicates included.
@@ -79,6 +79,8 @@ pub struct StreamStats {
     pub late: u64,
     /// `None` if nothing was measured.
     pub latency: Option<Latency>,
+    /// How the latencies spread, of the first 64 streams.
+    pub latencies: Option<Histogram>,
     /// Frames stamped in the future of this clock.
     pub negative_latencies: u64,
 }
@@ -95,7 +97,12 @@ impl StreamStats {
     }
 
     /// `base` is the first sequence number that could have arrived, if it is known.
-    pub(crate) fn from_sum(stream: u32, sum: &layout::Stream, base: Option<u64>) -> Option<StreamStats> {
+    pub(crate) fn from_sum(
+        stream: u32,
+        sum: &layout::Stream,
+        buckets: Option<&Buckets>,
+        base: Option<u64>,
+    ) -> Option<StreamStats> {
         let highest_sequence = sum.next.checked_sub(1)?;
         let distinct = sum.frames - sum.duplicates;
         Some(StreamStats {
@@ -109,6 +116,9 @@ impl StreamStats {
             duplicates: sum.duplicates,
             late: sum.late,
             latency: Latency::from_sums(&sum.latency),
+            latencies: buckets
+                .filter(|_| sum.latency.count > 0)
+                .map(|b| Histogram::from_counts(&b.0, sum.latency.sum, sum.latency.min, sum.latency.max)),
             negative_latencies: sum.latency.negative,
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::attach;
 use crate::error::MeterError;
-use crate::layout::{Stream, Totals};
+use crate::layout::{Buckets, Stream, Totals};
 use crate::loader::{self, Link, Loaded};
 use crate::measurement::{Measurement, Snapshot, StreamStats};
 use crate::ring;
@@ -187,15 +187,26 @@ impl Meter {
             return None;
         }
         let mut sum = Stream::default();
+        let mut buckets = None;
         match &self.source {
             Source::Kernel { tables, .. } => {
-                let (streams, number) = (self.streams as usize, number as usize);
-                let shares = (0..tables.totals.len()).map(|cpu| cpu * streams + number);
+                let (streams, own, number) =
+                    (self.streams as usize, tables.with_histogram as usize, number as usize);
+                let cpus = 0..tables.totals.len();
+                let shares = cpus.clone().map(|cpu| cpu * streams + number);
                 shares.filter_map(|slot| tables.streams.get(slot)).for_each(|share| sum.add(&share));
+                if number < own && sum.latency.count > 0 {
+                    let shares = cpus.filter_map(|cpu| tables.histograms.get(cpu * own + number));
+                    shares.for_each(|share| buckets.get_or_insert_with(Buckets::default).add(&share));
+                }
             }
-            Source::Socket(socket) => sum.add(socket.tracker().streams.get(number as usize)?),
+            Source::Socket(socket) => {
+                let tracker = socket.tracker();
+                sum.add(tracker.streams.get(number as usize)?);
+                buckets = tracker.histograms.get(number as usize).copied();
+            }
         }
-        StreamStats::from_sum(number, &sum, (!self.midstream).then_some(0))
+        StreamStats::from_sum(number, &sum, buckets.as_ref(), (!self.midstream).then_some(0))
     }
 
     /// The arrival times of the first [`Options::arrivals`] frames, in order, as `CLOCK_MONOTONIC` nanoseconds.

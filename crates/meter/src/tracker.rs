@@ -3,7 +3,7 @@
 //! The packet-socket fallback runs it on every frame; the property tests run it beside the kernel's program. When one
 //! of the two changes, so must the other.
 
-use crate::layout::{FCS_LEN, LatencySums, Stream, Totals, WINDOW_WORDS};
+use crate::layout::{Buckets, FCS_LEN, HISTOGRAMS, LatencySums, Stream, Totals, WINDOW_WORDS};
 use histogram::bucket_of;
 use wire::signature::{self, Signature};
 
@@ -12,6 +12,8 @@ use wire::signature::{self, Signature};
 pub struct Tracker {
     pub(crate) totals: Box<Totals>,
     pub(crate) streams: Vec<Stream>,
+    /// Of the latencies of the first streams.
+    pub(crate) histograms: Vec<Buckets>,
     pub(crate) arrivals: Vec<u64>,
     /// Frames that an arrival was asked for, those beyond the limit included.
     pub(crate) arrivals_seen: u64,
@@ -27,6 +29,7 @@ impl Tracker {
         Tracker {
             totals: Box::default(),
             streams: vec![Stream::default(); streams as usize],
+            histograms: vec![Buckets::default(); if latency { streams.min(HISTOGRAMS) as usize } else { 0 }],
             arrivals: Vec::new(),
             arrivals_seen: 0,
             ignore_icmp_errors: false,
@@ -75,7 +78,11 @@ impl Tracker {
                 add_latency(&mut stream.latency, elapsed);
             }
             if let Ok(latency) = u64::try_from(elapsed) {
-                totals.histogram[bucket_of(latency)] += 1;
+                let bucket = bucket_of(latency);
+                totals.histogram[bucket] += 1;
+                if let Some(own) = self.histograms.get_mut(signature.stream as usize) {
+                    own.0[bucket] += 1;
+                }
             }
         }
     }

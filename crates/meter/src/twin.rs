@@ -179,6 +179,12 @@ proptest! {
             let (totals, streams) = kept(&loaded, *cpu);
             prop_assert_eq!(&totals, &*twin.totals);
             prop_assert_eq!(&streams, &twin.streams);
+            let own = loaded.with_histogram as usize;
+            prop_assert_eq!(own, twin.histograms.len());
+            for (stream, buckets) in twin.histograms.iter().enumerate() {
+                let kept = loaded.histograms.get(cpu * own + stream);
+                prop_assert_eq!(kept.as_ref(), Some(buckets));
+            }
         }
         prop_assert_eq!(loaded.arrivals.get(0), Some(shapes.len() as u64));
     }
@@ -201,7 +207,7 @@ proptest! {
         }
         let mut sum = Stream::default();
         shares.iter().for_each(|share| sum.add(&share.streams[0]));
-        let Some(stats) = StreamStats::from_sum(0, &sum, Some(0)) else {
+        let Some(stats) = StreamStats::from_sum(0, &sum, None, Some(0)) else {
             prop_assert!(arrived.is_empty());
             return Ok(());
         };
@@ -220,7 +226,7 @@ fn stats_of(sequences: impl IntoIterator<Item = u64>, base: Option<u64>) -> Stre
     for sequence in sequences {
         tracker.frame(&Signature { stream: 0, sequence, time: 0 }.to_bytes(), 60, 1);
     }
-    StreamStats::from_sum(0, &tracker.streams[0], base).expect("frames arrived")
+    StreamStats::from_sum(0, &tracker.streams[0], None, base).expect("frames arrived")
 }
 
 #[test]
