@@ -1,3 +1,5 @@
 //! What is done to captures between being recorded and being sent.
 
+pub mod cache;
+pub mod classify;
 pub mod rewrite;
