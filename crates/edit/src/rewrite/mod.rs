@@ -1,1 +1,91 @@
-//! Editing frames in place, one pass over a capture.
+//! Editing frames, one pass over a capture: MAC addresses, VLAN tags, IP addresses, ports, lengths, checksums.
+//!
+//! ```text
+//!  capture::Reader --> Frame --> link (addresses, tags) --> ip (headers, ports) --> lengths
+//!                                 --> ip (addresses) --> header length --> checksums --> capture::FileWriter
+//! ```
+//!
+//! A [`Plan`] says what to do; [`edit`] does it to one frame and knows no files; [`run`] takes a capture through it.
+//! The order of operations and the meaning of seeds are tcprewrite's (of 4.5.5), so that captures come out byte for
+//! byte the same where its results are right; docs/compat.md lists where they are not. Checksums are corrected for
+//! what changed, so that a wrong one stays wrong unless asked otherwise. Frames are hostile: nothing here panics on
+//! what they hold.
+
+mod bytes;
+mod frame;
+mod ip;
+mod link;
+mod parse;
+mod pass;
+mod plan;
+mod ports;
+pub mod random;
+mod sums;
+#[cfg(test)]
+mod tests;
+
+use wire::LinkType;
+
+pub use frame::{Frame, Verdict, edit};
+pub use link::readable;
+pub use parse::{BadValue, address_map, endpoints, mac_pair, mac_replacements, port_map, ttl};
+pub use pass::{Target, Totals, run};
+pub use plan::{AddressMap, FixLength, MacScramble, PerSide, Plan, Prefix, Side, Ttl, Vlan};
+pub use ports::PortMap;
+
+/// Why a capture was not edited.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// Reading or writing failed.
+    #[error(transparent)]
+    Capture(#[from] capture::CaptureError),
+    /// Its frames cannot be read.
+    #[error(
+        "{file} has frames of link type {link}, which cannot be edited; Ethernet, raw IP, loopback and Linux cooked can"
+    )]
+    UnreadableLink {
+        /// The capture.
+        file: String,
+        /// Their type.
+        link: LinkType,
+    },
+    /// Frames cannot be made into this type.
+    #[error("frames cannot be converted to link type {link}, only to Ethernet")]
+    UnwritableLink {
+        /// The type asked for.
+        link: LinkType,
+    },
+    /// Ethernet headers are to be made, of what?
+    #[error("{file} has frames of link type {link}: to make them Ethernet, give the destination address{}", if *.source_too { " and the source address" } else { "" })]
+    MissingMac {
+        /// The capture.
+        file: String,
+        /// Their type.
+        link: LinkType,
+        /// Whether the source is missing, too.
+        source_too: bool,
+    },
+    /// One pcap file, two types.
+    #[error(
+        "{file}, record {record}: its link type is {link}, that of the first record {first}; convert them all to Ethernet"
+    )]
+    MixedLinks {
+        /// The capture.
+        file: String,
+        /// The record.
+        record: u64,
+        /// Its type.
+        link: LinkType,
+        /// The first record's.
+        first: LinkType,
+    },
+    /// A signal came.
+    #[error("stopped by a signal: {file} was not written")]
+    Stopped {
+        /// The output.
+        file: String,
+    },
+    /// Whoever knows the sides of frames does not know this one's.
+    #[error("{0}")]
+    Side(String),
+}

@@ -1,0 +1,379 @@
+//! Edits of IPv4, IPv6 and ARP, in place. Each function gets the bytes from its header on, to the end of the frame.
+
+use wire::checksum::sum;
+
+use super::bytes::{read16, read32, read128, write, write16};
+use super::plan::{AddressMap, Plan, Side};
+use super::sums;
+
+pub(super) const ICMP: u8 = 1;
+pub(super) const TCP: u8 = 6;
+pub(super) const UDP: u8 = 17;
+pub(super) const ICMPV6: u8 = 58;
+
+/// An IP packet whose header is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Packet {
+    pub(super) v6: bool,
+    /// Length of the header, with extension headers where an upper layer was found.
+    pub(super) header: usize,
+    /// The upper layer's protocol. `None` in fragments but the first, and behind headers that cannot be walked.
+    pub(super) upper: Option<u8>,
+    /// A part of a packet: it has no upper layer whose checksum could be computed.
+    pub(super) fragment: bool,
+}
+
+impl Packet {
+    pub(super) fn v4(bytes: &[u8]) -> Option<Packet> {
+        let header = usize::from(bytes.first()? & 0xf) * 4;
+        if bytes.len() < 20 || header > bytes.len() {
+            return None;
+        }
+        let flags = read16(bytes, 6)?;
+        let upper = (flags & 0x1fff == 0 && header >= 20).then(|| bytes.get(9).copied()).flatten();
+        Some(Packet { v6: false, header, upper, fragment: flags & 0x3fff != 0 })
+    }
+
+    /// Walks over extension headers (RFC 8200 section 4).
+    pub(super) fn v6(bytes: &[u8]) -> Option<Packet> {
+        if bytes.len() < 40 {
+            return None;
+        }
+        let mut packet = Packet { v6: true, header: 40, upper: None, fragment: false };
+        let mut protocol = bytes.get(6).copied()?;
+        loop {
+            let extension = |at: usize| bytes.get(packet.header + at).copied();
+            let length = match protocol {
+                0 | 43 | 60 | 135 => extension(1).map(|units| usize::from(units) * 8 + 8),
+                // An authentication header counts words of 32 bits (RFC 4302).
+                51 => extension(1).map(|units| usize::from(units) * 4 + 8),
+                44 => {
+                    packet.fragment = true;
+                    let offset = read16(bytes, packet.header + 2);
+                    if offset.is_none_or(|offset| offset >> 3 != 0) {
+                        return Some(packet);
+                    }
+                    Some(8)
+                }
+                // Encrypted, or nothing.
+                50 | 59 => return Some(packet),
+                _ => {
+                    packet.upper = (packet.header <= bytes.len()).then_some(protocol);
+                    return Some(packet);
+                }
+            };
+            let (Some(length), Some(next)) = (length, extension(0)) else { return Some(packet) };
+            packet.header += length;
+            protocol = next;
+        }
+    }
+
+    /// The upper layer with its protocol.
+    fn upper_mut<'a>(&self, bytes: &'a mut [u8]) -> Option<(u8, &'a mut [u8])> {
+        Some((self.upper?, bytes.get_mut(self.header..)?))
+    }
+}
+
+/// TOS, TTL, ports, sequence numbers of both versions. Whether checksums are to be computed afresh.
+pub(super) fn headers(bytes: &mut [u8], packet: &Packet, plan: &Plan) -> bool {
+    let mut recompute = false;
+    if packet.v6 {
+        if let (Some(ttl), Some(limit)) = (plan.ttl, bytes.get_mut(7)) {
+            recompute = ttl != super::Ttl::Set(*limit);
+            *limit = ttl.apply(*limit);
+        }
+        if let Some(word) = read32(bytes, 0) {
+            let word = plan.traffic_class.map_or(word, |class| word & 0xf00f_ffff | u32::from(class) << 20);
+            let word = plan.flow_label.map_or(word, |label| word & 0xfff0_0000 | label & 0x000f_ffff);
+            write(bytes, 0, &word.to_be_bytes());
+        }
+    } else {
+        if let Some(tos) = plan.tos {
+            change_v4_word(bytes, 0, |word| word & 0xff00 | u16::from(tos));
+        }
+        if let (Some(ttl), Some(&old)) = (plan.ttl, bytes.get(8)) {
+            recompute = ttl != super::Ttl::Set(old);
+            change_v4_word(bytes, 8, |word| word & 0x00ff | u16::from(ttl.apply(old)) << 8);
+        }
+    }
+    if let Some((protocol, upper)) = packet.upper_mut(bytes) {
+        ports(upper, protocol, plan);
+        if let Some(shift) = plan.tcp_shift
+            && protocol == TCP
+        {
+            shift_numbers(upper, shift);
+        }
+    }
+    recompute
+}
+
+/// Changes a word of an IPv4 header and corrects its checksum.
+fn change_v4_word(bytes: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) {
+    let (Some(old), Some(checksum)) = (read16(bytes, at), read16(bytes, 10)) else { return };
+    let new = change(old);
+    write16(bytes, at, new);
+    write16(bytes, 10, sums::word_changed(checksum, old, new));
+}
+
+fn ports(upper: &mut [u8], protocol: u8, plan: &Plan) {
+    let shortest = match protocol {
+        TCP => 20,
+        UDP => 8,
+        _ => return,
+    };
+    if plan.ports.is_empty() || upper.len() < shortest {
+        return;
+    }
+    for at in [2, 0] {
+        let Some(old) = read16(upper, at) else { return };
+        let new = plan.ports.get(old);
+        if new != old {
+            write16(upper, at, new);
+            sums::upper_changed(upper, protocol, |checksum| sums::word_changed(checksum, old, new));
+        }
+    }
+}
+
+/// Shifts sequence and acknowledgement numbers; a SYN without ACK acknowledges nothing.
+fn shift_numbers(upper: &mut [u8], shift: u32) {
+    let Some(&flags) = upper.get(13).filter(|_| upper.len() >= 20) else { return };
+    let acknowledges = flags & 0x12 != 0x02;
+    for at in [4].into_iter().chain(acknowledges.then_some(8)) {
+        let Some(old) = read32(upper, at) else { return };
+        let new = old.wrapping_add(shift);
+        write(upper, at, &new.to_be_bytes());
+        sums::upper_changed(upper, TCP, |checksum| {
+            sums::bytes_changed(checksum, sum(&old.to_be_bytes()), sum(&new.to_be_bytes()))
+        });
+    }
+}
+
+/// Replaces an address and corrects what covers it.
+fn change_address(bytes: &mut [u8], packet: &Packet, at: usize, old: &[u8], new: &[u8]) {
+    if old == new {
+        return;
+    }
+    write(bytes, at, new);
+    let (old, new) = (sum(old), sum(new));
+    if !packet.v6
+        && let Some(checksum) = read16(bytes, 10)
+    {
+        write16(bytes, 10, sums::bytes_changed(checksum, old, new));
+    }
+    if let Some((protocol, upper)) = packet.upper_mut(bytes) {
+        // ICMP over IPv4 does not cover the addresses, and a header cut off has no checksum.
+        let shortest = match protocol {
+            TCP => 20,
+            UDP => 8,
+            ICMPV6 if packet.v6 => 4,
+            _ => return,
+        };
+        if upper.len() >= shortest {
+            sums::upper_changed(upper, protocol, |checksum| sums::bytes_changed(checksum, old, new));
+        }
+    }
+}
+
+/// The address maps that apply to a frame's source and to its destination, in their order.
+fn maps(plan: &Plan, side: Side) -> ([&AddressMap; 2], [&AddressMap; 2]) {
+    let (near, far) = match side {
+        Side::Client => (&plan.map_client, &plan.map_server),
+        Side::Server => (&plan.map_server, &plan.map_client),
+    };
+    ([&plan.map_source, near], [&plan.map_destination, far])
+}
+
+fn is_group_v4(address: u32) -> bool {
+    address >> 28 == 0xe
+}
+
+fn is_group_v6(address: u128) -> bool {
+    address >> 120 == 0xff
+}
+
+fn mapped_v4(address: u32, map: &AddressMap, plan: &Plan) -> u32 {
+    if plan.skip_broadcast && is_group_v4(address) {
+        return address;
+    }
+    map.map_v4(address).unwrap_or(address)
+}
+
+fn mapped_v6(address: u128, map: &AddressMap, plan: &Plan) -> u128 {
+    if plan.skip_broadcast && is_group_v6(address) {
+        return address;
+    }
+    map.map_v6(address).unwrap_or(address)
+}
+
+/// tcprewrite's law: a word becomes (word ^ seed) - (word & seed), both taken as a little-endian machine reads them
+/// from the packet, which is what all its published results are.
+fn scramble_word(word: u32, seed: u32) -> u32 {
+    let (word, seed) = (word.swap_bytes(), seed.swap_bytes());
+    (word ^ seed).wrapping_sub(word & seed).swap_bytes()
+}
+
+fn scrambled_v4(address: u32, seed: u32, plan: &Plan) -> u32 {
+    let group = is_group_v4(address);
+    if plan.skip_broadcast && group {
+        return address;
+    }
+    let new = scramble_word(address, seed);
+    match (group, is_group_v4(new)) {
+        (true, false) => new & 0x0fff_ffff | 0xe000_0000,
+        (false, true) => new & 0x7fff_ffff,
+        _ => new,
+    }
+}
+
+fn scrambled_v6(address: u128, seed: u32, plan: &Plan) -> u128 {
+    let group = is_group_v6(address);
+    if plan.skip_broadcast && group {
+        return address;
+    }
+    let mut new = 0;
+    for shift in [96, 64, 32, 0] {
+        new |= u128::from(scramble_word((address >> shift) as u32, seed)) << shift;
+    }
+    let first = match (group, is_group_v6(new)) {
+        (true, false) => 0xff,
+        (false, true) => 0xaa,
+        _ => return new,
+    };
+    new & (u128::MAX >> 8) | first << 120
+}
+
+/// Maps, then scrambles the addresses of an IP packet, and of the packet that an ICMPv6 error quotes.
+pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Side) {
+    let (source, destination) = maps(plan, side);
+    let (source_at, destination_at) = if packet.v6 { (8, 24) } else { (12, 16) };
+    // The order matters to nothing but a checksum's two zeros; it is tcprewrite's.
+    let [maps_source, maps_near] = source;
+    let [maps_destination, maps_far] = destination;
+    let steps = [
+        (source_at, maps_source),
+        (destination_at, maps_destination),
+        (destination_at, maps_far),
+        (source_at, maps_near),
+    ];
+    for (at, map) in steps {
+        if packet.v6 {
+            change_v6(bytes, packet, at, |address| mapped_v6(address, map, plan));
+        } else {
+            change_v4(bytes, packet, at, |address| mapped_v4(address, map, plan));
+        }
+    }
+    if let Some(seed) = plan.scramble_ip {
+        for at in [destination_at, source_at] {
+            if packet.v6 {
+                change_v6(bytes, packet, at, |address| scrambled_v6(address, seed, plan));
+            } else {
+                change_v4(bytes, packet, at, |address| scrambled_v4(address, seed, plan));
+            }
+        }
+    }
+    if packet.v6
+        && let Some((ICMPV6, message)) = packet.upper_mut(bytes)
+    {
+        quoted(message, plan, side);
+    }
+}
+
+fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u32) -> u32) {
+    if let Some(old) = read32(bytes, at) {
+        change_address(bytes, packet, at, &old.to_be_bytes(), &change(old).to_be_bytes());
+    }
+}
+
+fn change_v6(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u128) -> u128) {
+    if let Some(old) = read128(bytes, at) {
+        change_address(bytes, packet, at, &old.to_be_bytes(), &change(old).to_be_bytes());
+    }
+}
+
+/// The packet that an ICMPv6 error message quotes (RFC 4443 section 3) is of the same conversation, in the other
+/// direction of it: it is edited alike, so that no address stays behind.
+fn quoted(message: &mut [u8], plan: &Plan, side: Side) {
+    let error = matches!(message.first(), Some(1..=4));
+    let Some(quote) =
+        message.get_mut(8..).filter(|quote| error && quote.first().is_some_and(|b| b >> 4 == 6))
+    else {
+        return;
+    };
+    let Some(packet) = Packet::v6(quote) else { return };
+    let before = sum(quote);
+    addresses(quote, &packet, plan, side);
+    let after = sum(quote);
+    if before != after {
+        sums::upper_changed(message, ICMPV6, |checksum| sums::bytes_changed(checksum, before, after));
+    }
+}
+
+/// Maps, then scrambles the addresses of ARP requests and replies for IPv4.
+pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
+    let (Some(0x0800), Some(operation)) = (read16(bytes, 2), read16(bytes, 6)) else { return };
+    let (Some(&hardware), Some(&4), 1 | 2) = (bytes.get(4), bytes.get(5), operation) else { return };
+    let sender = 8 + usize::from(hardware);
+    let target = sender + 4 + usize::from(hardware);
+    if bytes.len() < target + 4 {
+        return;
+    }
+    let (near, far) = match side {
+        Side::Client => (&plan.map_client, &plan.map_server),
+        Side::Server => (&plan.map_server, &plan.map_client),
+    };
+    // tcprewrite takes a request's sender for the far side.
+    let (of_sender, of_target) = if operation == 1 { (far, near) } else { (near, far) };
+    for (at, map) in [(sender, of_sender), (target, of_target)] {
+        if let Some(old) = read32(bytes, at) {
+            let new = mapped_v4(old, map, plan);
+            let new = plan.scramble_ip.map_or(new, |seed| scrambled_v4(new, seed, plan));
+            write(bytes, at, &new.to_be_bytes());
+        }
+    }
+}
+
+/// Makes the IP header's length that of the frame, whose IP packet had `length` bytes on the wire.
+/// Whether it changed.
+pub(super) fn set_length(bytes: &mut [u8], packet: &Packet, length: usize) -> bool {
+    let (at, value) = if packet.v6 { (4, length.wrapping_sub(40)) } else { (2, length) };
+    let changed = read16(bytes, at) != Some(value as u16);
+    if changed {
+        write16(bytes, at, value as u16);
+    }
+    changed
+}
+
+/// Computes checksums afresh. `whole` says that every byte was captured. What contradicts itself is left alone.
+pub(super) fn checksums(bytes: &mut [u8], packet: &Packet, whole: bool) {
+    if packet.v6 {
+        let length = 40 + usize::from(read16(bytes, 4).unwrap_or(0));
+        if let (true, false, Some(protocol)) = (whole, packet.fragment, packet.upper)
+            && let Some(bytes) = bytes.get_mut(..length)
+        {
+            sums::ipv6_upper(bytes, protocol, packet.header);
+        }
+        return;
+    }
+    if packet.header < 20 {
+        return;
+    }
+    if whole && !packet.fragment {
+        if usize::from(read16(bytes, 2).unwrap_or(0)) != bytes.len() {
+            return;
+        }
+        sums::ipv4_upper(bytes, packet.header);
+    }
+    if let Some(header) = bytes.get_mut(..packet.header) {
+        sums::ipv4_header(header);
+    }
+}
+
+/// The destination, if it is a group.
+pub(super) fn group(bytes: &[u8], packet: &Packet) -> Option<super::link::Group> {
+    use super::link::Group;
+    if packet.v6 {
+        read128(bytes, 24).filter(|address| is_group_v6(*address)).map(Group::V6)
+    } else {
+        read32(bytes, 16).filter(|address| is_group_v4(*address)).map(Group::V4)
+    }
+}

@@ -1,0 +1,122 @@
+//! One pass over a capture: reads a frame, edits it, writes it, in memory that no capture makes grow.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use capture::{FileFormat, FileWriter, Reader};
+use wire::LinkType;
+
+use super::EditError;
+use super::frame::{Frame, Verdict, edit};
+use super::link;
+use super::plan::{Plan, Side};
+
+/// What a pass did, in frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Read.
+    pub read: u64,
+    /// Written, edited or not.
+    pub written: u64,
+    /// Of those read: without headers that could be edited.
+    pub unsupported: u64,
+}
+
+/// What comes out.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The file; it appears under its name only when the pass is done.
+    pub path: &'a Path,
+    /// Its format.
+    pub format: FileFormat,
+    /// The link type to convert frames to: Ethernet, or `None` to leave it.
+    pub link: Option<LinkType>,
+}
+
+/// Edits the frames of `input` into `target`. `side` says which side sent the frame with a number from 1, or `None`
+/// for a frame to be written as it is. `stop` ends the pass early, with an error and without a file.
+pub fn run(
+    input: &mut Reader,
+    target: Target<'_>,
+    plan: &Plan,
+    mut side: impl FnMut(u64) -> Result<Option<Side>, EditError>,
+    stop: &AtomicBool,
+) -> Result<Totals, EditError> {
+    let mut totals = Totals::default();
+    let mut output: Option<(FileWriter, LinkType)> = None;
+    let mut frame = Frame::default();
+    let name = input.name().to_owned();
+    if let Some(interface) = input.interfaces().first() {
+        check(interface.link, target.link, plan, &name)?;
+    }
+    let mut checked = None;
+    while let Some(record) = input.next_record()? {
+        if record.number % 1024 == 1 && stop.load(Ordering::Relaxed) {
+            return Err(EditError::Stopped { file: target.path.display().to_string() });
+        }
+        let link = record.link;
+        if checked != Some(link) {
+            check(link, target.link, plan, &name)?;
+            checked = Some(link);
+        }
+        let (writer, output_link) = match &mut output {
+            Some(open) => open,
+            None => {
+                let link = target.link.unwrap_or(link);
+                output.insert((FileWriter::create(target.path, target.format, link)?, link))
+            }
+        };
+        if target.link.is_none() && link != *output_link {
+            return Err(EditError::MixedLinks {
+                file: name,
+                record: record.number,
+                link,
+                first: *output_link,
+            });
+        }
+        frame.data.clear();
+        frame.data.extend_from_slice(record.data);
+        frame.wire_len = record.wire_len;
+        totals.read += 1;
+        let verdict = match side(record.number)? {
+            Some(side) => edit(&mut frame, plan, link, *output_link, side),
+            None => Verdict::Edited,
+        };
+        totals.unsupported += u64::from(verdict == Verdict::Unsupported);
+        // A file of Ethernet frames must hold nothing else.
+        let foreign = verdict == Verdict::Unsupported && link != *output_link;
+        if verdict != Verdict::Left && !foreign {
+            writer.write(record.time_ns, &frame.data, frame.wire_len)?;
+            totals.written += 1;
+        }
+    }
+    let (writer, _) = match output {
+        Some(open) => open,
+        None => {
+            let link = target.link.or(input.interfaces().first().map(|interface| interface.link));
+            let link = link.unwrap_or(LinkType::ETHERNET);
+            (FileWriter::create(target.path, target.format, link)?, link)
+        }
+    };
+    writer.finish()?;
+    Ok(totals)
+}
+
+/// Whether frames of this type can be edited as the plan has it.
+fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> Result<(), EditError> {
+    let file = || file.to_owned();
+    if !link::readable(link) {
+        return Err(EditError::UnreadableLink { file: file(), link });
+    }
+    match to {
+        Some(LinkType::ETHERNET) if link != LinkType::ETHERNET => {
+            let source = plan.source_mac.client.is_some() || link::has_sender(link);
+            if !source || plan.destination_mac.client.is_none() {
+                return Err(EditError::MissingMac { file: file(), link, source_too: !source });
+            }
+        }
+        Some(to) if to != link => return Err(EditError::UnwritableLink { link: to }),
+        _ => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! Checksums in frames: corrected for what changed (RFC 1624), or computed afresh.
+
+use wire::checksum::{finish, finish_udp, fold, pseudo_v4, pseudo_v6, sum};
+
+use super::bytes::{read16, write16};
+use super::ip::{ICMP, ICMPV6, TCP, UDP};
+
+/// One's complement addition.
+fn add(a: u16, b: u16) -> u16 {
+    let (sum, carry) = a.overflowing_add(b);
+    sum + u16::from(carry)
+}
+
+/// A checksum after one of its words changed (RFC 1624, equation 3).
+pub(super) fn word_changed(checksum: u16, old: u16, new: u16) -> u16 {
+    !add(add(!checksum, !old), new)
+}
+
+/// A checksum after bytes with partial sum `old` became others with partial sum `new`.
+pub(super) fn bytes_changed(checksum: u16, old: u64, new: u64) -> u16 {
+    !fold(0xffff + u64::from(!checksum) + u64::from(!fold(old)) + u64::from(fold(new)))
+}
+
+/// Where the checksum stands in the header of a protocol whose checksum covers the IP addresses.
+fn field(protocol: u8) -> Option<usize> {
+    match protocol {
+        TCP => Some(16),
+        UDP => Some(6),
+        ICMPV6 => Some(2),
+        _ => None,
+    }
+}
+
+/// Corrects the upper layer's checksum at the start of `upper` for a change, where it has one.
+pub(super) fn upper_changed(upper: &mut [u8], protocol: u8, change: impl FnOnce(u16) -> u16) {
+    let Some(at) = field(protocol) else { return };
+    let Some(old) = read16(upper, at) else { return };
+    match (protocol, old) {
+        // No checksum (RFC 768).
+        (UDP, 0) => {}
+        (UDP, old) => write16(upper, at, nonzero(change(old))),
+        (_, old) => write16(upper, at, change(old)),
+    }
+}
+
+/// A UDP checksum that comes out as zero is sent as all ones (RFC 768).
+fn nonzero(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
+/// Computes the checksum of a whole upper layer. `pseudo` is the pseudo header's partial sum.
+fn upper(upper: &mut [u8], protocol: u8, pseudo: u64) {
+    let (at, shortest) = match protocol {
+        TCP => (16, 20),
+        UDP => (6, 8),
+        ICMP | ICMPV6 => (2, 4),
+        _ => return,
+    };
+    if upper.len() < shortest || protocol == UDP && read16(upper, at) == Some(0) {
+        return;
+    }
+    write16(upper, at, 0);
+    let total = pseudo + sum(upper);
+    write16(upper, at, if protocol == UDP { finish_udp(total) } else { finish(total) });
+}
+
+/// The IPv4 header's own checksum. `header` is the whole header.
+pub(super) fn ipv4_header(header: &mut [u8]) {
+    write16(header, 10, 0);
+    let checksum = finish(sum(header));
+    write16(header, 10, checksum);
+}
+
+/// The upper layer of an IPv4 packet that ends where its header says.
+pub(super) fn ipv4_upper(packet: &mut [u8], header_len: usize) {
+    let Some((header, rest)) = packet.split_at_mut_checked(header_len) else { return };
+    let Some(&[s0, s1, s2, s3, d0, d1, d2, d3]) = header.get(12..20).and_then(<[u8]>::first_chunk) else {
+        return;
+    };
+    let protocol = header.get(9).copied().unwrap_or(0);
+    let pseudo = match protocol {
+        ICMP => 0,
+        ICMPV6 => return,
+        _ => pseudo_v4([s0, s1, s2, s3], [d0, d1, d2, d3], protocol, rest.len()),
+    };
+    upper(rest, protocol, pseudo);
+}
+
+/// The upper layer of an IPv6 packet, at `at`, that ends where its header says.
+pub(super) fn ipv6_upper(packet: &mut [u8], protocol: u8, at: usize) {
+    let Some((header, rest)) = packet.split_at_mut_checked(at) else { return };
+    let (Some(source), Some(destination)) = (
+        header.get(8..24).and_then(|bytes| bytes.first_chunk::<16>()),
+        header.get(24..40).and_then(|bytes| bytes.first_chunk::<16>()),
+    ) else {
+        return;
+    };
+    if protocol != ICMP {
+        let pseudo = pseudo_v6(*source, *destination, protocol, rest.len());
+        upper(rest, protocol, pseudo);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_corrected_checksum_is_the_one_computed_afresh(
+            mut bytes in proptest::collection::vec(any::<u8>(), 4..80),
+            new in any::<u32>(),
+        ) {
+            bytes.truncate(bytes.len() / 2 * 2);
+            bytes[0] = 0x45;
+            let checksum = finish(sum(&bytes));
+            let old = u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            bytes[..4].copy_from_slice(&(new | 0x4000_0000).to_be_bytes());
+            let fresh = finish(sum(&bytes));
+            let new = new | 0x4000_0000;
+            let words = word_changed(
+                word_changed(checksum, (old >> 16) as u16, (new >> 16) as u16), old as u16, new as u16);
+            prop_assert_eq!(fold(u64::from(words) + 0xffff), fold(u64::from(fresh) + 0xffff));
+            let at_once = bytes_changed(checksum, sum(&old.to_be_bytes()), sum(&new.to_be_bytes()));
+            prop_assert_eq!(at_once, fresh);
+        }
+    }
+}
