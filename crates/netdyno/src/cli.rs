@@ -32,6 +32,13 @@ pub enum Command {
     Craft(Craft),
     /// Send captures: as captured, faster, at a rate, looped with new addresses.
     Replay(Replay),
+    /// tcpreplay's command lines, as they are: `netdyno tcpreplay --help` lists the options (docs/from-tcpreplay.md).
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Tcpreplay {
+        /// Options and captures, as tcpreplay takes them.
+        #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.

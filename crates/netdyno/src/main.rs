@@ -5,6 +5,7 @@
 
 mod cli;
 mod commands;
+mod compat;
 mod cores;
 mod engines;
 mod environment;
@@ -17,7 +18,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::try_parse_from(compat::arguments(std::env::args_os().collect())) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap tells by the status it would exit with.

@@ -49,6 +49,10 @@ pub struct Setup {
     pub round_trip: bool,
     /// Only a signal ends it.
     pub endless: bool,
+    /// A rate that is not reached is a warning, and no shortfall.
+    pub best_effort: bool,
+    /// Tells what was sent so far, now and then.
+    pub interim: Option<Interim>,
     /// One worker on each of these CPUs; `None`: wherever the kernel puts it.
     pub cpus: Vec<Option<usize>>,
     pub warnings: Vec<String>,
@@ -56,6 +60,13 @@ pub struct Setup {
     pub truncated: (u64, u64),
     pub output: crate::cli::Output,
     pub stop: Arc<AtomicBool>,
+}
+
+/// What was sent so far is told in these intervals.
+#[derive(Debug, Clone, Copy)]
+pub struct Interim {
+    pub every: Duration,
+    pub tell: fn(&report::Totals),
 }
 
 /// A way to open engines.

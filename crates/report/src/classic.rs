@@ -4,34 +4,46 @@
 
 use std::fmt::Write;
 
-use crate::model::{Report, Tx};
+use crate::model::{Report, Totals, Tx};
 use crate::units::printable;
 
 /// Empty when nothing was sent by us (no `result.tx`).
 pub fn render(report: &Report) -> String {
     let Some(tx) = &report.result.tx else { return String::new() };
-    let mut out = String::new();
+    let mut out = totals(&tx.totals);
     // Writing to a String cannot fail.
     write_block(&mut out, report, tx).unwrap_or_default();
     out
 }
 
-fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
-    let t = &tx.totals;
+/// Its first two lines, as that tool also prints them during a run.
+pub fn totals(t: &Totals) -> String {
+    let mut out = String::new();
+    write_totals(&mut out, t).unwrap_or_default();
+    out
+}
+
+fn per_second(t: &Totals, quantity: u128, digits: u32) -> String {
+    ratio(quantity * 1_000_000_000, t.duration_ns.into(), digits)
+}
+
+fn write_totals(out: &mut String, t: &Totals) -> std::fmt::Result {
     let bits = u128::from(t.bytes) * 8;
     let mbps_digits = if bits * 1000 < u128::from(t.duration_ns) { 3 } else { 2 };
-    let per_second = |quantity: u128, digits| ratio(quantity * 1_000_000_000, t.duration_ns.into(), digits);
-
     let seconds_digits = if t.duration_ns >= 1_000_000_000 { 2 } else { 6 };
     let seconds = ratio(t.duration_ns.into(), 1_000_000_000, seconds_digits);
     writeln!(out, "Actual: {} packets ({} bytes) sent in {seconds} seconds", t.frames, t.bytes)?;
     writeln!(
         out,
         "Rated: {} Bps, {} Mbps, {} pps",
-        per_second(t.bytes.into(), 1),
+        per_second(t, t.bytes.into(), 1),
         ratio(bits * 1000, t.duration_ns.into(), mbps_digits),
-        per_second(t.frames.into(), 2),
-    )?;
+        per_second(t, t.frames.into(), 2),
+    )
+}
+
+fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
+    let t = &tx.totals;
     if tx.failed != 0 {
         writeln!(out, "Failed write attempts: {}", tx.failed)?;
     }
@@ -40,7 +52,7 @@ fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
             out,
             "Flows: {} flows, {} fps, {} unique flow packets, {} unique non-flow packets",
             f.flows,
-            per_second(f.flows.into(), 2),
+            per_second(t, f.flows.into(), 2),
             f.flow_frames,
             f.non_flow_frames,
         )?;
@@ -70,7 +82,7 @@ fn ratio(a: u128, b: u128, digits: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Flows, Totals};
+    use crate::model::Flows;
 
     fn block(frames: u64, bytes: u64, duration_ns: u64, flows: u64) -> String {
         let mut report = Report::new("replay");

@@ -2,6 +2,7 @@
 
 pub mod preload;
 mod program;
+pub mod reading;
 pub mod stream;
 
 use capture::CaptureError;
@@ -9,8 +10,9 @@ use std::sync::Arc;
 use traffic::program::BadProgram;
 use traffic::{Buffers, Program};
 
-pub use preload::{Loaded, Oversize, preload};
+pub use preload::{Loaded, preload};
 pub use program::ProgramSource;
+pub use reading::{Limit, Oversize, Reading, Seam, Selection};
 pub use stream::StreamSource;
 
 /// The frames of a job.

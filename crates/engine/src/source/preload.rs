@@ -1,60 +1,14 @@
 //! Captures into memory: a program whose templates are the captured frames.
 
 use super::SourceError;
+use super::reading::Reading;
 use capture::Reader;
 use traffic::schedule::Speed;
+use traffic::templates::NotTaken;
 use traffic::{Program, Schedule, Stream, Templates};
 use wire::LinkType;
 use wire::flow::{FlowKey, FlowSet};
 use wire::layers::Layers;
-
-/// What to do with frames longer than the interface takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Oversize {
-    /// Refuse the capture.
-    #[default]
-    Refuse,
-    /// Leave them out, and count them.
-    Skip,
-}
-
-/// The most that an interface takes.
-#[derive(Debug, Clone, Default)]
-pub struct Limit {
-    /// The interface and its MTU; `None` when there is none (files).
-    pub interface: Option<(String, u32)>,
-    /// What to do with longer frames.
-    pub oversize: Oversize,
-}
-
-/// Ethernet header, and a VLAN tag that the kernel allows on top.
-const HEADER: usize = 14;
-const TAG: usize = 4;
-
-impl Limit {
-    /// Does `frame` fit? `Ok(false)`: leave it out.
-    pub(super) fn admits(&self, file: &str, number: u64, frame: &[u8]) -> Result<bool, SourceError> {
-        let Some((interface, mtu)) = &self.interface else { return Ok(true) };
-        let tagged = frame.len() >= HEADER && frame[12..14] == [0x81, 0x00];
-        let header = if tagged { HEADER + TAG } else { HEADER };
-        let limit = *mtu as usize + header;
-        if frame.len() <= limit {
-            return Ok(true);
-        }
-        match self.oversize {
-            Oversize::Skip => Ok(false),
-            Oversize::Refuse => Err(SourceError::TooLong {
-                file: file.to_string(),
-                number,
-                length: frame.len(),
-                limit,
-                mtu: *mtu,
-                need: frame.len() - header,
-                interface: interface.clone(),
-            }),
-        }
-    }
-}
 
 /// A capture in memory.
 #[derive(Debug)]
@@ -77,8 +31,8 @@ pub struct Loaded {
     pub cut_short: Vec<String>,
 }
 
-/// Reads all frames of `readers`, one after the other. A file begins where the one before ended, a mean gap later.
-pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceError> {
+/// Reads the frames of `readers`, one file after the other; each begins where the one before ended.
+pub fn preload(readers: &mut [Reader], reading: &Reading) -> Result<Loaded, SourceError> {
     let mut loaded = Loaded {
         templates: Templates::new(),
         offsets: Vec::new(),
@@ -92,8 +46,11 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
     let mut base = 0;
     for reader in readers.iter_mut() {
         let file = reader.name().to_string();
-        let (mut first, mut last, mut count) = (None, 0, 0u64);
+        let (mut clock, mut count) = (reading.clock(), 0u64);
         while let Some(record) = reader.next_record()? {
+            if !reading.takes(record.number) {
+                continue;
+            }
             if record.link != LinkType::ETHERNET {
                 return Err(SourceError::LinkType { file, number: record.number, link: record.link });
             }
@@ -101,26 +58,25 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
                 loaded.empty += 1;
                 continue;
             }
-            if !limit.admits(&file, record.number, record.data)? {
+            let frame = reading.frame(&record);
+            if !reading.limit.admits(&file, record.number, &frame)? {
                 loaded.oversized += 1;
                 continue;
             }
-            let start = *first.get_or_insert(record.time_ns);
-            let offset = record.time_ns.saturating_sub(start);
-            loaded.backwards += u64::from(offset < last);
-            last = last.max(offset);
+            loaded.backwards += u64::from(!clock.advance(record.time_ns));
             count += 1;
-            loaded.truncated += u64::from(record.data.len() < record.wire_len as usize);
+            loaded.truncated += u64::from(frame.len() < record.wire_len as usize);
             loaded
                 .templates
-                .push(record.link, record.data)
+                .push(record.link, &frame)
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
-            loaded.offsets.push(last.saturating_add(base));
+            loaded.offsets.push(clock.offset.saturating_add(base));
         }
         if let Some(why) = &reader.notes().cut_short {
             loaded.cut_short.push(why.clone());
         }
-        base = last.saturating_add(mean_gap(last, count)).saturating_add(base);
+        let gap = reading.seam.gap(clock.offset, count);
+        base = clock.offset.saturating_add(gap).saturating_add(base);
     }
     loaded.period_ns = base;
     if loaded.templates.is_empty() {
@@ -128,12 +84,6 @@ pub fn preload(readers: &mut [Reader], limit: &Limit) -> Result<Loaded, SourceEr
         return Err(SourceError::Empty(names.join(", ")));
     }
     Ok(loaded)
-}
-
-/// The mean time between `count` frames over `span`: what stands between the last frame of a pass and the first of
-/// the next, so that looping keeps the capture's average rate.
-pub(super) fn mean_gap(span: u64, count: u64) -> u64 {
-    if count > 1 { span / (count - 1) } else { 0 }
 }
 
 impl Loaded {
@@ -151,6 +101,23 @@ impl Loaded {
             flows.extend(FlowKey::of(&Layers::parse(LinkType::ETHERNET, frame), frame).key());
         }
         flows.len() as u64
+    }
+
+    /// Holds `times` passes instead of one, so that addresses that change with each pass change every so many.
+    pub fn repeat(&mut self, times: u64) -> Result<(), NotTaken> {
+        let pass = self.templates.len();
+        for turn in 1..times {
+            for i in 0..pass {
+                let frame = self.templates.get(i).to_vec();
+                self.templates.push(LinkType::ETHERNET, &frame)?;
+                self.offsets.push(self.offsets[i].saturating_add(self.period_ns.saturating_mul(turn)));
+            }
+        }
+        self.period_ns = self.period_ns.saturating_mul(times);
+        for count in [&mut self.oversized, &mut self.empty, &mut self.truncated, &mut self.backwards] {
+            *count = count.saturating_mul(times);
+        }
+        Ok(())
     }
 
     /// Time from the first frame to the last.

@@ -1,14 +1,16 @@
 //! Captures sent while they are read: memory stays bounded however large they are.
 
-use super::preload::{Limit, mean_gap};
+use super::reading::{Clock, Reading};
 use super::{Frames, SourceError};
 use crate::clock;
 use capture::Reader;
+use std::num::NonZeroU64;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
 use traffic::schedule::{Position, Speed};
 use traffic::templates::{Addresses, low_words, room_for_signature};
 use traffic::{Buffers, Schedule};
 use wire::LinkType;
+use wire::flow::{FlowKey, FlowOf, FlowSet};
 use wire::layers::{L3, Layers};
 use wire::signature::Signature;
 
@@ -26,14 +28,20 @@ pub enum Timing {
 pub struct Options {
     /// Passes; `None`: without end.
     pub loops: Option<u64>,
-    /// Each pass gets addresses of its own.
-    pub unique: bool,
+    /// Every so many passes get addresses of their own; `None`: all have the captured ones.
+    pub unique_every: Option<NonZeroU64>,
     /// Frames with room for it carry a signature of this stream.
     pub sign: Option<u32>,
-    /// What the interface takes.
-    pub limit: Limit,
+    /// What is taken, and what stands between files.
+    pub reading: Reading,
     /// When frames leave.
     pub timing: Timing,
+    /// So many frames leave together, when the first of them is due.
+    pub together: NonZeroU64,
+    /// Waited between two passes, besides what the reading has there.
+    pub pause_ns: u64,
+    /// Count flows: it takes memory for those of a pass.
+    pub count_flows: bool,
 }
 
 /// Counted while reading.
@@ -51,6 +59,18 @@ pub struct Seen {
     pub signed: u64,
     /// What a lenient reader found wrong.
     pub cut_short: Vec<String>,
+    /// Frames that belong to a flow, if flows are counted.
+    pub flow_frames: u64,
+    /// Flows of the passes before this one whose addresses are not this one's.
+    flows_before: u64,
+    flows: FlowSet,
+}
+
+impl Seen {
+    /// Flows, if they are counted.
+    pub fn flows(&self) -> u64 {
+        self.flows_before + self.flows.len() as u64
+    }
 }
 
 /// Reads captures in order, again and again.
@@ -71,10 +91,8 @@ pub struct StreamSource {
     pass: u64,
     /// Capture time at which the present file begins, unscaled, from the run's start.
     base: u128,
-    /// Time of the present file's first frame.
-    first: Option<u64>,
-    /// Offset of the latest frame in the file.
-    last: u64,
+    /// Offsets in the present file.
+    clock: Clock,
     /// Frames taken from the present file, and in the present pass.
     in_file: u64,
     in_pass: u64,
@@ -84,6 +102,8 @@ pub struct StreamSource {
     fault: Option<SourceError>,
     /// Where a schedule that does not need the capture's times is.
     position: Position,
+    /// When the frames that leave together do, and how many of them have been taken.
+    together: (u64, u64),
 }
 
 impl StreamSource {
@@ -93,6 +113,7 @@ impl StreamSource {
             Timing::Capture(_) => Schedule::TopSpeed,
             Timing::Schedule(schedule) => schedule.clone(),
         };
+        let clock = options.reading.clock();
         StreamSource {
             readers,
             options,
@@ -105,13 +126,13 @@ impl StreamSource {
             file: 0,
             pass: 0,
             base: 0,
-            first: None,
-            last: 0,
+            clock,
             in_file: 0,
             in_pass: 0,
             ended: false,
             fault: None,
             position: Position::default(),
+            together: (0, 0),
         }
     }
 
@@ -128,6 +149,11 @@ impl StreamSource {
     /// Has the schedule come to an end?
     fn is_over(&self) -> bool {
         matches!(self.options.timing, Timing::Schedule(_)) && self.schedule.ends_before(self.position.due)
+    }
+
+    /// Are flows counted?
+    pub fn counts_flows(&self) -> bool {
+        self.options.count_flows
     }
 
     /// Passes begun.
@@ -158,15 +184,21 @@ impl StreamSource {
                 {
                     self.seen.cut_short.push(why.clone());
                 }
-                self.base += u128::from(self.last) + u128::from(mean_gap(self.last, self.in_file));
-                (self.first, self.last, self.in_file) = (None, 0, 0);
+                let lasted = self.clock.offset;
+                let gap = self.options.reading.seam.gap(lasted, self.in_file);
+                self.base += u128::from(lasted) + u128::from(gap);
+                (self.clock, self.in_file) = (self.options.reading.clock(), 0);
                 self.file += 1;
                 continue;
             };
-            let (time, number, link, cut) =
-                (record.time_ns, record.number, record.link, record.data.len() < record.wire_len as usize);
+            if !self.options.reading.takes(record.number) {
+                continue;
+            }
+            let (time, number, link) = (record.time_ns, record.number, record.link);
             self.frame.clear();
-            self.frame.extend_from_slice(record.data);
+            let frame = self.options.reading.frame(&record);
+            self.frame.extend_from_slice(&frame);
+            let cut = frame.len() < record.wire_len as usize;
             if link != LinkType::ETHERNET {
                 let file = self.readers[self.file].name().to_string();
                 return Err(SourceError::LinkType { file, number, link });
@@ -175,21 +207,27 @@ impl StreamSource {
                 self.seen.empty += 1;
                 continue;
             }
-            let admitted = self.options.limit.admits(self.readers[self.file].name(), number, &self.frame)?;
+            let limit = &self.options.reading.limit;
+            let admitted = limit.admits(self.readers[self.file].name(), number, &self.frame)?;
             if !admitted || self.frame.len() > self.longest {
                 self.seen.oversized += 1;
                 continue;
             }
-            let start = *self.first.get_or_insert(time);
-            let offset = time.saturating_sub(start);
-            self.seen.backwards += u64::from(offset < self.last);
-            self.last = self.last.max(offset);
+            self.seen.backwards += u64::from(!self.clock.advance(time));
             self.cut = cut;
             self.in_file += 1;
             self.in_pass += 1;
             self.ready = Some(match self.options.timing {
-                Timing::Capture(speed) => speed.scale(self.base + u128::from(self.last)),
-                Timing::Schedule(_) => self.position.due,
+                Timing::Capture(speed) => {
+                    let offset = speed.scale(self.base + u128::from(self.clock.offset));
+                    offset.saturating_add(self.options.pause_ns.saturating_mul(self.pass))
+                }
+                Timing::Schedule(_) => {
+                    if self.together.1 == 0 {
+                        self.together.0 = self.position.due;
+                    }
+                    self.together.0
+                }
             });
         }
         Ok(self.ready)
@@ -212,6 +250,16 @@ impl StreamSource {
         for reader in &mut self.readers {
             reader.rewind()?;
         }
+        if matches!(self.options.timing, Timing::Schedule(_)) && self.options.pause_ns > 0 {
+            self.position.due = self.position.due.saturating_add(self.options.pause_ns);
+            self.together.1 = 0;
+        }
+        let every = self.options.unique_every.map_or(u64::MAX, NonZeroU64::get);
+        if self.pass.is_multiple_of(every) {
+            // What follows has addresses of its own.
+            self.seen.flows_before += self.seen.flows.len() as u64;
+            self.seen.flows.clear();
+        }
         (self.file, self.in_pass) = (0, 0);
         Ok(true)
     }
@@ -220,16 +268,23 @@ impl StreamSource {
     fn render(&mut self, buffer: &mut [u8]) -> u32 {
         let frame = &mut buffer[..self.frame.len()];
         frame.copy_from_slice(&self.frame);
-        if self.options.unique || self.options.sign.is_some() {
+        let round = self.options.unique_every.map_or(0, |every| self.pass / every);
+        if round > 0 || self.options.sign.is_some() || self.options.count_flows {
             let layers = Layers::parse(LinkType::ETHERNET, frame);
-            if self.options.unique && self.pass > 0 {
+            if self.options.count_flows
+                && let FlowOf::Flow(key) = FlowKey::of(&layers, frame)
+            {
+                self.seen.flows.insert(key);
+                self.seen.flow_frames += 1;
+            }
+            if round > 0 {
                 let (addresses, at, size) = match layers.l3 {
                     L3::V4 => (Addresses::V4(layers.l3_offset + 12), layers.l3_offset + 12, 4),
                     L3::V6 => (Addresses::V6(layers.l3_offset + 8), layers.l3_offset + 8, 16),
                     _ => (Addresses::None, 0, 0),
                 };
                 if let Some((source, destination)) = low_words(frame, at, size) {
-                    spread_addresses(frame, addresses, source < destination, self.pass);
+                    spread_addresses(frame, addresses, source < destination, round);
                 }
             }
             if let Some(stream) = self.options.sign
@@ -282,6 +337,7 @@ impl Frames for StreamSource {
             buffers.lengths[count] = length;
             due[count] = at;
             self.position.advance(&self.schedule, length);
+            self.together.1 = (self.together.1 + 1) % self.options.together;
             self.ready = None;
             count += 1;
         }
@@ -290,7 +346,10 @@ impl Frames for StreamSource {
 
     fn end(&mut self) -> u64 {
         match self.options.timing {
-            Timing::Capture(speed) => speed.scale(self.base),
+            Timing::Capture(speed) => {
+                let pauses = self.pass - u64::from(self.ended && self.pass > 0);
+                speed.scale(self.base).saturating_add(self.options.pause_ns.saturating_mul(pauses))
+            }
             Timing::Schedule(_) => self.position.due,
         }
     }

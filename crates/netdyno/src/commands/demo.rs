@@ -66,7 +66,7 @@ pub fn run(args: Demo) -> Result<u8> {
         output: output.clone(),
     };
     let rx = shared::with_meter(at(&lab.receiver)?, Meter::Auto, true)?;
-    let mut report = replay::replay("demo", replayed, Some(at(&lab.sender)?), Some(rx))?;
+    let mut report = replay::replay("demo", replayed.into(), Some(at(&lab.sender)?), Some(rx))?;
     if args.capture.is_none() {
         report.requested.source = Some(report::Source::Synthetic {
             description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),

@@ -7,7 +7,7 @@ mod info;
 mod lab;
 mod measure;
 mod reflect;
-mod replay;
+pub mod replay;
 mod resolve;
 mod samples;
 mod send;
@@ -28,6 +28,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Send(args) => send::run(args),
         Command::Craft(args) => craft::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(&words)),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -1,21 +1,22 @@
 //! `netdyno replay`: captures onto an interface.
 
 use super::shared;
-use crate::cli::{OversizeChoice, Pace, Replay};
+use crate::cli::{Metering, Output, OversizeChoice, Pace, Replay, Through};
 use crate::output::{conclude, note};
 use crate::place::Place;
-use crate::run::{self, Setup};
+use crate::run::{self, Interim, Setup};
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader, Writer};
 use engine::record::FileTx;
-use engine::source::preload::{Limit, Loaded, Oversize, preload};
+use engine::source::preload::{Loaded, preload};
 use engine::source::stream::{self, StreamSource, Timing};
-use engine::source::{Source, SourceError};
+use engine::source::{Limit, Oversize, Reading, Seam, Selection, Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
-use report::{Requested, RequestedRate, units};
+use report::{Report, Requested, RequestedRate, units};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use traffic::schedule::Speed;
 use traffic::{Rate, Schedule};
 use wire::LinkType;
@@ -25,18 +26,134 @@ const SMALL: u64 = 32 << 20;
 /// Buffers of a streamed replay: as long as any frame that an interface takes.
 const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 
+/// A replay in full: what `netdyno replay` asks for, and what other command lines ask for besides.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub files: Vec<PathBuf>,
+    pub interface: Option<String>,
+    pub write: Option<PathBuf>,
+    pub speed: Option<Speed>,
+    pub pace: Pace,
+    /// Passes, 0 without end; `None`: once, or as often as a time or a number of frames takes.
+    pub loops: Option<u64>,
+    pub preload: bool,
+    pub stream: bool,
+    /// Every so many passes get addresses of their own.
+    pub unique_every: Option<NonZeroU64>,
+    pub sign: bool,
+    pub oversize: OversizeChoice,
+    pub skip_corrupt: bool,
+    pub through: Through,
+    pub metering: Metering,
+    pub output: Output,
+    /// The packets that are sent of each file.
+    pub packets: Option<Selection>,
+    pub seam: Seam,
+    /// Longer waits between two frames are cut to this.
+    pub longest_gap: Option<Duration>,
+    /// Frames captured short get zeros up to the length they had.
+    pub whole_length: bool,
+    /// Waited between two passes.
+    pub pause: Duration,
+    /// So many frames leave together, when the first of them is due.
+    pub together: NonZeroU64,
+    /// Count the flows of a streamed capture, too.
+    pub count_flows: bool,
+    /// A rate that is not reached is told, and no failure.
+    pub best_effort: bool,
+    /// Tell now and then what was sent so far.
+    pub interim: Option<Interim>,
+}
+
+impl From<Replay> for Settings {
+    fn from(args: Replay) -> Settings {
+        Settings {
+            files: args.files,
+            interface: args.interface,
+            write: args.write,
+            speed: args.speed,
+            pace: args.pace,
+            loops: args.loops,
+            preload: args.preload,
+            stream: args.stream,
+            unique_every: args.unique_ip.then_some(NonZeroU64::MIN),
+            sign: args.sign,
+            oversize: args.oversize,
+            skip_corrupt: args.skip_corrupt,
+            through: args.through,
+            metering: args.metering,
+            output: args.output,
+            packets: None,
+            seam: Seam::MeanGap,
+            longest_gap: None,
+            whole_length: false,
+            pause: Duration::ZERO,
+            together: NonZeroU64::MIN,
+            count_flows: false,
+            best_effort: false,
+            interim: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The stream of the signatures, if frames are to be signed.
+    fn signature(&self) -> Option<u32> {
+        (self.sign || self.metering.round_trip).then_some(0)
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        shared::rate_of(&self.pace)
+    }
+
+    /// The schedule of a rate. What is more than the link carries is refused, or then has to be the most it carries.
+    fn schedule(&self, rate: Rate, place: Option<&Place>, flows: Option<(u64, u64)>) -> Result<Schedule> {
+        shared::schedule(rate, place.filter(|_| !self.best_effort), flows)
+    }
+
+    fn speed(&self) -> Speed {
+        self.speed.unwrap_or(Speed::ONE)
+    }
+
+    /// A time that passes while frames leave, as time of the capture.
+    fn captured(&self, time: Duration) -> u64 {
+        let Speed { numerator, denominator } = self.speed();
+        Speed { numerator: denominator, denominator: numerator }.scale(time.as_nanos())
+    }
+
+    fn reading(&self, place: Option<&Place>) -> Reading {
+        Reading {
+            limit: Limit {
+                interface: place.map(|p| (p.interface.name.clone(), p.interface.mtu)),
+                oversize: match self.oversize {
+                    OversizeChoice::Refuse => Oversize::Refuse,
+                    OversizeChoice::Skip => Oversize::Skip,
+                },
+            },
+            packets: self.packets.clone(),
+            seam: self.seam,
+            longest_gap_ns: self.longest_gap.map(|gap| self.captured(gap)),
+            whole_length: self.whole_length,
+        }
+    }
+
+    /// Are the captures read before the first frame leaves?
+    fn is_preloaded(&self, readers: &[Reader]) -> bool {
+        let passes = self.unique_every.map_or(1, NonZeroU64::get);
+        if self.stream || (passes > 1 && !self.pause.is_zero()) {
+            // Passes held in memory together have no pause between them.
+            return false;
+        }
+        let size = readers.iter().try_fold(0u64, |sum, reader| Some(sum + reader.file_len()?));
+        self.preload || size.is_some_and(|size| size.saturating_mul(passes) <= SMALL)
+    }
+}
+
 pub fn run(args: Replay) -> Result<u8> {
-    shared::check_pace(&args.pace)?;
-    let place = match &args.write {
-        Some(_) => None,
-        None => shared::sending_place(args.interface.as_deref(), &args.through)?,
-    };
-    let paced = rate(&args.pace) != Some(Rate::TopSpeed);
-    let rx = shared::measuring_place(&args.metering, &args.through, paced, args.interface.as_deref())?;
     let with_classic = args.write.is_none();
     let output = args.output.clone();
     let to_stdout = args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    let report = replay("replay", args, place, rx)?;
+    let report = find_and_replay("replay", args.into())?;
     if to_stdout {
         // The capture went there; the summary must not follow it.
         crate::output::note(&report::text::render(&report, report::text::Options::default()));
@@ -45,50 +162,45 @@ pub fn run(args: Replay) -> Result<u8> {
     conclude(&report, &output, with_classic)
 }
 
-/// The stream of the signatures, if frames are to be signed.
-fn signature(args: &Replay) -> Option<u32> {
-    (args.sign || args.metering.round_trip).then_some(0)
-}
-
-fn rate(pace: &Pace) -> Option<Rate> {
-    shared::rate_of(pace)
+/// Finds the interfaces that are named, and replays.
+pub fn find_and_replay(command: &'static str, settings: Settings) -> Result<Report> {
+    shared::check_pace(&settings.pace)?;
+    let sending = settings.interface.as_deref();
+    let place = match &settings.write {
+        Some(_) => None,
+        None => shared::sending_place(sending, &settings.through)?,
+    };
+    let paced = settings.rate() != Some(Rate::TopSpeed);
+    let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;
+    replay(command, settings, place, rx)
 }
 
 /// Opens the captures and sends them from `place`.
 pub fn replay(
     command: &'static str,
-    args: Replay,
+    settings: Settings,
     place: Option<Place>,
     rx: Option<(Place, meter::Options)>,
-) -> Result<report::Report> {
-    let readers = open(&args.files, args.skip_corrupt)?;
-    let again =
-        args.loops.is_some_and(|loops| loops != 1) || (args.loops.is_none() && args.pace.duration.is_some());
-    let piped = args.files.iter().any(|file| file.as_os_str() == "-");
-    if piped && again && !args.preload {
+) -> Result<Report> {
+    let readers = open(&settings.files, settings.skip_corrupt)?;
+    let again = settings.loops.is_some_and(|loops| loops != 1)
+        || (settings.loops.is_none() && settings.pace.duration.is_some());
+    let piped = settings.files.iter().any(|file| file.as_os_str() == "-");
+    let preloaded = settings.is_preloaded(&readers);
+    if piped && again && !preloaded {
         bail!("standard input cannot be read a second time for a loop: add --preload, or give a file");
     }
-    let small = readers
-        .iter()
-        .try_fold(0u64, |sum, reader| Some(sum + reader.file_len()?))
-        .is_some_and(|n| n <= SMALL);
-    let limit = Limit {
-        interface: place.as_ref().map(|p| (p.interface.name.clone(), p.interface.mtu)),
-        oversize: match args.oversize {
-            OversizeChoice::Refuse => Oversize::Refuse,
-            OversizeChoice::Skip => Oversize::Skip,
-        },
-    };
+    let reading = settings.reading(place.as_ref());
     // Told to go on for a time or a number of frames, a capture is looped as often as that takes.
-    let open_ended = args.pace.duration.is_some() || args.pace.count.is_some();
-    let loops = match args.loops {
+    let open_ended = settings.pace.duration.is_some() || settings.pace.count.is_some();
+    let loops = match settings.loops {
         Some(0) => None,
         Some(n) => Some(n),
         None if open_ended => None,
         None => Some(1),
     };
     let mut warnings = Vec::new();
-    if args.unique_ip && loops == Some(1) {
+    if settings.unique_every.is_some() && loops == Some(1) {
         warnings.push(
             "--unique-ip changes addresses from the second pass on, and there is only one: add --loop".into(),
         );
@@ -96,65 +208,71 @@ pub fn replay(
     let asked = Requested {
         command_line: shared::command_line(),
         source: Some(report::Source::Files {
-            files: args.files.iter().map(|f| f.display().to_string()).collect(),
+            files: settings.files.iter().map(|f| f.display().to_string()).collect(),
         }),
-        engine: Some(shared::engine_name(args.through.engine)),
+        engine: Some(shared::engine_name(settings.through.engine)),
         loops,
-        count: args.pace.count,
-        duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
-        unique_ip: Some(args.unique_ip),
-        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &args.metering),
+        count: settings.pace.count,
+        duration_ns: settings.pace.duration.map(|d| d.as_nanos() as u64),
+        unique_ip: Some(settings.unique_every.is_some()),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &settings.metering),
         ..Requested::default()
     };
-    let (source, requested_rate, total, truncated, longest) = if args.stream || !(args.preload || small) {
-        let (source, rate) = streamed(&args, readers, limit, loops, place.as_ref())?;
+    let (source, requested_rate, total, truncated, longest) = if !preloaded {
+        let (source, rate) = streamed(&settings, readers, reading, loops, place.as_ref())?;
         let longest = place.as_ref().map_or(STREAM_BUFFER, |p| p.interface.mtu as usize + 64);
-        (source, rate, args.pace.count, (0, 1), longest)
+        (source, rate, settings.pace.count, (0, 1), longest)
     } else {
-        let loaded = load(readers, &limit, args.output.quiet)?;
+        let mut loaded = load(readers, &reading, settings.output.quiet)?;
         report_oddities(&loaded, &mut warnings);
         let truncated = (loaded.truncated, loaded.templates.len() as u64);
         let pass = loaded.templates.len() as u64;
         let whole = loops.map(|loops| loops.saturating_mul(pass));
-        let total = match (whole, args.pace.count) {
+        let total = match (whole, settings.pace.count) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        let (schedule, rate) = preloaded_schedule(&args, &loaded, loops, place.as_ref())?;
+        let name = settings.files.first().map_or(String::new(), |f| f.display().to_string());
+        if let Some(every) = settings.unique_every {
+            let passes = loops.map_or(every.get(), |loops| every.get().min(loops));
+            loaded.repeat(passes).map_err(|what| SourceError::NotTaken { file: name.clone(), what })?;
+        }
+        let (schedule, rate) = preloaded_schedule(&settings, &loaded, loops, place.as_ref())?;
         let longest = loaded.templates.longest() as usize;
-        let name = args.files.first().map_or(String::new(), |f| f.display().to_string());
-        let program = loaded.into_program(name, schedule, args.unique_ip, signature(&args));
+        let unique = settings.unique_every.is_some();
+        let program = loaded.into_program(name, schedule, unique, settings.signature());
         (Source::Program(Arc::new(program)), rate, total, truncated, longest)
     };
-    let cpus = shared::cpus(&args.through, place.as_ref())?;
+    let cpus = shared::cpus(&settings.through, place.as_ref())?;
     let stop = run::stop_on_signals()?;
-    let (job_total, count) = (total, total);
     let job = Job {
         source,
-        count,
-        duration: args.pace.duration,
-        catch_up: args.pace.catch_up,
-        spin: args.pace.spin,
+        count: total,
+        duration: settings.pace.duration,
+        catch_up: settings.pace.catch_up,
+        spin: settings.pace.spin,
     };
-    if let Some(path) = &args.write {
-        return write(command, asked, requested_rate, job, path, longest, stop, warnings, &args);
+    if let Some(path) = &settings.write {
+        return write(command, asked, requested_rate, job, path, longest, stop, warnings, &settings);
     }
     run::run(Setup {
         command,
         requested: Requested { rate: Some(requested_rate), ..asked },
-        open: shared::open_engines(args.through.engine),
+        open: shared::open_engines(settings.through.engine),
         longest,
         job,
-        total: job_total,
+        total,
         endless: loops.is_none() && !open_ended,
+        best_effort: settings.best_effort,
+        interim: settings.interim,
         // The null engine sends nothing, so no counter moves.
-        tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
+        tx: place.filter(|_| settings.through.engine != crate::cli::Engine::Null),
         rx,
-        round_trip: args.metering.round_trip,
+        round_trip: settings.metering.round_trip,
         cpus,
         warnings,
         truncated,
-        output: args.output,
+        output: settings.output,
         stop,
     })
 }
@@ -168,9 +286,9 @@ pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {
     Ok(readers)
 }
 
-fn load(mut readers: Vec<Reader>, limit: &Limit, quiet: bool) -> Result<Loaded> {
+fn load(mut readers: Vec<Reader>, reading: &Reading, quiet: bool) -> Result<Loaded> {
     let start = Instant::now();
-    let loaded = preload(&mut readers, limit)?;
+    let loaded = preload(&mut readers, reading)?;
     if !quiet && start.elapsed().as_millis() > 200 {
         note(&format!(
             "preloaded {} ({}) in {}",
@@ -197,23 +315,72 @@ fn report_oddities(loaded: &Loaded, warnings: &mut Vec<String>) {
 
 /// The schedule of a preloaded capture, and how the result tells it.
 fn preloaded_schedule(
-    args: &Replay,
+    settings: &Settings,
     loaded: &Loaded,
     loops: Option<u64>,
     place: Option<&Place>,
 ) -> Result<(Schedule, RequestedRate)> {
-    if let Some(rate) = rate(&args.pace) {
+    if let Some(rate) = settings.rate() {
         let frames = loaded.templates.len() as u64;
         let flows = matches!(rate, Rate::Flows(_)).then(|| (loaded.flows(), frames));
-        let schedule = shared::schedule(rate, place, flows)?;
-        return Ok((schedule.clone(), shared::requested_rate(rate, &schedule)));
+        let schedule = settings.schedule(rate, place, flows)?;
+        let asked = shared::requested_rate(rate, &schedule);
+        let schedule = grouped(schedule, settings.together);
+        return Ok((paused(schedule, loaded, settings.pause), asked));
     }
-    let speed = args.speed.unwrap_or(Speed::ONE);
-    if loaded.span_ns() == 0 && loops != Some(1) {
-        let names: Vec<String> = args.files.iter().map(|f| f.display().to_string()).collect();
+    let speed = settings.speed();
+    if loaded.span_ns() == 0 && loops != Some(1) && settings.pause.is_zero() {
+        if settings.seam == Seam::Nothing {
+            // Pass after pass without a pause between or within them.
+            return Ok((Schedule::TopSpeed, capture_rate(speed)));
+        }
+        let names: Vec<String> = settings.files.iter().map(|f| f.display().to_string()).collect();
         return Err(SourceError::NoDuration(names.join(", ")).into());
     }
-    Ok((loaded.timing(speed), capture_rate(speed)))
+    let mut timing = loaded.timing(speed);
+    if let Schedule::Times { period_ns, .. } = &mut timing {
+        *period_ns = period_ns.saturating_add(settings.captured(settings.pause));
+    }
+    Ok((timing, capture_rate(speed)))
+}
+
+/// Frames of a schedule in groups that take no time; stated times for no more frames than this.
+const MOST_STATED: u64 = 1 << 20;
+
+/// Frames evenly in time leave `together` of them at a time instead, at the time of the first.
+fn grouped(schedule: Schedule, together: NonZeroU64) -> Schedule {
+    let Schedule::Frames { frames, per_ns } = schedule else { return schedule };
+    let size = together.get();
+    let begins = |group: u64| u128::from(group) * u128::from(size) * u128::from(per_ns) / u128::from(frames);
+    let whole = (u128::from(size) * u128::from(per_ns)).is_multiple_of(frames.into());
+    match u64::try_from(begins(1)) {
+        _ if size == 1 => Schedule::Frames { frames, per_ns },
+        Ok(period_ns) if whole && period_ns > 0 => Schedule::Bursts { frames: size, gap_ns: 0, period_ns },
+        // A period of many groups is a whole number of nanoseconds, or nearly so: less than one in a million groups off.
+        _ => {
+            let groups = frames.min(MOST_STATED / size).max(1);
+            let at = |group| u64::try_from(begins(group)).unwrap_or(u64::MAX);
+            let offsets = (0..groups).flat_map(|group| std::iter::repeat_n(at(group), size as usize));
+            Schedule::Times { offsets: offsets.collect(), period_ns: at(groups), speed: Speed::ONE }
+        }
+    }
+}
+
+/// `schedule` with a pause behind each pass of the capture.
+fn paused(schedule: Schedule, loaded: &Loaded, pause: Duration) -> Schedule {
+    if pause.is_zero() {
+        return schedule;
+    }
+    let mut cursor = schedule.cursor();
+    let lengths = (0..loaded.templates.len()).map(|i| loaded.templates.get(i).len() as u32);
+    let offsets = lengths.map(|length| {
+        let due = cursor.due();
+        cursor.advance(length);
+        due
+    });
+    let offsets = offsets.collect();
+    let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+    Schedule::Times { offsets, period_ns: cursor.due().saturating_add(pause), speed: Speed::ONE }
 }
 
 fn capture_rate(speed: Speed) -> RequestedRate {
@@ -223,25 +390,31 @@ fn capture_rate(speed: Speed) -> RequestedRate {
 }
 
 fn streamed(
-    args: &Replay,
+    settings: &Settings,
     readers: Vec<Reader>,
-    limit: Limit,
+    reading: Reading,
     loops: Option<u64>,
     place: Option<&Place>,
 ) -> Result<(Source, RequestedRate)> {
-    let (timing, asked) = match rate(&args.pace) {
+    let (timing, asked) = match settings.rate() {
         Some(rate) => {
-            let schedule = shared::schedule(rate, place, None)?;
+            let schedule = settings.schedule(rate, place, None)?;
             let asked = shared::requested_rate(rate, &schedule);
             (Timing::Schedule(schedule), asked)
         }
-        None => {
-            let speed = args.speed.unwrap_or(Speed::ONE);
-            (Timing::Capture(speed), capture_rate(speed))
-        }
+        None => (Timing::Capture(settings.speed()), capture_rate(settings.speed())),
     };
     let longest = place.map_or(STREAM_BUFFER, |p| p.interface.mtu as usize + 64);
-    let options = stream::Options { loops, unique: args.unique_ip, sign: signature(args), limit, timing };
+    let options = stream::Options {
+        loops,
+        unique_every: settings.unique_every,
+        sign: settings.signature(),
+        reading,
+        timing,
+        together: settings.together,
+        pause_ns: u64::try_from(settings.pause.as_nanos()).unwrap_or(u64::MAX),
+        count_flows: settings.count_flows,
+    };
     Ok((Source::Stream(Box::new(StreamSource::new(readers, options, longest))), asked))
 }
 
@@ -256,16 +429,16 @@ fn write(
     longest: usize,
     stop: Arc<std::sync::atomic::AtomicBool>,
     warnings: Vec<String>,
-    args: &Replay,
-) -> Result<report::Report> {
+    settings: &Settings,
+) -> Result<Report> {
     // At top speed all frames have the same time, so that no duration is ever over.
-    let timed = args.pace.duration.is_some() && rate.text != Rate::TopSpeed.to_string();
-    let looped = args.loops.unwrap_or(u64::from(args.pace.duration.is_none()));
+    let timed = settings.pace.duration.is_some() && rate.text != Rate::TopSpeed.to_string();
+    let looped = settings.loops.unwrap_or(u64::from(settings.pace.duration.is_none()));
     if looped == 0 && job.count.is_none() && !timed {
         bail!("a file cannot take frames without end: give --count or --loop, or --duration with a --rate");
     }
     let to_stdout = path.as_os_str() == "-";
-    if to_stdout && args.output.json {
+    if to_stdout && settings.output.json {
         bail!("standard output cannot take both the capture and --json: write the capture to a file");
     }
     let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
@@ -274,7 +447,7 @@ fn write(
     let mut engine = Userspace::without_waiting("file", tx);
     let control = engine::Control { stop, ..engine::Control::default() };
     let sent = engine.run(&mut job, &control);
-    let mut report = report::Report::new(command);
+    let mut report = Report::new(command);
     report.requested = Requested { rate: Some(rate), ..asked };
     report.environment = crate::environment::collect();
     report.warnings = warnings;

@@ -65,6 +65,8 @@ pub fn run(args: Send) -> Result<u8> {
         },
         total,
         endless,
+        best_effort: false,
+        interim: None,
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
         round_trip: args.metering.round_trip,

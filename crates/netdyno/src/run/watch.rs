@@ -1,7 +1,7 @@
 //! Both ends while a run goes on: intervals for the report, and the progress line.
 
 use super::offered::{Offered, time_of};
-use super::{SAMPLE, Setup};
+use super::{Interim, SAMPLE, Setup};
 use crate::output;
 use engine::{Control, Job, Sent};
 use meter::{Meter, Snapshot};
@@ -46,6 +46,8 @@ pub struct Watch<'a> {
     round_trip: bool,
     warnings: usize,
     started: bool,
+    /// What is to be told now and then, and when next.
+    interim: Option<(Interim, u64)>,
 }
 
 impl<'a> Watch<'a> {
@@ -70,6 +72,7 @@ impl<'a> Watch<'a> {
             last_shown: None,
             warnings: setup.warnings.len(),
             started: false,
+            interim: setup.interim.map(|interim| (interim, interim.every.as_nanos() as u64)),
         }
     }
 
@@ -107,6 +110,12 @@ impl<'a> Watch<'a> {
         let sample = self.look(at, frames, bytes, late);
         self.started = true;
         self.latest = sample;
+        if let Some((interim, next)) = &mut self.interim
+            && at >= *next
+        {
+            *next += interim.every.as_nanos() as u64;
+            (interim.tell)(&Totals::over(frames, bytes, at));
+        }
         self.skipped += 1;
         if self.skipped >= self.stride && sample.at_ns > self.samples.last().map_or(0, |s| s.at_ns) {
             self.skipped = 0;

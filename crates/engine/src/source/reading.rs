@@ -1,0 +1,174 @@
+//! What is taken of captures, and at which times: the same whether they are read before the run or during it.
+
+use super::SourceError;
+use capture::Record;
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+/// What to do with frames longer than the interface takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Oversize {
+    /// Refuse the capture.
+    #[default]
+    Refuse,
+    /// Leave them out, and count them.
+    Skip,
+}
+
+/// The most that an interface takes.
+#[derive(Debug, Clone, Default)]
+pub struct Limit {
+    /// The interface and its MTU; `None` when there is none (files).
+    pub interface: Option<(String, u32)>,
+    /// What to do with longer frames.
+    pub oversize: Oversize,
+}
+
+/// Ethernet header, and a VLAN tag that the kernel allows on top.
+const HEADER: usize = 14;
+const TAG: usize = 4;
+
+impl Limit {
+    /// Does `frame` fit? `Ok(false)`: leave it out.
+    pub(super) fn admits(&self, file: &str, number: u64, frame: &[u8]) -> Result<bool, SourceError> {
+        let Some((interface, mtu)) = &self.interface else { return Ok(true) };
+        let tagged = frame.len() >= HEADER && frame[12..14] == [0x81, 0x00];
+        let header = if tagged { HEADER + TAG } else { HEADER };
+        let limit = *mtu as usize + header;
+        if frame.len() <= limit {
+            return Ok(true);
+        }
+        match self.oversize {
+            Oversize::Skip => Ok(false),
+            Oversize::Refuse => Err(SourceError::TooLong {
+                file: file.to_string(),
+                number,
+                length: frame.len(),
+                limit,
+                mtu: *mtu,
+                need: frame.len() - header,
+                interface: interface.clone(),
+            }),
+        }
+    }
+}
+
+/// Some of a capture's packets, by their numbers from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    /// The numbers; in any order, and they may overlap.
+    pub ranges: Vec<RangeInclusive<u64>>,
+    /// These are left out, all others taken; else the other way round.
+    pub excluded: bool,
+}
+
+impl Selection {
+    /// Is packet `number` taken?
+    pub fn takes(&self, number: u64) -> bool {
+        self.ranges.iter().any(|range| range.contains(&number)) != self.excluded
+    }
+}
+
+/// What stands between the last frame of a file, or of a pass, and the first of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Seam {
+    /// The mean gap of what came before, so that looping keeps the capture's average rate.
+    #[default]
+    MeanGap,
+    /// Nothing: the next frame is due at once.
+    Nothing,
+}
+
+impl Seam {
+    /// Behind `count` frames over `span`.
+    pub(super) fn gap(self, span: u64, count: u64) -> u64 {
+        match self {
+            Seam::MeanGap if count > 1 => span / (count - 1),
+            _ => 0,
+        }
+    }
+}
+
+/// How captures are read.
+#[derive(Debug, Clone, Default)]
+pub struct Reading {
+    /// What the interface takes.
+    pub limit: Limit,
+    /// The packets taken of each file; `None`: all.
+    pub packets: Option<Selection>,
+    /// Between files, and between passes.
+    pub seam: Seam,
+    /// Longer pauses between two frames are cut to this, in the capture's time.
+    pub longest_gap_ns: Option<u64>,
+    /// Frames that were captured shorter than they were get zeros up to the length they had.
+    pub whole_length: bool,
+}
+
+/// No packet is longer than a capture's largest snap length; what says so is damaged.
+const LONGEST: usize = 1 << 18;
+
+impl Reading {
+    /// Is packet `number` of a file taken?
+    pub(super) fn takes(&self, number: u64) -> bool {
+        self.packets.as_ref().is_none_or(|packets| packets.takes(number))
+    }
+
+    /// The frame as it is to be sent.
+    pub(super) fn frame<'a>(&self, record: &Record<'a>) -> Cow<'a, [u8]> {
+        let whole = (record.wire_len as usize).min(LONGEST);
+        if !self.whole_length || record.data.is_empty() || whole <= record.data.len() {
+            return Cow::Borrowed(record.data);
+        }
+        let mut frame = record.data.to_vec();
+        frame.resize(whole, 0);
+        Cow::Owned(frame)
+    }
+
+    /// The clock of a file whose first frame is to come.
+    pub(super) fn clock(&self) -> Clock {
+        Clock { latest: None, offset: 0, longest_gap: self.longest_gap_ns.unwrap_or(u64::MAX) }
+    }
+}
+
+/// Turns a file's time stamps into offsets from its first frame that never go back.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Clock {
+    latest: Option<u64>,
+    /// That of the latest frame.
+    pub offset: u64,
+    longest_gap: u64,
+}
+
+impl Clock {
+    /// Moves to a frame captured at `time`. False if that lies before the frame before, which it then follows at once.
+    pub fn advance(&mut self, time: u64) -> bool {
+        let latest = self.latest.unwrap_or(time);
+        let gap = time.saturating_sub(latest).min(self.longest_gap);
+        self.offset = self.offset.saturating_add(gap);
+        self.latest = Some(latest.max(time));
+        time >= latest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_are_taken_or_left_out_by_number() {
+        let of = |excluded| Selection { ranges: vec![1..=2, 9..=9, 72..=u64::MAX], excluded };
+        let taken = |selection: Selection| (1..=75).filter(|&n| selection.takes(n)).collect::<Vec<_>>();
+        assert_eq!(taken(of(false)), [1, 2, 9, 72, 73, 74, 75]);
+        assert_eq!(taken(of(true)).len(), 75 - 7);
+    }
+
+    #[test]
+    fn times_never_go_back_and_long_pauses_are_cut() {
+        let offsets = |longest_gap_ns| {
+            let mut clock = Reading { longest_gap_ns, ..Reading::default() }.clock();
+            [1000, 1300, 1200, 1400, 9000].map(|time| (clock.advance(time), clock.offset))
+        };
+        assert_eq!(offsets(None), [(true, 0), (true, 300), (false, 300), (true, 400), (true, 8000)]);
+        assert_eq!(offsets(Some(200)), [(true, 0), (true, 200), (false, 200), (true, 300), (true, 500)]);
+    }
+}

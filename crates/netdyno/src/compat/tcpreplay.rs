@@ -1,0 +1,736 @@
+//! `netdyno tcpreplay`: the command lines of tcpreplay 4.4 and 4.5, run by netdyno's own replay.
+//!
+//! This only translates: [`translate`] turns words into the [`Settings`] of a replay, and [`run`] prints what came of
+//! it as that tool does. docs/from-tcpreplay.md says what each option does here, and docs/compat.md what is different.
+//!
+//! Exit status as tcpreplay's: 0 done; 1 wrong usage, or frames were refused or lost; 255 not done.
+
+use super::autoopts::{self, Parsed, Spec};
+use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through};
+use crate::commands::replay::{self, Settings};
+use crate::output::{note, print};
+use crate::run::Interim;
+use anyhow::{Context, Result, bail};
+use engine::source::{Seam, Selection};
+use port::interface::Interface;
+use report::{Report, Totals, classic};
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use traffic::Rate;
+use traffic::rate::parse_speed;
+
+/// Wrong usage, and a run that fell short.
+const USAGE: u8 = 1;
+/// Nothing was done.
+const FAILED: u8 = 255;
+
+/// What becomes of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Here {
+    Works,
+    /// Taken, because what it asks for is always so, or has no meaning here.
+    Nothing,
+    /// Refused: why, and what to do instead.
+    Refused(&'static str),
+}
+use Here::{Nothing, Refused, Works};
+
+struct Known {
+    spec: Spec,
+    here: Here,
+    help: &'static str,
+}
+
+const fn known(
+    short: Option<char>,
+    name: &'static str,
+    value: Option<&'static str>,
+    here: Here,
+    help: &'static str,
+) -> Known {
+    Known { spec: Spec { name, short, value }, here, help }
+}
+
+/// All options; the last two are netdyno's.
+const OPTIONS: [Known; 52] = [
+    known(Some('i'), "intf1", Some("IFACE"), Works, "send on this interface"),
+    known(Some('w'), "write", Some("FILE"), Works, "write the frames into a capture file instead"),
+    known(Some('K'), "preload-pcap", None, Works, "read the captures into memory first"),
+    known(Some('l'), "loop", Some("N"), Works, "send the captures so many times; 0 is without end"),
+    known(None, "loopdelay-ms", Some("N"), Works, "wait so many milliseconds between loops"),
+    known(None, "loopdelay-ns", Some("N"), Works, "wait so many nanoseconds between loops"),
+    known(Some('x'), "multiplier", Some("N"), Works, "so many times as fast as captured"),
+    known(Some('p'), "pps", Some("N"), Works, "so many packets a second"),
+    known(None, "pps-multi", Some("N"), Works, "with --pps: so many packets at a time"),
+    known(Some('M'), "mbps", Some("N"), Works, "so many Mbit/s of layer 2 without FCS; 0 is --topspeed"),
+    known(Some('t'), "topspeed", None, Works, "as fast as it goes"),
+    known(
+        Some('o'),
+        "oneatatime",
+        None,
+        Refused(
+            "netdyno asks no questions while it sends: use --limit and --include for some packets at a time",
+        ),
+        "",
+    ),
+    known(None, "maxsleep", Some("MS"), Works, "cut longer pauses of the capture to this"),
+    known(Some('L'), "limit", Some("N"), Works, "send so many packets at most"),
+    known(None, "duration", Some("SECONDS"), Works, "send for so long at most"),
+    known(None, "include", Some("LIST"), Works, "send only these packets of each file: 1-5,9,72-"),
+    known(None, "exclude", Some("LIST"), Works, "send all packets but these"),
+    known(None, "unique-ip", None, Works, "with --loop: other addresses, and so new flows, in each loop"),
+    known(
+        None,
+        "unique-ip-loops",
+        Some("N"),
+        Works,
+        "with --unique-ip: other addresses in every so many loops",
+    ),
+    known(None, "pktlen", None, Works, "packets captured short get zeros up to the length they had"),
+    known(None, "stats", Some("SECONDS"), Works, "print what was sent so far this often"),
+    known(None, "no-flow-stats", None, Works, "print no flows, and do not count them"),
+    known(None, "netmap", None, Works, "the fastest engine that works here, as without it"),
+    known(None, "xdp", None, Works, "the fastest engine that works here, as without it"),
+    known(Some('q'), "quiet", None, Works, "no warnings"),
+    known(Some('W'), "suppress-warnings", None, Works, "no warnings"),
+    known(Some('P'), "pid", None, Works, "print the process's number on standard error"),
+    known(None, "listnics", None, Works, "list the interfaces"),
+    known(Some('V'), "version", None, Works, "print the version"),
+    known(Some('h'), "less-help", None, Works, "this"),
+    known(Some('H'), "help", None, Works, "this"),
+    known(Some('!'), "more-help", None, Works, "this"),
+    known(Some('T'), "timer", Some("HOW"), Nothing, "gtod, nano, select, ioport"),
+    known(None, "sleep-accel", Some("N"), Nothing, ""),
+    known(None, "nm-delay", Some("SECONDS"), Nothing, ""),
+    known(None, "xdp-batch-size", Some("N"), Nothing, ""),
+    known(None, "skip-soft-errors", None, Nothing, ""),
+    known(Some('d'), "dbug", Some("N"), Nothing, ""),
+    known(None, "flow-expiry", Some("SECONDS"), Works, "only 0: flows do not expire"),
+    known(
+        Some('I'),
+        "intf2",
+        Some("IFACE"),
+        Refused(
+            "this sends on one interface; run one for each side, with the packets of that side in a file each",
+        ),
+        "",
+    ),
+    known(
+        Some('c'),
+        "cachefile",
+        Some("FILE"),
+        Refused("this sends on one interface; split the capture by its sides first"),
+        "",
+    ),
+    known(
+        Some('2'),
+        "dualfile",
+        None,
+        Refused("this sends on one interface; run one for each of the two files"),
+        "",
+    ),
+    known(
+        Some('v'),
+        "verbose",
+        None,
+        Refused(
+            "`netdyno craft --show` and `tcpdump -r FILE` print packets; `netdyno info FILE` sums them up",
+        ),
+        "",
+    ),
+    known(
+        Some('A'),
+        "decode",
+        Some("ARGS"),
+        Refused("it belongs to --verbose; use `tcpdump -r FILE ARGS`"),
+        "",
+    ),
+    known(
+        None,
+        "load-opts",
+        Some("FILE"),
+        Refused("netdyno reads no option files: write the options on the command line"),
+        "",
+    ),
+    known(None, "no-load-opts", None, Nothing, ""),
+    known(
+        None,
+        "save-opts",
+        None,
+        Refused("netdyno writes no option files; `netdyno replay --report DIR` records how it was called"),
+        "",
+    ),
+    known(
+        None,
+        "io-uring",
+        None,
+        Refused("leave it out: the fastest engine is taken by itself (`netdyno replay --engine` names one)"),
+        "",
+    ),
+    known(
+        None,
+        "loss",
+        Some("PERCENT"),
+        Refused(
+            "netdyno sends all it is given; drop frames at the receiver, or with `tc qdisc ... netem loss`",
+        ),
+        "",
+    ),
+    known(
+        None,
+        "raw",
+        None,
+        Refused("frames go out as they are, past this host's routing: `netdyno replay FILE --on IFACE`"),
+        "",
+    ),
+    known(None, "skip-corrupt", None, Nothing, "what is sound of a damaged capture is always sent"),
+    known(
+        None,
+        "yes-disrupt",
+        Some("IFACE"),
+        Works,
+        "yes, use it although it carries the default route or your login",
+    ),
+];
+
+/// What a command line asks for.
+#[derive(Debug)]
+enum Wanted {
+    Help,
+    Version,
+    Interfaces,
+    Replay(Box<Plan>),
+}
+
+/// A replay, and how to print what came of it.
+#[derive(Debug)]
+struct Plan {
+    settings: Settings,
+    stats: bool,
+    flows: bool,
+    quiet: bool,
+    pid: bool,
+}
+
+/// Does what `words` ask for; returns the exit status.
+pub fn run(words: &[OsString]) -> u8 {
+    let plan = match translate(words) {
+        Ok(Wanted::Replay(plan)) => plan,
+        Ok(other) => return told(tell(&other)),
+        Err(error) => {
+            note(&format!("netdyno tcpreplay: {}", crate::in_full(&error)));
+            return USAGE;
+        }
+    };
+    if plan.pid {
+        note(&format!("PID: {}", std::process::id()));
+    }
+    if plan.stats {
+        let _ = print(&format!("Test start: {} ...\n", now()));
+    }
+    let (stats, flows, quiet, write) = (plan.stats, plan.flows, plan.quiet, plan.settings.write.clone());
+    let report = match replay::find_and_replay("tcpreplay", plan.settings) {
+        Ok(report) => report,
+        Err(error) => {
+            note(&format!("netdyno tcpreplay: {}", crate::in_full(&error)));
+            return FAILED;
+        }
+    };
+    conclude(report, stats, flows, quiet, write.as_deref())
+}
+
+/// Prints the closing block.
+fn conclude(mut report: Report, stats: bool, flows: bool, quiet: bool, write: Option<&Path>) -> u8 {
+    if !flows {
+        report.result.flows = None;
+    }
+    if let Some(file) = write {
+        report.requested.interfaces = vec![file.display().to_string()];
+    }
+    if !quiet {
+        for warning in &report.warnings {
+            note(&format!("Warning: {warning}"));
+        }
+    }
+    let verdict = &report.result.verdict;
+    for reason in verdict.reasons() {
+        note(&format!("netdyno tcpreplay: {reason}"));
+    }
+    let complete = if stats { format!("Test complete: {}\n", now()) } else { String::new() };
+    let block = complete + &classic::render(&report);
+    if write.is_some_and(|file| file.as_os_str() == "-") {
+        // The capture went there.
+        note(block.trim_end());
+    } else if told(print(&block)) != 0 {
+        return FAILED;
+    }
+    match verdict.exit_status() {
+        0 => 0,
+        1 => USAGE,
+        _ => FAILED,
+    }
+}
+
+/// 0 if it was printed, or nobody wanted to read on.
+fn told(printed: Result<()>) -> u8 {
+    match printed {
+        Err(error) if !crate::is_broken_pipe(&error) => {
+            note(&format!("netdyno tcpreplay: {}", crate::in_full(&error)));
+            FAILED
+        }
+        _ => 0,
+    }
+}
+
+fn tell(wanted: &Wanted) -> Result<()> {
+    match wanted {
+        Wanted::Version => print(&format!(
+            "netdyno {} as tcpreplay: takes the command lines of tcpreplay 4.4.3 and 4.5\n",
+            env!("CARGO_PKG_VERSION")
+        )),
+        Wanted::Interfaces => {
+            let names = Interface::list()?.into_iter().map(|interface| interface.name + "\n");
+            print(&format!("Available network interfaces:\n{}", names.collect::<String>()))
+        }
+        Wanted::Help | Wanted::Replay(_) => print(&help()),
+    }
+}
+
+fn help() -> String {
+    let mut text = "netdyno in tcpreplay's place: sends captures.\n\
+        Usage: netdyno tcpreplay [OPTION]... FILE|FOLDER|-...\n\n"
+        .to_owned();
+    let line = |known: &Known| {
+        let short = known.spec.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
+        let value = known.spec.value.map_or(String::new(), |value| format!("={value}"));
+        format!("  {short}{:<26} {}", format!("--{}{value}", known.spec.name), known.help)
+    };
+    let listed = |here: fn(Here) -> bool| {
+        OPTIONS
+            .iter()
+            .filter(|known| here(known.here))
+            .map(|known| line(known).trim_end().to_owned() + "\n")
+            .collect::<String>()
+    };
+    text += &listed(|here| here == Works);
+    text += "\nTaken, and without effect here:\n";
+    text += &listed(|here| here == Nothing);
+    text += "\nRefused, with the reason:\n";
+    text += &listed(|here| matches!(here, Refused(_)));
+    text += "\nAll is told in docs/from-tcpreplay.md; `netdyno replay --help` does more.\n";
+    text
+}
+
+/// The time as that tool prints it; in UTC.
+fn now() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let date = report::units::rfc3339(now.as_secs()).replace('T', " ");
+    format!("{}.{:06}", date.trim_end_matches('Z'), now.subsec_micros())
+}
+
+fn translate(words: &[OsString]) -> Result<Wanted> {
+    let specs: Vec<Spec> = OPTIONS.iter().map(|known| known.spec).collect();
+    let given = autoopts::parse(&specs, words)?;
+    if ["help", "less-help", "more-help"].iter().any(|help| given.has(help)) {
+        return Ok(Wanted::Help);
+    }
+    if given.has("version") {
+        return Ok(Wanted::Version);
+    }
+    if given.has("listnics") {
+        return Ok(Wanted::Interfaces);
+    }
+    for known in &OPTIONS {
+        if let Refused(reason) = known.here
+            && given.has(known.spec.name)
+        {
+            bail!("--{} is not supported: {reason}", known.spec.name);
+        }
+    }
+    check(&given)?;
+    let rate = rate(&given)?;
+    let loops = number::<u64>(&given, "loop", 0)?.unwrap_or(1);
+    let pause = match (number::<u64>(&given, "loopdelay-ms", 0)?, number::<u64>(&given, "loopdelay-ns", 0)?) {
+        (Some(ms), _) => Duration::from_millis(ms),
+        (None, ns) => Duration::from_nanos(ns.unwrap_or(0)),
+    };
+    if rate == Some(Rate::TopSpeed) && !pause.is_zero() {
+        bail!(
+            "a delay between loops needs a pace to count it from: give --pps, --mbps or --multiplier instead of --topspeed"
+        );
+    }
+    let files = files(&given.files)?;
+    let preload = given.has("preload-pcap");
+    if loops != 1 && !preload && files.iter().any(|file| file.as_os_str() == "-") {
+        bail!("standard input cannot be read a second time for a loop: add --preload-pcap, or give a file");
+    }
+    let stats = number::<u64>(&given, "stats", 0)?;
+    if stats == Some(0) {
+        bail!(
+            "--stats=0 (after each loop) is not supported, because loops follow one another without a pause: give seconds, --stats=1"
+        );
+    }
+    let interim = stats.map(|seconds| Interim {
+        every: Duration::from_secs(seconds),
+        tell: |totals: &Totals| {
+            // Whoever does not read on is no reason to end the run.
+            let _ = print(&classic::totals(totals));
+        },
+    });
+    let settings = Settings {
+        files,
+        // Called by these names where netmap is to be used.
+        interface: given.value("intf1").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
+        write: given.value("write").map(PathBuf::from),
+        speed: given
+            .value("multiplier")
+            .map(|_| exact(&given, "multiplier"))
+            .transpose()?
+            .map(|text| parse_speed(&text))
+            .transpose()?,
+        pace: Pace {
+            rate: rate.filter(|rate| *rate != Rate::TopSpeed),
+            topspeed: rate == Some(Rate::TopSpeed),
+            duration: number::<u64>(&given, "duration", 1)?.map(Duration::from_secs),
+            count: number::<u64>(&given, "limit", 1)?,
+            catch_up: 2.0,
+            spin: false,
+        },
+        loops: Some(loops),
+        preload,
+        stream: false,
+        unique_every: unique_every(&given)?,
+        sign: false,
+        oversize: OversizeChoice::Skip,
+        skip_corrupt: true,
+        through: Through {
+            engine: Engine::Auto,
+            cores: None,
+            core: None,
+            yes_disrupt: given.value("yes-disrupt").map(str::to_owned),
+        },
+        metering: Metering { measure: None, round_trip: false, meter: Meter::Auto },
+        output: Output { quiet: true, ..Output::default() },
+        packets: packets(&given)?,
+        seam: Seam::Nothing,
+        longest_gap: number::<u64>(&given, "maxsleep", 0)?.filter(|ms| *ms > 0).map(Duration::from_millis),
+        whole_length: given.has("pktlen"),
+        pause,
+        together: NonZeroU64::new(number::<u64>(&given, "pps-multi", 1)?.unwrap_or(1))
+            .unwrap_or(NonZeroU64::MIN),
+        count_flows: !given.has("no-flow-stats"),
+        best_effort: true,
+        interim,
+    };
+    Ok(Wanted::Replay(Box::new(Plan {
+        settings,
+        stats: stats.is_some(),
+        flows: !given.has("no-flow-stats"),
+        quiet: given.has("quiet") || given.has("suppress-warnings"),
+        pid: given.has("pid"),
+    })))
+}
+
+/// What goes together, and what does not.
+fn check(given: &Parsed) -> Result<()> {
+    let exclusive: [&[&str]; 4] = [
+        &["multiplier", "pps", "mbps", "topspeed"],
+        &["include", "exclude"],
+        &["loopdelay-ms", "loopdelay-ns"],
+        &["intf1", "write"],
+    ];
+    for names in exclusive {
+        let mut both = names.iter().filter(|name| given.has(name));
+        if let (Some(one), Some(other)) = (both.next(), both.next()) {
+            bail!("--{one} and --{other} exclude each other: leave one out");
+        }
+    }
+    for (name, needs) in [
+        ("unique-ip", "loop"),
+        ("unique-ip-loops", "unique-ip"),
+        ("loopdelay-ms", "loop"),
+        ("loopdelay-ns", "loop"),
+        ("pps-multi", "pps"),
+    ] {
+        if given.has(name) && !given.has(needs) {
+            bail!("--{name} needs --{needs}: add it");
+        }
+    }
+    if !given.has("intf1") && !given.has("write") {
+        bail!("where to? Name an interface with --intf1 (-i); --listnics lists them");
+    }
+    if given.files.is_empty() {
+        bail!("which captures? Name at least one file");
+    }
+    if let Some(timer) = given.value("timer")
+        && !["gtod", "nano", "select", "ioport", "abstime", "rdtsc"].contains(&timer)
+    {
+        bail!("--timer={timer}: there are gtod, nano, select and ioport (all are the same here)");
+    }
+    for name in ["sleep-accel", "nm-delay", "xdp-batch-size", "dbug"] {
+        number::<u64>(given, name, 0)?;
+    }
+    if number::<u64>(given, "flow-expiry", 0)?.is_some_and(|seconds| seconds > 0) {
+        bail!("--flow-expiry is not supported: flows are counted without expiring; leave it out");
+    }
+    if number::<u64>(given, "maxsleep", 0)?.is_some_and(|ms| ms > 0)
+        && (given.has("pps") || given.has("mbps"))
+    {
+        bail!(
+            "--maxsleep cuts the capture's own pauses, and a rate has none: leave it out, or give a higher rate"
+        );
+    }
+    Ok(())
+}
+
+/// The rate that is asked for; `None`: the capture's own timing.
+fn rate(given: &Parsed) -> Result<Option<Rate>> {
+    if given.has("topspeed") {
+        return Ok(Some(Rate::TopSpeed));
+    }
+    for (name, unit) in [("pps", "pps"), ("mbps", "mbps")] {
+        if !given.has(name) {
+            continue;
+        }
+        let text = exact(given, name)?;
+        let nothing = text.bytes().all(|c| matches!(c, b'0' | b'.'));
+        return match Rate::from_str(&format!("{text}{unit}")) {
+            Ok(rate) => Ok(Some(rate)),
+            Err(_) if nothing && name == "mbps" => Ok(Some(Rate::TopSpeed)),
+            Err(error) => Err(error).with_context(|| format!("--{name}={text}")),
+        };
+    }
+    Ok(None)
+}
+
+/// The decimal number that an option has, as it is written.
+fn exact(given: &Parsed, name: &str) -> Result<String> {
+    let text = given.value(name).unwrap_or_default();
+    let digits = text.bytes().any(|c| c.is_ascii_digit());
+    if !digits || text.bytes().any(|c| !(c.is_ascii_digit() || c == b'.')) {
+        bail!("--{name}={text}: give a number, such as 1000 or 2.5");
+    }
+    Ok(text.to_owned())
+}
+
+/// The whole number that an option has, if it was given.
+fn number<T: FromStr + PartialOrd + std::fmt::Display>(
+    given: &Parsed,
+    name: &str,
+    least: T,
+) -> Result<Option<T>> {
+    let Some(text) = given.value(name) else { return Ok(None) };
+    match text.parse::<T>() {
+        Ok(number) if number >= least => Ok(Some(number)),
+        _ => bail!("--{name}={text}: give a whole number, {least} or more"),
+    }
+}
+
+/// Every how many loops there are other addresses.
+fn unique_every(given: &Parsed) -> Result<Option<NonZeroU64>> {
+    if !given.has("unique-ip") {
+        return Ok(None);
+    }
+    let Some(text) = given.value("unique-ip-loops") else { return Ok(Some(NonZeroU64::MIN)) };
+    // It may be written as 2.0, too.
+    let whole = text.split_once('.').map_or(
+        text,
+        |(whole, rest)| {
+            if rest.bytes().all(|c| c == b'0') { whole } else { text }
+        },
+    );
+    let every = whole.parse::<NonZeroU64>();
+    every
+        .map(Some)
+        .with_context(|| format!("--unique-ip-loops={text}: give a whole number of loops, 1 or more"))
+}
+
+fn packets(given: &Parsed) -> Result<Option<Selection>> {
+    for (name, excluded) in [("include", false), ("exclude", true)] {
+        if let Some(text) = given.value(name) {
+            let ranges = text.split(',').map(range).collect::<Option<Vec<_>>>();
+            let ranges = ranges.with_context(|| {
+                format!("--{name}={text}: give packet numbers from 1 and ranges of them, such as 1-5,9,72-")
+            })?;
+            return Ok(Some(Selection { ranges, excluded }));
+        }
+    }
+    Ok(None)
+}
+
+/// `5`, `1-5`, `72-`.
+fn range(text: &str) -> Option<RangeInclusive<u64>> {
+    let (from, to) = match text.split_once('-') {
+        None => (text.parse().ok()?, text.parse().ok()?),
+        Some((from, "")) => (from.parse().ok()?, u64::MAX),
+        Some((from, to)) => (from.parse().ok()?, to.parse().ok()?),
+    };
+    (1 <= from && from <= to).then_some(from..=to)
+}
+
+/// The captures: a folder stands for all files in it and below, in the order of their names.
+fn files(given: &[OsString]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for name in given {
+        let path = PathBuf::from(name);
+        if path.is_dir() {
+            let before = files.len();
+            walk(&path, &mut files).with_context(|| format!("reading the folder {}", path.display()))?;
+            if files.len() == before {
+                bail!("there is no file in the folder {}", path.display());
+            }
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut entries = std::fs::read_dir(folder)?.collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        // Links to folders may lead in circles.
+        if entry.file_type()?.is_dir() {
+            walk(&entry.path(), files)?;
+        } else if entry.path().is_file() {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[track_caller]
+    fn plan(line: &str) -> Plan {
+        match translate(&words(line)) {
+            Ok(Wanted::Replay(plan)) => *plan,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    fn settings(line: &str) -> Settings {
+        plan(line).settings
+    }
+
+    #[test]
+    fn the_articles_command_lines_mean_what_they_say() {
+        let s = settings("-i ens17 -K --loop 5000 --netmap --mbps 1000 tcp_port_scan_64.pcap");
+        assert_eq!((s.interface.as_deref(), s.preload, s.loops), (Some("ens17"), true, Some(5000)));
+        assert_eq!(s.pace.rate, Some(Rate::Bits { bits_per_second: 1_000_000_000, layer1: false }));
+        assert_eq!(s.files, [PathBuf::from("tcp_port_scan_64.pcap")]);
+        let s = settings("-i eth7 -K --mbps 7000 --loop 50 --unique-ip --netmap bigFlows.pcap");
+        assert_eq!(
+            (s.unique_every, s.loops, s.through.engine),
+            (Some(NonZeroU64::MIN), Some(50), Engine::Auto)
+        );
+        let s = settings("-i ens17 -K --loop 5000 --mbps 10000 udp_port_scan_1500.pcap");
+        assert_eq!((s.unique_every, s.seam, s.best_effort), (None, Seam::Nothing, true));
+    }
+
+    #[test]
+    fn every_pace_is_understood_and_only_one_taken() {
+        for (line, rate) in [
+            ("-p 1000", "1000pps"),
+            ("--pps=0.5", "0.5pps"),
+            ("-M2.5", "2.5mbps"),
+            ("-t", "top"),
+            ("-M 0", "top"),
+            ("--mbps 0.0", "top"),
+        ] {
+            let pace = settings(&format!("-i a {line} f")).pace;
+            let found = if pace.topspeed { Some(Rate::TopSpeed) } else { pace.rate };
+            assert_eq!(found, Some(rate.parse().unwrap()), "{line}");
+        }
+        let s = settings("-ia -x.5 f");
+        assert_eq!((s.speed.unwrap().numerator, s.speed.unwrap().denominator), (5, 10));
+        assert_eq!(settings("-i a f").speed, None);
+    }
+
+    #[test]
+    fn all_else_is_handed_on() {
+        let s =
+            settings("-i netmap:a -l0 --loopdelay-ms 20 -p 5 --pps-multi=3 -L 7 --duration 9 --pktlen f g");
+        assert_eq!((s.interface.as_deref(), s.loops, s.together.get()), (Some("a"), Some(0), 3));
+        assert_eq!((s.pace.count, s.pace.duration), (Some(7), Some(Duration::from_secs(9))));
+        assert_eq!((s.pause, s.whole_length, s.files.len()), (Duration::from_millis(20), true, 2));
+        let s = settings(
+            "-w out.pcap --include 1-5,9,72- --maxsleep 50 --unique-ip --unique-ip-loops 2.0 -l 4 f",
+        );
+        assert_eq!(s.packets, Some(Selection { ranges: vec![1..=5, 9..=9, 72..=u64::MAX], excluded: false }));
+        assert_eq!((s.longest_gap, s.unique_every), (Some(Duration::from_millis(50)), NonZeroU64::new(2)));
+        assert_eq!(s.write, Some(PathBuf::from("out.pcap")));
+        assert!(settings("-i a --exclude 3 f").packets.unwrap().excluded);
+        let p =
+            plan("-i a --stats 2 -q --no-flow-stats -P -T nano --sleep-accel 5 --skip-soft-errors --xdp f");
+        assert_eq!((p.stats, p.quiet, p.flows, p.pid), (true, true, false, true));
+        assert_eq!(p.settings.interim.unwrap().every, Duration::from_secs(2));
+        assert_eq!(settings("-i a --yes-disrupt a f").through.yes_disrupt.as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_what_to_do() {
+        for (line, says) in [
+            ("f", "--intf1"),
+            ("-i a", "which captures"),
+            ("-i a -w b f", "--intf1 and --write exclude"),
+            ("-i a -x 2 -p 5 f", "--multiplier and --pps exclude"),
+            ("-i a -M 5 -t f", "--mbps and --topspeed exclude"),
+            ("-i a -p 0 f", "zero"),
+            ("-i a -x 0 f", "not a speed"),
+            ("-i a -p 5k f", "--pps=5k: give a number"),
+            ("-i a -M 1e3 f", "--mbps=1e3"),
+            ("-i a -l -1 f", "--loop=-1"),
+            ("-i a -L 0 f", "--limit=0"),
+            ("-i a --duration 0 f", "--duration=0"),
+            ("-i a --unique-ip f", "--unique-ip needs --loop"),
+            ("-i a --pps-multi 5 f", "--pps-multi needs --pps"),
+            ("-i a -l2 --unique-ip --unique-ip-loops 1.5 f", "--unique-ip-loops=1.5"),
+            ("-i a -l2 --unique-ip --unique-ip-loops 0 f", "--unique-ip-loops=0"),
+            ("-i a --include 5-1 f", "--include=5-1"),
+            ("-i a --exclude 0 f", "--exclude=0"),
+            ("-i a --include 1 --exclude 2 f", "exclude each other"),
+            ("-i a -t -l 2 --loopdelay-ms 5 f", "instead of --topspeed"),
+            ("-i a -l 2 -", "--preload-pcap"),
+            ("-i a --stats 0 f", "--stats=1"),
+            ("-i a --flow-expiry 30 f", "leave it out"),
+            ("-i a --timer sundial f", "--timer=sundial"),
+            ("-i a -o f", "--oneatatime is not supported"),
+            ("-i a -I b -c x f", "one interface"),
+            ("-i a -v f", "tcpdump -r"),
+            ("-i a --nonsense f", "no option --nonsense"),
+        ] {
+            let error = translate(&words(line)).map(|_| ()).expect_err(line);
+            let text = crate::in_full(&error);
+            assert!(text.contains(says), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn every_option_stands_in_the_help_once() {
+        let help = help();
+        for known in &OPTIONS {
+            let name = format!(" --{}", known.spec.name);
+            let lines = help.lines().filter(|line| {
+                line.split_once(&name)
+                    .is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with([' ', '=']))
+            });
+            assert!(lines.count() >= 1, "{name}");
+        }
+        let mut names: Vec<_> = OPTIONS.iter().map(|known| known.spec.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), OPTIONS.len());
+    }
+}
