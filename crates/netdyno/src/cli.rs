@@ -39,6 +39,20 @@ pub enum Command {
         #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// tcpprep's command lines, as they are: says which side sent each packet of a capture.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Tcpprep {
+        /// Options, as tcpprep takes them; --help lists them.
+        #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+    /// tcpcapinfo's command lines: lists the records of perhaps broken pcap files.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Tcpcapinfo {
+        /// Files.
+        #[arg(value_name = "FILE", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.

@@ -49,7 +49,7 @@ const NOT_IP: u32 = u32::MAX - 1;
 const MAX_HOSTS: u32 = u32::MAX - 2;
 
 pub(super) fn classify(reader: &mut Reader, rules: &Rules, kind: Auto) -> Result<Cache, ClassifyError> {
-    let mut hosts = Hosts::default();
+    let mut hosts = Hosts { one_v6: rules.one_ipv6_host, ..Hosts::default() };
     let mut senders: Vec<u32> = Vec::new();
     while let Some(record) = reader.next_record()? {
         let sender = match rules.look(&record) {
@@ -107,6 +107,8 @@ struct Hosts {
     v4: HashMap<u32, u32, FlowHasher>,
     v6: HashMap<u128, u32, FlowHasher>,
     deeds: Vec<Deeds>,
+    /// All IPv6 addresses are one.
+    one_v6: bool,
 }
 
 impl Hosts {
@@ -120,6 +122,7 @@ impl Hosts {
         let next = self.deeds.len() as u32;
         let (number, new) = match address {
             IpAddr::V4(address) => look(&mut self.v4, address.to_bits(), next),
+            IpAddr::V6(_) if self.one_v6 => look(&mut self.v6, 0, next),
             IpAddr::V6(address) => look(&mut self.v6, address.to_bits(), next),
         };
         if new {

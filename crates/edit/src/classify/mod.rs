@@ -11,7 +11,6 @@ mod select;
 mod services;
 
 use capture::{CaptureError, Reader, Record};
-use regex::Regex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::layers::{Fragment, L3, Layers};
 use wire::{LinkType, Mac};
@@ -20,6 +19,7 @@ use crate::cache::{Cache, Way};
 
 pub use auto::Auto;
 pub use nets::{BadNet, Net, Nets};
+pub use regex::Regex;
 pub use select::{BadSelection, Selection};
 pub use services::{BadServices, Services};
 
@@ -49,6 +49,8 @@ pub struct Rules {
     pub reverse: bool,
     /// Let what is not IP be primary instead of secondary.
     pub nonip_primary: bool,
+    /// Take all IPv6 hosts for one, as tcpprep does in `Auto` mode by mistake (up to 4.6): for caches equal to its own.
+    pub one_ipv6_host: bool,
     /// A host is a server that acted as one at least this many times as often as it acted as a client.
     pub ratio: f64,
 }
@@ -56,7 +58,14 @@ pub struct Rules {
 impl Rules {
     /// Rules of this mode, all else as tcpprep has it by default.
     pub fn new(mode: Mode) -> Rules {
-        Rules { mode, selection: None, reverse: false, nonip_primary: false, ratio: 2.0 }
+        Rules {
+            mode,
+            selection: None,
+            reverse: false,
+            nonip_primary: false,
+            one_ipv6_host: false,
+            ratio: 2.0,
+        }
     }
 }
 

@@ -102,6 +102,8 @@ fn each_ipv6_host_is_known_by_itself() {
     ];
     assert_eq!(ways(&frames, &Rules::new(Mode::Auto(Auto::Bridge))), "Pss");
     assert_eq!(ways(&frames, &Rules::new(Mode::Auto(Auto::First))), "PsP");
+    let as_tcpprep = Rules { one_ipv6_host: true, ..Rules::new(Mode::Auto(Auto::Bridge)) };
+    assert_eq!(ways(&frames, &as_tcpprep), "PPP");
 }
 
 #[test]

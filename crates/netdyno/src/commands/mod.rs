@@ -29,6 +29,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Craft(args) => craft::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(&words)),
+        Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
+        Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -3,13 +3,16 @@
 //! Called as `netdyno TOOL ...`, or through a link to netdyno that has the tool's name.
 
 mod autoopts;
+mod presets;
+pub mod tcpcapinfo;
+pub mod tcpprep;
 pub mod tcpreplay;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 1] = ["tcpreplay"];
+const TOOLS: [&str; 3] = ["tcpcapinfo", "tcpprep", "tcpreplay"];
 
 /// The words of our own command line for those we were called with.
 pub fn arguments(mut words: Vec<OsString>) -> Vec<OsString> {
