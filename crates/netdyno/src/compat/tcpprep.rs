@@ -216,7 +216,14 @@ fn rules(parsed: &Parsed) -> Result<Rules> {
             .filter(|ratio: &f64| ratio.is_finite() && *ratio >= 0.0)
             .ok_or_else(|| anyhow!("--ratio={text} is not a number of zero or more, such as 2.0"))?,
     };
-    Ok(Rules { mode, selection, reverse: parsed.has("reverse"), nonip_primary: parsed.has("nonip"), ratio })
+    Ok(Rules {
+        mode,
+        selection,
+        reverse: parsed.has("reverse"),
+        one_ipv6_host: parsed.has("one-ipv6-host"),
+        nonip_primary: parsed.has("nonip"),
+        ratio,
+    })
 }
 
 /// The masks have no effect, but what tcpprep refuses is refused.
