@@ -224,8 +224,9 @@ impl Schedule {
                 let period = u128::from(*period_ns);
                 let within = |at: u128| offsets.partition_point(|&offset| u128::from(offset) <= at) as u64;
                 let Some(passes) = at.checked_div(period) else { return Some(within(at)) };
-                let pass = u64::try_from(passes).ok()?;
-                Some(pass * offsets.len() as u64 + within(at - passes * period))
+                // More than can be counted is never reached, but asked for by who wants all.
+                let before = u64::try_from(passes).unwrap_or(u64::MAX).saturating_mul(offsets.len() as u64);
+                Some(before.saturating_add(within(at - passes * period)))
             }
             Schedule::Bursts { frames, gap_ns, period_ns } => {
                 let (bursts, within) = (ns / period_ns, ns % period_ns);
@@ -462,6 +463,16 @@ mod tests {
             })
             .collect();
         assert_eq!(times, [0, 50, 125, 150, 200, 275, 300]);
+    }
+
+    #[test]
+    fn times_far_away_are_counted_too_however_fast_they_pass() {
+        for numerator in [1, 5000, u64::MAX] {
+            let speed = Speed { numerator, denominator: 1 };
+            let schedule = Schedule::Times { offsets: [0, 1, 2].into(), period_ns: 4, speed };
+            assert_eq!(schedule.frames_due_by(u64::MAX) == Some(u64::MAX), numerator > 1, "{numerator}");
+            assert!(schedule.frames_due_by(u64::MAX).is_some());
+        }
     }
 
     proptest! {
