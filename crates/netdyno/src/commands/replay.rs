@@ -467,3 +467,37 @@ fn write(
     });
     Ok(report)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_in_groups_hold_their_rate_over_five_billion_frames() {
+        const FRAMES: u64 = 5_000_000_000;
+        // (frames, in so many ns): dividing a second evenly, or not; slow, odd and fast.
+        for (frames, per_ns) in [
+            (1_000_000, 1_000_000_000),
+            (1_488_095, 1_000_000_000),
+            (3, 1_000_000_000),
+            (150_000_007, 1_000_000_000),
+        ] {
+            for size in [1, 2, 7, 64, 1000] {
+                let even = Schedule::Frames { frames, per_ns };
+                let groups = grouped(even, NonZeroU64::new(size).unwrap());
+                let mut cursor = groups.cursor();
+                let n = FRAMES / size * size;
+                cursor.seek(n, |_| 60);
+                let exact = u128::from(n) * u128::from(per_ns) / u128::from(frames);
+                let off = u128::from(cursor.due()).abs_diff(exact);
+                assert!(off <= 10_000 && off * 1_000_000 <= exact, "{frames} in {size}: {off} ns off");
+                // All of a group have its first frame's time.
+                for _ in 1..size {
+                    let due = cursor.due();
+                    cursor.advance(60);
+                    assert_eq!(cursor.due(), due);
+                }
+            }
+        }
+    }
+}

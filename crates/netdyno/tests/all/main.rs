@@ -20,3 +20,4 @@ mod replay;
 mod report;
 mod resolve;
 mod scenario;
+mod tcpreplay;
