@@ -182,11 +182,12 @@ fn role(packet: &Packet) -> Option<Role> {
             if from != DNS && to != DNS {
                 return None;
             }
-            // tcpprep reads the flags in the byte order of the machine. On a little-endian one that makes the bit
-            // it means to be "response" the one for "recursion available", which a query does not set either.
-            let flags = [*bytes.get(10)?, *bytes.get(11)?];
+            // tcpprep means to look at the bit that tells responses from queries, but looks four bytes into the
+            // message, at the number of questions. So what goes to port 53 is a client's and what comes from there a
+            // server's, unless that number is absurd; the same is done here, to come to the same cache.
+            let questions = [*bytes.get(12)?, *bytes.get(13)?];
             bytes.get(19)?;
-            let server = if to == DNS { flags[1] & 0x80 != 0 } else { flags != [0, 0x80] };
+            let server = if to == DNS { questions[1] & 0x80 != 0 } else { questions != [0, 0x80] };
             Some(if server { Role::Server } else { Role::Client })
         }
         // Port unreachable comes from where somebody looked for a service.

@@ -210,6 +210,8 @@ impl Rules {
     }
 }
 
+const ESP: u8 = 50;
+
 /// What the modes look at of an IP packet.
 #[derive(Clone, Copy)]
 struct Packet<'a> {
@@ -258,6 +260,8 @@ impl<'a> Packet<'a> {
             Some(IpAddr::V6(Ipv6Addr::from(*bytes)))
         };
         let transport = match (layers.fragment, layers.ip_protocol, layers.l4_offset) {
+            // What is encrypted hides its transport.
+            (_, Some(ESP), _) => None,
             (Fragment::Whole, Some(protocol), Some(at)) => {
                 frame.get(at..).map(|bytes| Transport { protocol, bytes })
             }

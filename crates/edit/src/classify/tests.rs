@@ -119,7 +119,7 @@ fn the_ratio_weighs_deeds() {
 
 #[test]
 fn names_and_closed_ports_give_servers_away() {
-    let dns = |flags: u8| [0, 1, flags, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let dns = |flags: u8| [0, 1, flags, 0x80, 0, 1, 0, 0, 0, 0, 0, 0];
     let port_unreachable = [3, 3, 0, 0, 0, 0, 0, 0];
     let role_of = |frame: Vec<u8>| ways(&[frame], &Rules::new(Mode::Auto(Auto::Client)));
     assert_eq!(role_of(v4([A, B], 17, &udp([53, 1000], &dns(0x81)))), "s");

@@ -93,6 +93,8 @@ fn list(mut file: impl Read, size: u64, out: &mut impl Write) -> Result<bool> {
     };
     match big_endian {
         false => writeln!(out, "magic       = 0x{magic:08x} ({name}) (little-endian)")?,
+        // Of this one format it says so by the byte order only.
+        true if name == "Fmesquita" => writeln!(out, "magic       = 0x{magic:08x} ({name}) (big-endian)")?,
         true => writeln!(out, "magic       = 0x{magic:08x} ({name}/swapped) (big-endian)")?,
     }
     let order = Order { big_endian };

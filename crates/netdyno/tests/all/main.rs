@@ -21,3 +21,4 @@ mod report;
 mod resolve;
 mod scenario;
 mod tcpreplay;
+mod tcpprep;
