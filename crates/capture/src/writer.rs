@@ -103,6 +103,18 @@ impl<W: Write> Writer<W> {
         self.interfaces = 1;
     }
 
+    /// States another snap length in the header of a pcap file than the greatest, which is what stands there: for
+    /// files that must be another program's byte for byte. Frames are not held to it. Nothing happens once the header
+    /// has left, or for pcapng.
+    pub fn set_snaplen(&mut self, snaplen: u32) {
+        if self.records == 0
+            && self.format != FileFormat::Pcapng
+            && let Some(field) = self.batch.get_mut(16..20)
+        {
+            field.copy_from_slice(&snaplen.to_le_bytes());
+        }
+    }
+
     /// Another interface, for [`write_on`](Self::write_on); its number. Name, speed, link type and snap length are
     /// kept; times are always nanoseconds. Only pcapng can have more than one.
     pub fn add_interface(&mut self, interface: &Interface) -> Result<u32, CaptureError> {

@@ -2,6 +2,8 @@
 //!
 //! Parsing only collects; what the words mean together is decided by the commands.
 
+pub mod edit;
+
 use crate::cores::Cores;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
@@ -53,6 +55,10 @@ pub enum Command {
         #[arg(value_name = "FILE", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Edit a capture: addresses, VLAN tags, ports, lengths, checksums.
+    Edit(Box<edit::Edit>),
+    /// Edit a capture with tcprewrite's options.
+    Tcprewrite(Box<edit::Tcprewrite>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.

@@ -31,6 +31,8 @@ pub struct Target<'a> {
     pub format: FileFormat,
     /// The link type to convert frames to: Ethernet, or `None` to leave it.
     pub link: Option<LinkType>,
+    /// The snap length to write into the header of a pcap file; `None` for the greatest.
+    pub snaplen: Option<u32>,
 }
 
 /// Edits the frames of `input` into `target`. `side` says which side sent the frame with a number from 1, or `None`
@@ -63,7 +65,7 @@ pub fn run(
             Some(open) => open,
             None => {
                 let link = target.link.unwrap_or(link);
-                output.insert((FileWriter::create(target.path, target.format, link)?, link))
+                output.insert((create(target, link)?, link))
             }
         };
         if target.link.is_none() && link != *output_link {
@@ -95,11 +97,19 @@ pub fn run(
         None => {
             let link = target.link.or(input.interfaces().first().map(|interface| interface.link));
             let link = link.unwrap_or(LinkType::ETHERNET);
-            (FileWriter::create(target.path, target.format, link)?, link)
+            (create(target, link)?, link)
         }
     };
     writer.finish()?;
     Ok(totals)
+}
+
+fn create(target: Target<'_>, link: LinkType) -> Result<FileWriter, EditError> {
+    let mut writer = FileWriter::create(target.path, target.format, link)?;
+    if let Some(snaplen) = target.snaplen {
+        writer.set_snaplen(snaplen);
+    }
+    Ok(writer)
 }
 
 /// Whether frames of this type can be edited as the plan has it.

@@ -3,6 +3,7 @@
 mod craft;
 mod demo;
 mod doctor;
+mod edit;
 mod info;
 mod lab;
 mod measure;
@@ -31,6 +32,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(&words)),
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
         Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
+        Command::Edit(args) => edit::run(*args),
+        Command::Tcprewrite(args) => edit::tcprewrite(*args),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -1,0 +1,299 @@
+//! The words of `edit` and of `tcprewrite`, which do the same.
+
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Edit {
+    /// The capture to edit: pcap or pcapng, plain, gzip or zstd; - is standard input.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub input: PathBuf,
+    /// The capture to write: pcap, or pcapng if it is named so; .gz and .zst compress; - is standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub write: PathBuf,
+    /// Which side sent each frame: a cache file of tcpprep. Where two values may be given, the first is for frames of
+    /// the client, the second for those of the server. Without it all are the client's.
+    #[arg(long, value_name = "CACHE", value_hint = ValueHint::FilePath)]
+    pub sides: Option<PathBuf>,
+    /// Make Ethernet frames of raw IP, loopback and Linux cooked ones; needs --dst-mac, and --src-mac where frames do
+    /// not tell it.
+    #[arg(long)]
+    pub to_ethernet: bool,
+    /// Source Ethernet address.
+    #[arg(long, value_name = "MAC[,MAC]")]
+    pub src_mac: Option<String>,
+    /// Destination Ethernet address.
+    #[arg(long, value_name = "MAC[,MAC]")]
+    pub dst_mac: Option<String>,
+    /// Replace an Ethernet address wherever it stands.
+    #[arg(long, value_name = "OLD=NEW")]
+    pub replace_mac: Vec<String>,
+    /// Scramble Ethernet addresses: the same seed gives each host the same new one.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["src_mac", "dst_mac", "replace_mac"])]
+    pub scramble_mac: Option<u32>,
+    /// Keep the first bytes of scrambled addresses: 3 keeps the maker's prefix.
+    #[arg(long, value_name = "BYTES", requires = "scramble_mac")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub keep_mac_bytes: Option<u8>,
+    /// Keep Ethernet broadcast and multicast addresses.
+    #[arg(long)]
+    pub keep_group_macs: bool,
+    /// Put a VLAN tag with this identifier before all others.
+    #[arg(long, value_name = "ID", conflicts_with = "vlan_del")]
+    #[arg(value_parser = clap::value_parser!(u16).range(0..=4095))]
+    pub vlan_add: Option<u16>,
+    /// Priority of that tag. Default: that of the frame's outermost tag, or 0.
+    #[arg(long, value_name = "0-7", requires = "vlan_add", value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub vlan_priority: Option<u8>,
+    /// Drop eligibility of that tag.
+    #[arg(long, value_name = "0|1", requires = "vlan_add", value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub vlan_dei: Option<u8>,
+    /// The kind of that tag.
+    #[arg(long, value_name = "KIND", requires = "vlan_add", default_value = "802.1q")]
+    pub vlan_kind: VlanKind,
+    /// Take the outermost VLAN tag off.
+    #[arg(long)]
+    pub vlan_del: bool,
+    /// Replace IP addresses, of sources, of destinations and in ARP: the first prefix that holds an address is
+    /// replaced by the other, host bits stay. 10.0.0.0/8=172.16.0.0/12, 2001:db8::/32=fd00::/32, several with commas.
+    #[arg(long, value_name = "FROM=TO")]
+    pub map_ip: Vec<String>,
+    /// Replace IP addresses of sources only.
+    #[arg(long, value_name = "FROM=TO", conflicts_with = "map_ip")]
+    pub map_src_ip: Option<String>,
+    /// Replace IP addresses of destinations only.
+    #[arg(long, value_name = "FROM=TO", conflicts_with = "map_ip")]
+    pub map_dst_ip: Option<String>,
+    /// All of the client's addresses become the first, all of the server's the second.
+    #[arg(long, value_name = "IP=IP", requires = "sides", conflicts_with = "map_ip")]
+    pub endpoints: Option<String>,
+    /// Scramble IP addresses, in ARP, too: the same seed gives each host the same new one.
+    #[arg(long, value_name = "SEED")]
+    pub scramble_ip: Option<u32>,
+    /// Keep IP multicast addresses.
+    #[arg(long)]
+    pub keep_group_ips: bool,
+    /// Replace TCP and UDP ports, of sources and destinations: 80=8080, 8000-8999=80, 20+21=2121, several with commas.
+    #[arg(long, value_name = "FROM=TO")]
+    pub map_port: Vec<String>,
+    /// TTL and hop limit: set (64), raised (+1) or lowered (-1), within 1 to 255.
+    #[arg(long, value_name = "N|+N|-N", allow_hyphen_values = true)]
+    pub ttl: Option<String>,
+    /// The second byte of IPv4: DSCP and ECN.
+    #[arg(long, value_name = "BYTE")]
+    pub tos: Option<u8>,
+    /// Traffic class of IPv6.
+    #[arg(long, value_name = "BYTE")]
+    pub traffic_class: Option<u8>,
+    /// Flow label of IPv6.
+    #[arg(long, value_name = "LABEL", value_parser = clap::value_parser!(u32).range(0..=0xf_ffff))]
+    pub flow_label: Option<u32>,
+    /// Add this to TCP sequence and acknowledgement numbers.
+    #[arg(long, value_name = "N")]
+    pub tcp_shift: Option<u32>,
+    /// Frames of which the capture has only a part: append zeros, make them frames of that length, or leave them out.
+    #[arg(long, value_name = "HOW")]
+    pub fix_length: Option<FixLengthChoice>,
+    /// Cut what stands behind the link header to this many bytes.
+    #[arg(long, value_name = "BYTES", conflicts_with = "fix_length")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=262_144))]
+    pub cut_to_mtu: Option<u32>,
+    /// Make lengths in IP headers those of the frames.
+    #[arg(long)]
+    pub fix_header_length: bool,
+    /// Compute the checksums of IPv4, TCP, UDP, ICMP and ICMPv6 afresh. Edits correct checksums by themselves; this
+    /// mends those that were wrong.
+    #[arg(long)]
+    pub fix_checksums: bool,
+    /// Take the frame check sequence, four bytes, off each frame. Only for captures that have it.
+    #[arg(long)]
+    pub strip_fcs: bool,
+    /// Leave out frames that cannot be edited (802.3 length fields, cut off headers). Default: write them as they are.
+    #[arg(long)]
+    pub drop_unsupported: bool,
+    /// Of a damaged capture edit what is sound before the damage.
+    #[arg(long)]
+    pub skip_corrupt: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VlanKind {
+    #[value(name = "802.1q")]
+    Q,
+    #[value(name = "802.1ad")]
+    Ad,
+}
+
+impl VlanKind {
+    pub fn ether_type(self) -> u16 {
+        match self {
+            VlanKind::Q => 0x8100,
+            VlanKind::Ad => 0x88a8,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FixLengthChoice {
+    #[value(name = "pad")]
+    Pad,
+    #[value(name = "truncate", alias = "trunc")]
+    Truncate,
+    #[value(name = "delete", alias = "del")]
+    Delete,
+}
+
+/// tcprewrite's options, as they are. Long names may be cut short. docs/compat.md says what differs.
+#[derive(Debug, Args)]
+#[command(infer_long_args = true)]
+pub struct Tcprewrite {
+    /// The capture to edit.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub infile: PathBuf,
+    /// The capture to write.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub outfile: PathBuf,
+    /// tcpprep's cache file: which side sent each frame.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub cachefile: Option<PathBuf>,
+    /// Map ports: 80:8080, 8000-8999:80, 20+21:2121.
+    #[arg(short = 'r', long, value_name = "FROM:TO")]
+    pub portmap: Vec<String>,
+    /// Scramble IP addresses.
+    #[arg(short, long, value_name = "SEED")]
+    pub seed: Option<u32>,
+    /// Map addresses by prefix; given twice, the second is the server's.
+    #[arg(short = 'N', long, value_name = "FROM:TO")]
+    pub pnat: Vec<String>,
+    /// Map source addresses.
+    #[arg(short = 'S', long, value_name = "FROM:TO", conflicts_with = "pnat")]
+    pub srcipmap: Option<String>,
+    /// Map destination addresses.
+    #[arg(short = 'D', long, value_name = "FROM:TO", conflicts_with = "pnat")]
+    pub dstipmap: Option<String>,
+    /// All addresses of the client and of the server.
+    #[arg(short, long, value_name = "IP:IP", requires = "cachefile")]
+    pub endpoints: Option<String>,
+    /// Shift TCP sequence numbers.
+    #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
+    pub tcp_sequence: Option<u32>,
+    /// Keep IP multicast addresses.
+    #[arg(short = 'b', long)]
+    pub skipbroadcast: bool,
+    /// Compute checksums afresh.
+    #[arg(short = 'C', long)]
+    pub fixcsum: bool,
+    /// Set the lengths in IP headers.
+    #[arg(long)]
+    pub fixhdrlen: bool,
+    /// The MTU of --mtu-trunc.
+    #[arg(short, long, value_name = "BYTES", default_value_t = 1500)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=262_144))]
+    pub mtu: u32,
+    /// Cut frames to the MTU.
+    #[arg(long)]
+    pub mtu_trunc: bool,
+    /// Take the last four bytes off each frame.
+    #[arg(short = 'E', long)]
+    pub efcs: bool,
+    /// Set, raise or lower TTL and hop limit.
+    #[arg(long, value_name = "N|+N|-N", allow_hyphen_values = true)]
+    pub ttl: Option<String>,
+    /// IPv4 TOS byte.
+    #[arg(long, value_name = "BYTE")]
+    pub tos: Option<u8>,
+    /// IPv6 traffic class.
+    #[arg(long, value_name = "BYTE")]
+    pub tclass: Option<u8>,
+    /// IPv6 flow label.
+    #[arg(long, value_name = "LABEL", value_parser = clap::value_parser!(u32).range(0..=0xf_ffff))]
+    pub flowlabel: Option<u32>,
+    /// Frames captured in part: pad, trunc or del.
+    #[arg(short = 'F', long, value_name = "HOW")]
+    pub fixlen: Option<FixLengthChoice>,
+    /// Not supported.
+    #[arg(long, value_name = "SEED")]
+    pub fuzz_seed: Option<u32>,
+    /// Not supported.
+    #[arg(long, value_name = "N", requires = "fuzz_seed")]
+    pub fuzz_factor: Option<u32>,
+    /// Keep Ethernet broadcast and multicast addresses.
+    #[arg(long)]
+    pub skipl2broadcast: bool,
+    /// Output link type; enet is supported.
+    #[arg(long, value_name = "TYPE")]
+    pub dlt: Option<String>,
+    /// Destination Ethernet address, of the client's frames and of the server's.
+    #[arg(long, value_name = "MAC[,MAC]")]
+    pub enet_dmac: Option<String>,
+    /// Source Ethernet address, of the client's frames and of the server's.
+    #[arg(long, value_name = "MAC[,MAC]")]
+    pub enet_smac: Option<String>,
+    /// Replace an Ethernet address wherever it stands.
+    #[arg(long, value_name = "OLD,NEW")]
+    pub enet_subsmac: Vec<String>,
+    /// Scramble Ethernet addresses.
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["enet_smac", "enet_dmac", "enet_subsmac"])]
+    pub enet_mac_seed: Option<u32>,
+    /// Keep the first bytes of scrambled addresses.
+    #[arg(long, value_name = "BYTES", requires = "enet_mac_seed")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
+    pub enet_mac_seed_keep_bytes: Option<u8>,
+    /// add or del.
+    #[arg(long, value_name = "MODE")]
+    pub enet_vlan: Option<VlanMode>,
+    /// Identifier of the tag to add.
+    #[arg(long, value_name = "ID", requires = "enet_vlan", value_parser = clap::value_parser!(u16).range(0..=4095))]
+    pub enet_vlan_tag: Option<u16>,
+    /// CFI of the tag to add.
+    #[arg(long, value_name = "0|1", requires = "enet_vlan", value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub enet_vlan_cfi: Option<u8>,
+    /// Priority of the tag to add.
+    #[arg(long, value_name = "0-7", requires = "enet_vlan", value_parser = clap::value_parser!(u8).range(0..=7))]
+    pub enet_vlan_pri: Option<u8>,
+    /// Kind of the tag to add.
+    #[arg(long, value_name = "KIND", default_value = "802.1q")]
+    pub enet_vlan_proto: VlanKind,
+    /// Not supported.
+    #[arg(long, value_name = "BYTE")]
+    pub hdlc_control: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "BYTE")]
+    pub hdlc_address: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "DLT")]
+    pub user_dlt: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "BYTES")]
+    pub user_dlink: Vec<String>,
+    /// Not supported.
+    #[arg(long, value_name = "FILE")]
+    pub fragroute: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "DIR")]
+    pub fragdir: Option<String>,
+    /// Leave out frames that cannot be edited.
+    #[arg(long)]
+    pub skip_soft_errors: bool,
+    /// No warnings.
+    #[arg(short = 'w', long)]
+    pub suppress_warnings: bool,
+    /// Not supported: `netdyno craft --show` and tcpdump show frames.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Not supported.
+    #[arg(short = 'A', long, value_name = "ARGS", requires = "verbose")]
+    pub decode: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "FILE")]
+    pub load_opts: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "FILE")]
+    pub save_opts: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum VlanMode {
+    Add,
+    Del,
+}
