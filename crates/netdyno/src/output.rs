@@ -20,6 +20,11 @@ pub fn note(text: &str) {
     let _ = writeln!(stderr(), "{}", report::units::printable(text));
 }
 
+/// A result on standard error, where standard output has taken a capture.
+pub fn aside(text: &str) {
+    let _ = stderr().lock().write_all(text.as_bytes());
+}
+
 /// The moving line: on a terminal redrawn, elsewhere a plain line every few seconds.
 pub fn live(output: &Output) -> Option<Live<Stderr>> {
     if output.quiet {

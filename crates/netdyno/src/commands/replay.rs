@@ -2,7 +2,7 @@
 
 use super::shared;
 use crate::cli::{Metering, Output, OversizeChoice, Pace, Replay, Through};
-use crate::output::{conclude, note};
+use crate::output::{aside, conclude, note};
 use crate::place::Place;
 use crate::run::{self, Interim, Setup};
 use anyhow::{Result, bail};
@@ -156,7 +156,7 @@ pub fn run(args: Replay) -> Result<u8> {
     let report = find_and_replay("replay", args.into())?;
     if to_stdout {
         // The capture went there; the summary must not follow it.
-        crate::output::note(&report::text::render(&report, report::text::Options::default()));
+        aside(&report::text::render(&report, report::text::Options::default()));
         return Ok(report.result.verdict.exit_status());
     }
     conclude(&report, &output, with_classic)

@@ -8,7 +8,7 @@
 use super::autoopts::{self, Parsed, Spec};
 use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through};
 use crate::commands::replay::{self, Settings};
-use crate::output::{note, print};
+use crate::output::{aside, note, print};
 use crate::run::Interim;
 use anyhow::{Context, Result, bail};
 use engine::source::{Seam, Selection};
@@ -264,7 +264,7 @@ fn conclude(mut report: Report, stats: bool, flows: bool, quiet: bool, write: Op
     let block = complete + &classic::render(&report);
     if write.is_some_and(|file| file.as_os_str() == "-") {
         // The capture went there.
-        note(block.trim_end());
+        aside(&block);
     } else if told(print(&block)) != 0 {
         return FAILED;
     }

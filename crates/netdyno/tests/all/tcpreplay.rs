@@ -246,6 +246,22 @@ fn written_frames_are_those_of_our_own_replay() {
 }
 
 #[test]
+fn a_capture_on_standard_output_leaves_the_block_to_standard_error() {
+    let folder = folder();
+    let file = capture("in.pcap", &|name| path(&folder, name));
+    for line in [format!("{US} -w - -t {file}"), format!("netdyno replay {file} -w - --topspeed")] {
+        let out = path(&folder, "out.pcap");
+        let mut command = command(&line);
+        command.stdout(std::fs::File::create(&out).expect("a file"));
+        let output =
+            command.stderr(std::process::Stdio::piped()).spawn().expect("a process").wait_with_output();
+        let said = String::from_utf8(output.expect("its output").stderr).expect("text");
+        assert_same_frames(&frames(&out), &frames(&file));
+        assert!(said.lines().count() > 1 && !said.contains("\\n"), "{said}");
+    }
+}
+
+#[test]
 fn streamed_captures_are_sent_as_preloaded_ones() {
     let folder = folder();
     let file = path(&folder, "large.pcap");
