@@ -192,7 +192,7 @@ fn rules(parsed: &Parsed) -> Result<Rules> {
         Some(&"mac") => {
             let macs = value("mac")
                 .split(',')
-                .map(|text| text.trim().parse().with_context(|| format!("--mac: `{text}` is")));
+                .map(|text| text.trim().parse().with_context(|| format!("--mac: `{text}`")));
             Mode::Mac(macs.collect::<Result<_>>()?)
         }
         Some(&"port") => Mode::Port(match parsed.value("services") {
@@ -256,7 +256,7 @@ fn comment_of(parsed: &Parsed, words: &[OsString]) -> Result<Vec<u8>> {
         while let Some(word) = words.next() {
             // tcpprep leaves out -C, its text, and by mistake the word behind that, too.
             if word == "-C" {
-                (words.next(), words.next());
+                let _ = (words.next(), words.next());
                 continue;
             }
             comment.extend_from_slice(word.as_bytes());
