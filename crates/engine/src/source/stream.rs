@@ -38,7 +38,8 @@ pub struct Options {
     pub timing: Timing,
     /// So many frames leave together, when the first of them is due.
     pub together: NonZeroU64,
-    /// Waited between two passes, besides what the reading has there.
+    /// Waited between two passes, besides what the reading has there. At top speed that is from when the last frame of a
+    /// pass was taken.
     pub pause_ns: u64,
     /// Count flows: it takes memory for those of a pass.
     pub count_flows: bool,
@@ -102,6 +103,8 @@ pub struct StreamSource {
     fault: Option<SourceError>,
     /// Where a schedule that does not need the capture's times is.
     position: Position,
+    /// When the first frame was taken: pauses at top speed are counted from when a pass ends.
+    began: Option<u64>,
     /// When the frames that leave together do, and how many of them have been taken.
     together: (u64, u64),
 }
@@ -132,6 +135,7 @@ impl StreamSource {
             ended: false,
             fault: None,
             position: Position::default(),
+            began: None,
             together: (0, 0),
         }
     }
@@ -143,7 +147,9 @@ impl StreamSource {
 
     /// Is there a schedule, the capture's own included?
     pub fn is_paced(&self) -> bool {
-        matches!(self.options.timing, Timing::Capture(_)) || self.schedule.is_paced()
+        matches!(self.options.timing, Timing::Capture(_))
+            || self.schedule.is_paced()
+            || self.options.pause_ns > 0
     }
 
     /// Has the schedule come to an end?
@@ -251,7 +257,11 @@ impl StreamSource {
             reader.rewind()?;
         }
         if matches!(self.options.timing, Timing::Schedule(_)) && self.options.pause_ns > 0 {
-            self.position.due = self.position.due.saturating_add(self.options.pause_ns);
+            let ended = match (&self.schedule, self.began) {
+                (Schedule::TopSpeed, Some(began)) => clock::now().saturating_sub(began),
+                _ => self.position.due,
+            };
+            self.position.due = ended.saturating_add(self.options.pause_ns);
             self.together.1 = 0;
         }
         let every = self.options.unique_every.map_or(u64::MAX, NonZeroU64::get);
@@ -311,6 +321,7 @@ impl Frames for StreamSource {
         due: &mut [u64],
     ) -> Result<usize, SourceError> {
         let most = max.min(due.len()).min(buffers.lengths.len());
+        self.began.get_or_insert_with(clock::now);
         let paced = self.is_paced();
         let mut count = 0;
         while count < most {

@@ -140,8 +140,9 @@ impl Settings {
     /// Are the captures read before the first frame leaves?
     fn is_preloaded(&self, readers: &[Reader]) -> bool {
         let passes = self.unique_every.map_or(1, NonZeroU64::get);
-        if self.stream || (passes > 1 && !self.pause.is_zero()) {
-            // Passes held in memory together have no pause between them.
+        let unknown = self.rate() == Some(Rate::TopSpeed) || passes > 1;
+        if self.stream || (unknown && !self.pause.is_zero()) {
+            // When a pass ends at top speed is not known before; passes held in memory together have no pause.
             return false;
         }
         let size = readers.iter().try_fold(0u64, |sum, reader| Some(sum + reader.file_len()?));

@@ -6,6 +6,7 @@
 //! Exit status as tcpreplay's: 0 done; 1 wrong usage, or frames were refused or lost; 255 not done.
 
 use super::autoopts::{self, Parsed, Spec};
+use super::presets;
 use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through};
 use crate::commands::replay::{self, Settings};
 use crate::output::{aside, note, print};
@@ -149,13 +150,7 @@ const OPTIONS: [Known; 52] = [
         Refused("it belongs to --verbose; use `tcpdump -r FILE ARGS`"),
         "",
     ),
-    known(
-        None,
-        "load-opts",
-        Some("FILE"),
-        Refused("netdyno reads no option files: write the options on the command line"),
-        "",
-    ),
+    known(None, "load-opts", Some("FILE"), Works, "read options from a file, too: its section [TCPREPLAY]"),
     known(None, "no-load-opts", None, Nothing, ""),
     known(
         None,
@@ -334,7 +329,10 @@ fn now() -> String {
 
 fn translate(words: &[OsString]) -> Result<Wanted> {
     let specs: Vec<Spec> = OPTIONS.iter().map(|known| known.spec).collect();
-    let given = autoopts::parse(&specs, words)?;
+    let mut given = autoopts::parse(&specs, words)?;
+    if let Some(file) = given.value("load-opts").map(PathBuf::from) {
+        presets::load(&file, "TCPREPLAY", &specs, &mut given)?;
+    }
     if ["help", "less-help", "more-help"].iter().any(|help| given.has(help)) {
         return Ok(Wanted::Help);
     }
@@ -358,11 +356,6 @@ fn translate(words: &[OsString]) -> Result<Wanted> {
         (Some(ms), _) => Duration::from_millis(ms),
         (None, ns) => Duration::from_nanos(ns.unwrap_or(0)),
     };
-    if rate == Some(Rate::TopSpeed) && !pause.is_zero() {
-        bail!(
-            "a delay between loops needs a pace to count it from: give --pps, --mbps or --multiplier instead of --topspeed"
-        );
-    }
     let files = files(&given.files)?;
     let preload = given.has("preload-pcap");
     if loops != 1 && !preload && files.iter().any(|file| file.as_os_str() == "-") {
@@ -701,7 +694,7 @@ mod tests {
             ("-i a --include 5-1 f", "--include=5-1"),
             ("-i a --exclude 0 f", "--exclude=0"),
             ("-i a --include 1 --exclude 2 f", "exclude each other"),
-            ("-i a -t -l 2 --loopdelay-ms 5 f", "instead of --topspeed"),
+            ("-i a --load-opts nowhere f", "nowhere"),
             ("-i a -l 2 -", "--preload-pcap"),
             ("-i a --stats 0 f", "--stats=1"),
             ("-i a --flow-expiry 30 f", "leave it out"),

@@ -356,6 +356,20 @@ fn interim_figures_come_as_often_as_asked_for() {
 }
 
 #[test]
+fn loops_at_top_speed_wait_as_long_as_asked_for() {
+    let net = Net::new();
+    let file = capture("x.pcap", &|name| net.file(name));
+    let options = net.file("options");
+    std::fs::write(&options, "[TCPPREP]\nnonip\n[TCPREPLAY]\nintf1 tx0\ntopspeed\nloop=3\n").expect("a file");
+    let ran = net.run(format!("{US} --load-opts {options} --loopdelay-ns=125000000 {file}")).ok();
+    let said = block(&ran);
+    assert_eq!((said.packets.as_str(), said.flows.as_deref()), ("120", Some("10")));
+    let seconds = ran.stdout.split_whitespace().nth(7).and_then(|s| s.parse::<f64>().ok()).expect("seconds");
+    assert!((0.25..2.0).contains(&seconds), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
 fn an_interrupted_run_closes_with_its_block() {
     let net = Net::new();
     let file = capture("x.pcap", &|name| net.file(name));
