@@ -56,7 +56,7 @@ pub(super) fn classify(reader: &mut Reader, rules: &Rules, kind: Auto) -> Result
             Looked::Decided(Way::Skip) => SKIP,
             Looked::Decided(_) => NOT_IP,
             Looked::Ip(packet) if kind == Auto::First => {
-                let (sender, _) = hosts.seen_first(packet.source, Role::Client);
+                let sender = hosts.seen_first(packet.source, Role::Client);
                 hosts.seen_first(packet.destination, Role::Server);
                 sender
             }
@@ -142,13 +142,13 @@ impl Hosts {
     }
 
     /// A packet from or to this host: the first one decides.
-    fn seen_first(&mut self, address: IpAddr, role: Role) -> (u32, bool) {
+    fn seen_first(&mut self, address: IpAddr, role: Role) -> u32 {
         let (number, new) = self.number(address);
         if new && let Some(deeds) = self.deeds.get_mut(number as usize) {
             // Enough to outweigh any ratio but zero, which makes all hosts servers: tcpprep's figure.
             deeds.count(role, 1000);
         }
-        (number, new)
+        number
     }
 }
 
