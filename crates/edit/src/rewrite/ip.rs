@@ -314,9 +314,6 @@ pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
     let (Some(&hardware), Some(&4), 1 | 2) = (bytes.get(4), bytes.get(5), operation) else { return };
     let sender = 8 + usize::from(hardware);
     let target = sender + 4 + usize::from(hardware);
-    if bytes.len() < target + 4 {
-        return;
-    }
     let (near, far) = match side {
         Side::Client => (&plan.map_client, &plan.map_server),
         Side::Server => (&plan.map_server, &plan.map_client),

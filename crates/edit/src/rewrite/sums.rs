@@ -53,7 +53,7 @@ fn upper(upper: &mut [u8], protocol: u8, pseudo: u64) {
     let (at, shortest) = match protocol {
         TCP => (16, 20),
         UDP => (6, 8),
-        ICMP | ICMPV6 => (2, 4),
+        ICMP | ICMPV6 => (2, 8),
         _ => return,
     };
     if upper.len() < shortest || protocol == UDP && read16(upper, at) == Some(0) {
