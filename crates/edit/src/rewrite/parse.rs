@@ -66,12 +66,13 @@ fn pair(text: &str) -> Option<(&str, &str)> {
     if let Some(pair) = text.split_once('=') {
         return Some(pair);
     }
-    if text.starts_with('[') {
-        let (from, to) = text.split_once("]:")?;
-        return Some((from, to));
-    }
-    let (from, to) = text.split_once(':')?;
-    (from.contains('.') && to.contains('.')).then_some((from, to))
+    let mut inside = false;
+    let at = text.find(|c| {
+        inside = c == '[' || inside && c != ']';
+        c == ':' && !inside
+    })?;
+    let (from, to) = text.split_at(at);
+    Some((from, to.get(1..)?))
 }
 
 /// Reads ADDRESS:ADDRESS, the client's and the server's: the maps of all addresses to them.

@@ -12,7 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 3] = ["tcpcapinfo", "tcpprep", "tcpreplay"];
+const TOOLS: [&str; 4] = ["tcpcapinfo", "tcpprep", "tcpreplay", "tcprewrite"];
 
 /// The words of our own command line for those we were called with.
 pub fn arguments(mut words: Vec<OsString>) -> Vec<OsString> {

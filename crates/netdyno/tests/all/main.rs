@@ -21,4 +21,5 @@ mod report;
 mod resolve;
 mod scenario;
 mod tcpreplay;
+mod tcprewrite;
 mod tcpprep;
