@@ -20,6 +20,6 @@ mod replay;
 mod report;
 mod resolve;
 mod scenario;
+mod tcpprep;
 mod tcpreplay;
 mod tcprewrite;
-mod tcpprep;
