@@ -21,6 +21,8 @@ pub enum Timing {
     Capture(Speed),
     /// By a schedule that does not need the capture's times.
     Schedule(Schedule),
+    /// Not at all: each frame has the time it was captured at, for files.
+    Stamps,
 }
 
 /// What is changed on the way, and how often it is read.
@@ -113,7 +115,7 @@ impl StreamSource {
     /// Streams `readers`, which stand at their beginnings. Frames go into buffers of `longest` bytes.
     pub fn new(readers: Vec<Reader>, options: Options, longest: usize) -> StreamSource {
         let schedule = match &options.timing {
-            Timing::Capture(_) => Schedule::TopSpeed,
+            Timing::Capture(_) | Timing::Stamps => Schedule::TopSpeed,
             Timing::Schedule(schedule) => schedule.clone(),
         };
         let clock = options.reading.clock();
@@ -149,7 +151,7 @@ impl StreamSource {
     pub fn is_paced(&self) -> bool {
         matches!(self.options.timing, Timing::Capture(_))
             || self.schedule.is_paced()
-            || self.options.pause_ns > 0
+            || (self.options.pause_ns > 0 && !matches!(self.options.timing, Timing::Stamps))
     }
 
     /// Has the schedule come to an end?
@@ -228,6 +230,7 @@ impl StreamSource {
                     let offset = speed.scale(self.base + u128::from(self.clock.offset));
                     offset.saturating_add(self.options.pause_ns.saturating_mul(self.pass))
                 }
+                Timing::Stamps => time,
                 Timing::Schedule(_) => {
                     if self.together.1 == 0 {
                         self.together.0 = self.position.due;
@@ -362,6 +365,7 @@ impl Frames for StreamSource {
                 speed.scale(self.base).saturating_add(self.options.pause_ns.saturating_mul(pauses))
             }
             Timing::Schedule(_) => self.position.due,
+            Timing::Stamps => 0,
         }
     }
 

@@ -61,6 +61,8 @@ pub struct Settings {
     pub count_flows: bool,
     /// A rate that is not reached is told, and no failure.
     pub best_effort: bool,
+    /// Into a file, frames keep the times they were captured at.
+    pub stamps: bool,
     /// Tell now and then what was sent so far.
     pub interim: Option<Interim>,
 }
@@ -91,6 +93,7 @@ impl From<Replay> for Settings {
             together: NonZeroU64::MIN,
             count_flows: false,
             best_effort: false,
+            stamps: false,
             interim: None,
         }
     }
@@ -121,6 +124,11 @@ impl Settings {
         Speed { numerator: denominator, denominator: numerator }.scale(time.as_nanos())
     }
 
+    /// Do frames keep the times they were captured at? How long a run lasts is told by when they leave.
+    fn keeps_stamps(&self) -> bool {
+        self.stamps && self.write.is_some() && self.pace.duration.is_none()
+    }
+
     fn reading(&self, place: Option<&Place>) -> Reading {
         Reading {
             limit: Limit {
@@ -141,7 +149,7 @@ impl Settings {
     fn is_preloaded(&self, readers: &[Reader]) -> bool {
         let passes = self.unique_every.map_or(1, NonZeroU64::get);
         let unknown = self.rate() == Some(Rate::TopSpeed) || passes > 1;
-        if self.stream || (unknown && !self.pause.is_zero()) {
+        if self.stream || self.keeps_stamps() || (unknown && !self.pause.is_zero()) {
             // When a pass ends at top speed is not known before; passes held in memory together have no pause.
             return false;
         }
@@ -398,6 +406,7 @@ fn streamed(
     place: Option<&Place>,
 ) -> Result<(Source, RequestedRate)> {
     let (timing, asked) = match settings.rate() {
+        _ if settings.keeps_stamps() => (Timing::Stamps, capture_rate(Speed::ONE)),
         Some(rate) => {
             let schedule = settings.schedule(rate, place, None)?;
             let asked = shared::requested_rate(rate, &schedule);

@@ -56,8 +56,8 @@ const fn known(
     Known { spec: Spec { name, short, value }, here, help }
 }
 
-/// All options; the last two are netdyno's.
-const OPTIONS: [Known; 52] = [
+/// All options; the last three are netdyno's.
+const OPTIONS: [Known; 53] = [
     known(Some('i'), "intf1", Some("IFACE"), Works, "send on this interface"),
     known(Some('w'), "write", Some("FILE"), Works, "write the frames into a capture file instead"),
     known(Some('K'), "preload-pcap", None, Works, "read the captures into memory first"),
@@ -183,6 +183,7 @@ const OPTIONS: [Known; 52] = [
         "",
     ),
     known(None, "skip-corrupt", None, Nothing, "what is sound of a damaged capture is always sent"),
+    known(None, "departure-times", None, Works, "with -w: the times at which frames would leave, from 0"),
     known(
         None,
         "yes-disrupt",
@@ -417,6 +418,7 @@ fn translate(words: &[OsString]) -> Result<Wanted> {
             .unwrap_or(NonZeroU64::MIN),
         count_flows: !given.has("no-flow-stats"),
         best_effort: true,
+        stamps: !given.has("departure-times"),
         interim,
     };
     Ok(Wanted::Replay(Box::new(Plan {

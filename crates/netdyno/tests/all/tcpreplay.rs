@@ -175,7 +175,7 @@ fn tcpreplay_sends_and_says_the_same() {
 /// When frames would leave, in microseconds, as they stand in the capture that -w writes.
 fn times(folder: &Folder, options: &str, file: &str) -> Vec<u64> {
     let out = path(folder, "out.pcap");
-    run(format!("{US} -w {out} {options} {file}")).ok();
+    run(format!("{US} -w {out} --departure-times {options} {file}")).ok();
     let seconds = tshark_field(&out, "frame.time_relative");
     seconds.iter().map(|s| (s.parse::<f64>().expect("seconds") * 1e6).round() as u64).collect()
 }
@@ -214,6 +214,18 @@ fn frames_leave_at_the_times_that_are_asked_for() {
         ("--duration 1 -p 2 -l 0", vec![0, 500_000]),
     ] {
         assert_eq!(times(&folder, options, &file), wanted, "{options}");
+    }
+}
+
+#[test]
+fn written_frames_keep_the_times_they_were_captured_at() {
+    let folder = folder();
+    let file = capture("in.pcap", &|name| path(&folder, name));
+    let out = path(&folder, "out.pcap");
+    let captured = tshark_field(&file, "frame.time_epoch");
+    for options in ["-t -l 2", "-p 5 -K -l 2", "-x 3 -l 2 --loopdelay-ms 9"] {
+        run(format!("{US} -w {out} {options} {file}")).ok();
+        assert_eq!(tshark_field(&out, "frame.time_epoch"), [&captured[..]; 2].concat(), "{options}");
     }
 }
 
@@ -278,6 +290,7 @@ fn streamed_captures_are_sent_as_preloaded_ones() {
         "-t -l 3 --unique-ip --unique-ip-loops 2",
         "-x 2 --exclude 5-20000",
     ] {
+        let options = format!("--departure-times {options}");
         run(format!("{US} -w {streamed} {options} {file}")).ok();
         run(format!("{US} -w {preloaded} -K {options} {file}")).ok();
         let same = std::fs::read(&streamed).expect("a file") == std::fs::read(&preloaded).expect("a file");
