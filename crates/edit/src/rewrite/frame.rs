@@ -27,7 +27,8 @@ pub enum Verdict {
     Left,
 }
 
-/// Edits `frame`, which is of type `input` and becomes one of type `output` (the same, or Ethernet).
+/// Edits `frame`, which is of type `input` and becomes one of type `output`: the same, Ethernet, or what
+/// [`Plan::header`] is.
 pub fn edit(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, side: Side) -> Verdict {
     if plan.strip_fcs && frame.wire_len > 4 {
         if frame.data.len() == frame.wire_len as usize {
@@ -44,8 +45,16 @@ pub fn edit(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, s
 fn supported(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, side: Side) -> Option<()> {
     let mut link = link::decode(input, &frame.data)?;
     let captured = frame.data.len();
-    let done = (input == output || link::to_ethernet(&mut frame.data, &mut link, plan, side))
-        && link::edit(&mut frame.data, &mut link, plan, side);
+    let done = match &plan.header {
+        Some(header) => {
+            link::replace(&mut frame.data, &mut link, header, side);
+            true
+        }
+        None => {
+            (input == output || link::to_ethernet(&mut frame.data, &mut link, plan, side))
+                && link::edit(&mut frame.data, &mut link, plan, side)
+        }
+    };
     // What the headers grew or shrank by, the frame on the wire did, too.
     frame.wire_len = (i64::from(frame.wire_len) + frame.data.len() as i64 - captured as i64).max(0) as u32;
     if !done {

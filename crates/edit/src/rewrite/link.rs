@@ -3,13 +3,15 @@
 use wire::{LinkType, Mac};
 
 use super::bytes::{read16, write, write16};
-use super::plan::{MacScramble, Plan, Side, Vlan};
+use super::plan::{MacScramble, NewHeader, Plan, Side, Vlan};
 
 const ETHERNET: usize = 14;
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 pub(super) const ARP: u16 = 0x0806;
 const VLAN: u16 = 0x8100;
+/// PPP in HDLC-like framing (RFC 1662).
+const PPP_SERIAL: LinkType = LinkType(50);
 
 /// What was found before the network layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +39,8 @@ pub fn readable(link: LinkType) -> bool {
         LinkType::LOOP,
         LinkType::LINUX_SLL,
         LinkType::LINUX_SLL2,
+        LinkType::C_HDLC,
+        PPP_SERIAL,
     ];
     known.contains(&link) || matches!(link.0, 12 | 14)
 }
@@ -61,6 +65,12 @@ pub(super) fn decode(link: LinkType, frame: &[u8]) -> Option<Link> {
     };
     match link {
         LinkType::ETHERNET => ethernet(frame),
+        LinkType::C_HDLC => plain(4, read16(frame, 2)?),
+        PPP_SERIAL => match read16(frame, 2)? {
+            0x0021 => plain(4, IPV4),
+            0x0057 => plain(4, IPV6),
+            other => plain(4, other),
+        },
         LinkType::LINUX_SLL => cooked(16, 14, 2, 6),
         LinkType::LINUX_SLL2 => cooked(20, 0, 8, 12),
         LinkType::NULL | LinkType::LOOP => {
@@ -130,6 +140,24 @@ fn ethernet(frame: &[u8]) -> Option<Link> {
         return None;
     }
     Some(Link { protocol, header: at, ethernet: Some(start), tagged: tag.is_some(), sender: None })
+}
+
+/// Puts another header in the link header's place.
+pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, side: Side) {
+    let hdlc;
+    let bytes = match (header, side) {
+        (NewHeader::Hdlc { address, control }, _) => {
+            // tcprewrite takes what the Ethernet header says, although tags and labels go with it.
+            let before = link.ethernet.and_then(|start| read16(frame, start + 12));
+            let [high, low] = before.unwrap_or(link.protocol).to_be_bytes();
+            hdlc = [*address, *control, high, low];
+            hdlc.as_slice()
+        }
+        (NewHeader::Bytes { client, .. }, Side::Client) => client,
+        (NewHeader::Bytes { server, .. }, Side::Server) => server,
+    };
+    frame.splice(..link.header.min(frame.len()), bytes.iter().copied());
+    (link.header, link.ethernet) = (bytes.len(), None);
 }
 
 /// Makes an Ethernet header of another link layer's. `false` if an address is missing.

@@ -28,9 +28,9 @@ use wire::LinkType;
 
 pub use frame::{Frame, Verdict, edit};
 pub use link::readable;
-pub use parse::{BadValue, address_map, endpoints, mac_pair, mac_replacements, port_map, ttl};
+pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_replacements, port_map, ttl};
 pub use pass::{Target, Totals, run};
-pub use plan::{AddressMap, FixLength, MacScramble, PerSide, Plan, Prefix, Side, Ttl, Vlan};
+pub use plan::{AddressMap, FixLength, MacScramble, NewHeader, PerSide, Plan, Prefix, Side, Ttl, Vlan};
 pub use ports::PortMap;
 
 /// Why a capture was not edited.
@@ -41,18 +41,12 @@ pub enum EditError {
     Capture(#[from] capture::CaptureError),
     /// Its frames cannot be read.
     #[error(
-        "{file} has frames of link type {link}, which cannot be edited; Ethernet, raw IP, loopback and Linux cooked can"
+        "{file} has frames of link type {link}, which cannot be edited; Ethernet, raw IP, loopback, Linux cooked, Cisco HDLC and PPP serial can"
     )]
     UnreadableLink {
         /// The capture.
         file: String,
         /// Their type.
-        link: LinkType,
-    },
-    /// Frames cannot be made into this type.
-    #[error("frames cannot be converted to link type {link}, only to Ethernet")]
-    UnwritableLink {
-        /// The type asked for.
         link: LinkType,
     },
     /// Ethernet headers are to be made, of what?

@@ -121,6 +121,15 @@ pub fn mac_replacements(text: &str) -> Result<Vec<(Mac, Mac)>, BadValue> {
     Ok(addresses.chunks_exact(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect())
 }
 
+/// Reads hexadecimal bytes separated by commas: 00,50,0xda.
+pub fn hex_bytes(text: &str) -> Result<Vec<u8>, BadValue> {
+    let byte = |part: &str| {
+        let digits = part.trim().trim_start_matches("0x");
+        u8::from_str_radix(digits, 16).map_err(|_| bad(part, "is no hexadecimal byte: write 00,50,da"))
+    };
+    text.split(',').map(byte).collect()
+}
+
 /// Reads FROM:TO or FROM=TO into `map`, several separated by commas. FROM is a port, a range 8000-8999, or a list
 /// 80+443.
 pub fn port_map(text: &str, map: &mut PortMap) -> Result<(), BadValue> {

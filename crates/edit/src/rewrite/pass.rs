@@ -29,7 +29,7 @@ pub struct Target<'a> {
     pub path: &'a Path,
     /// Its format.
     pub format: FileFormat,
-    /// The link type to convert frames to: Ethernet, or `None` to leave it.
+    /// The link type of frames afterwards: Ethernet, what [`Plan::header`] is, or `None` to leave it.
     pub link: Option<LinkType>,
     /// The snap length to write into the header of a pcap file; `None` for the greatest.
     pub snaplen: Option<u32>,
@@ -86,7 +86,7 @@ pub fn run(
         };
         totals.unsupported += u64::from(verdict == Verdict::Unsupported);
         // A file of Ethernet frames must hold nothing else.
-        let foreign = verdict == Verdict::Unsupported && link != *output_link;
+        let foreign = verdict == Verdict::Unsupported && link != *output_link && !plan.keep_foreign;
         if verdict != Verdict::Left && !foreign {
             writer.write(record.time_ns, &frame.data, frame.wire_len)?;
             totals.written += 1;
@@ -119,13 +119,12 @@ fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> Resul
         return Err(EditError::UnreadableLink { file: file(), link });
     }
     match to {
-        Some(LinkType::ETHERNET) if link != LinkType::ETHERNET => {
+        Some(LinkType::ETHERNET) if link != LinkType::ETHERNET && plan.header.is_none() => {
             let source = plan.source_mac.client.is_some() || link::has_sender(link);
             if !source || plan.destination_mac.client.is_none() {
                 return Err(EditError::MissingMac { file: file(), link, source_too: !source });
             }
         }
-        Some(to) if to != link => return Err(EditError::UnwritableLink { link: to }),
         _ => {}
     }
     Ok(())

@@ -191,6 +191,25 @@ pub enum FixLength {
     Delete,
 }
 
+/// A link header to put in the place of each frame's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewHeader {
+    /// Cisco's HDLC.
+    Hdlc {
+        /// The address byte: 0x0f for unicast, 0x8f for broadcast.
+        address: u8,
+        /// The control byte, usually 0.
+        control: u8,
+    },
+    /// These bytes.
+    Bytes {
+        /// Before the client's frames.
+        client: Vec<u8>,
+        /// Before the server's.
+        server: Vec<u8>,
+    },
+}
+
 /// All edits, in the order in which they happen to a frame. The default edits nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
@@ -206,6 +225,8 @@ pub struct Plan {
     pub replace_mac: Vec<(Mac, Mac)>,
     /// Scrambles Ethernet addresses.
     pub scramble_mac: Option<MacScramble>,
+    /// Another link header, which then is not edited.
+    pub header: Option<NewHeader>,
     /// VLAN tags.
     pub vlan: Option<Vlan>,
     /// The whole second byte of IPv4: DSCP and ECN.
@@ -243,6 +264,9 @@ pub struct Plan {
     /// A frame for an IP group gets that group's Ethernet address even if no address was edited, as tcprewrite has
     /// it. Otherwise only where an edit changed the IP address.
     pub always_group_mac: bool,
+    /// Frames that cannot be converted to another link type are kept as they are, as tcprewrite has it. Otherwise they
+    /// are left out.
+    pub keep_foreign: bool,
     /// Frames that cannot be edited (no Ethernet header, 802.3 length fields, cut off headers) are left out instead
     /// of kept as they are.
     pub drop_unsupported: bool,

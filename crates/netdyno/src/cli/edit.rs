@@ -220,7 +220,7 @@ pub struct Tcprewrite {
     /// Keep Ethernet broadcast and multicast addresses.
     #[arg(long)]
     pub skipl2broadcast: bool,
-    /// Output link type; enet is supported.
+    /// Output link type: enet, hdlc or user.
     #[arg(long, value_name = "TYPE")]
     pub dlt: Option<String>,
     /// Destination Ethernet address, of the client's frames and of the server's.
@@ -254,16 +254,16 @@ pub struct Tcprewrite {
     /// Kind of the tag to add.
     #[arg(long, value_name = "KIND", default_value = "802.1q")]
     pub enet_vlan_proto: VlanKind,
-    /// Not supported.
-    #[arg(long, value_name = "BYTE")]
-    pub hdlc_control: Option<String>,
-    /// Not supported.
-    #[arg(long, value_name = "BYTE")]
-    pub hdlc_address: Option<String>,
-    /// Not supported.
+    /// Control byte of --dlt=hdlc.
+    #[arg(long, value_name = "BYTE", value_parser = byte)]
+    pub hdlc_control: Option<u8>,
+    /// Address byte of --dlt=hdlc.
+    #[arg(long, value_name = "BYTE", value_parser = byte)]
+    pub hdlc_address: Option<u8>,
+    /// Link type of --dlt=user; default: the input's.
     #[arg(long, value_name = "DLT")]
-    pub user_dlt: Option<String>,
-    /// Not supported.
+    pub user_dlt: Option<u16>,
+    /// Link header of --dlt=user, hexadecimal; given twice, the second is the client's.
     #[arg(long, value_name = "BYTES")]
     pub user_dlink: Vec<String>,
     /// Not supported.
@@ -290,6 +290,15 @@ pub struct Tcprewrite {
     /// Not supported.
     #[arg(long, value_name = "FILE")]
     pub save_opts: Option<String>,
+}
+
+/// Decimal, or hexadecimal behind 0x.
+fn byte(text: &str) -> Result<u8, String> {
+    let read = match text.strip_prefix("0x") {
+        Some(digits) => u8::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    read.map_err(|_| "write 0 to 255, or 0x00 to 0xff".to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,7 +4,8 @@ use crate::cli::edit::{Edit, FixLengthChoice, Tcprewrite, VlanMode};
 use crate::output::note;
 use ::edit::cache::{Cache, Way};
 use ::edit::rewrite::{
-    self, EditError, FixLength, MacScramble, PerSide, Plan, PortMap, Side, Target, Totals, Vlan, random,
+    self, EditError, FixLength, MacScramble, NewHeader, PerSide, Plan, PortMap, Side, Target, Totals, Vlan,
+    random,
 };
 use anyhow::{Context, Result, bail};
 use capture::{FileFormat, Reader};
@@ -88,12 +89,8 @@ fn plan(args: &Edit) -> Result<Plan> {
 /// `netdyno tcprewrite`.
 pub fn tcprewrite(args: Tcprewrite) -> Result<u8> {
     refuse(&args)?;
-    let plan = tcprewrite_plan(&args)?;
-    let link = match args.dlt.as_deref() {
-        None => None,
-        Some("enet") => Some(LinkType::ETHERNET),
-        Some(other) => bail!("--dlt={other} is not supported; enet is"),
-    };
+    let mut plan = tcprewrite_plan(&args)?;
+    let link = new_link(&args, &mut plan)?;
     let target = Target {
         path: &args.outfile,
         format: FileFormat::PcapMicroseconds,
@@ -113,16 +110,41 @@ pub fn tcprewrite(args: Tcprewrite) -> Result<u8> {
     Ok(0)
 }
 
+/// What `--dlt` and its companions ask for: the link type, and the header in the plan.
+fn new_link(args: &Tcprewrite, plan: &mut Plan) -> Result<Option<LinkType>> {
+    let bytes = |text: &String| rewrite::hex_bytes(text).context("--user-dlink");
+    match args.dlt.as_deref() {
+        None => Ok(None),
+        Some("enet") => Ok(Some(LinkType::ETHERNET)),
+        Some("hdlc") => {
+            plan.header = Some(NewHeader::Hdlc {
+                address: args.hdlc_address.context("--dlt=hdlc needs --hdlc-address")?,
+                control: args.hdlc_control.context("--dlt=hdlc needs --hdlc-control")?,
+            });
+            Ok(Some(LinkType::C_HDLC))
+        }
+        Some("user") => {
+            let (server, client) = match args.user_dlink.as_slice() {
+                [both] => (bytes(both)?, bytes(both)?),
+                [server, client] => (bytes(server)?, bytes(client)?),
+                _ => bail!("--dlt=user needs --user-dlink, once or twice"),
+            };
+            if server.len() != client.len() {
+                bail!("--user-dlink: both headers must have the same length");
+            }
+            plan.header = Some(NewHeader::Bytes { client, server });
+            Ok(args.user_dlt.map(LinkType))
+        }
+        Some(other) => bail!("--dlt={other} is not supported; enet, hdlc and user are"),
+    }
+}
+
 /// What is not there yet is refused by its name, not passed over.
 fn refuse(args: &Tcprewrite) -> Result<()> {
     let given = [
         ("--fuzz-seed", args.fuzz_seed.is_some(), "fuzzing is not supported"),
         ("--fragroute", args.fragroute.is_some(), "fragmenting is not supported"),
         ("--fragdir", args.fragdir.is_some(), "fragmenting is not supported"),
-        ("--hdlc-control", args.hdlc_control.is_some(), "HDLC is not supported"),
-        ("--hdlc-address", args.hdlc_address.is_some(), "HDLC is not supported"),
-        ("--user-dlt", args.user_dlt.is_some(), "only Ethernet can be written; see --dlt=enet"),
-        ("--user-dlink", !args.user_dlink.is_empty(), "only Ethernet can be written; see --dlt=enet"),
         ("--verbose", args.verbose, "show the written capture with `tcpdump -r` instead"),
         ("--load-opts", args.load_opts.is_some(), "write the options on the command line"),
         ("--save-opts", args.save_opts.is_some(), "write the options on the command line"),
@@ -150,6 +172,7 @@ fn tcprewrite_plan(args: &Tcprewrite) -> Result<Plan> {
         fix_checksums: args.fixcsum,
         drop_unsupported: args.skip_soft_errors,
         always_group_mac: true,
+        keep_foreign: true,
         ..Plan::default()
     };
     plan.source_mac = mac("--enet-smac", args.enet_smac.as_deref(), false)?;

@@ -181,7 +181,7 @@ fn alike(dir: &Folder, input: &str, options: &str) {
 }
 
 /// Each option alone, then together. The seeds are such that no address becomes a group, where 4.4.3 differs.
-const OPTIONS: [&str; 38] = [
+const OPTIONS: [&str; 41] = [
     "",
     "--enet-smac=00:11:22:33:44:55",
     "--enet-dmac=00:11:22:33:44:55",
@@ -219,6 +219,9 @@ const OPTIONS: [&str; 38] = [
     "-N 10.0.0.0/8:1.0.0.0/8 -r 80:8080 --ttl=+1 --tos=4 --enet-vlan=del --enet-smac=00:01:02:03:04:05",
     "-s 10 --tcp-sequence=3 --enet-vlan=add --enet-vlan-tag=1 --enet-vlan-cfi=0 --enet-vlan-pri=3",
     "--enet-mac-seed=1 -s 3 -r 1-1024:1025 --ttl=-3 --tclass=1 --flowlabel=2 --mtu-trunc",
+    "--dlt=hdlc --hdlc-control=0 --hdlc-address=0x0F",
+    "--dlt=user --user-dlink=0x0f,0x00,0x08,0x00 --user-dlt=104",
+    "--dlt=user --user-dlink=00,50,da,5d,46,55,0,7,eb,30,a4,c3,08,0",
     "-b -N 10.0.0.0/8:1.0.0.0/8 --efcs --skip-soft-errors",
 ];
 
@@ -327,7 +330,8 @@ fn wrong_values_are_named_and_nothing_is_written() {
         ("--enet-smac=1:2", "no Ethernet address"),
         ("--fragroute=x", "--fragroute"),
         ("--fuzz-seed=1", "--fuzz-seed"),
-        ("--dlt=hdlc", "--dlt=hdlc"),
+        ("--dlt=jnpr_eth", "--dlt=jnpr_eth"),
+        ("--dlt=hdlc", "--hdlc-address"),
         ("--enet-vlan=add", "--enet-vlan-tag"),
     ] {
         run(format!("netdyno tcprewrite -i {input} -o {output} {options}")).refused(&[says]);
