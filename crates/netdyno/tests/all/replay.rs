@@ -372,7 +372,7 @@ fn frames_of_others_do_not_hide_loss() {
     let ours = net.start(format!("{LOSSY} --rate 1kpps --count 2000 --measure in0@{receiver} --json"));
     net.until_frames_leave();
     net.run(
-        "netdyno send ether(dst=02:00:00:00:00:99,type=0x88b5)/raw --size 64 --on tx0 --topspeed --count 500",
+        "netdyno send ether(dst=02:00:00:00:00:99,type=0x88b5)/raw --size 64 --engine packet --on tx0 --topspeed --count 500",
     )
     .ok();
     let report = ours.wait().with(1).json();
@@ -386,9 +386,9 @@ fn frames_of_others_do_not_hide_loss() {
 #[test]
 fn frames_of_others_are_told_from_ours() {
     let net = Net::new();
-    let ours = net.start("netdyno send ipv4/udp --on tx0 --rate 1kpps --count 1500 --json");
+    let ours = net.start("netdyno send ipv4/udp --engine packet --on tx0 --rate 1kpps --count 1500 --json");
     net.until_frames_leave();
-    net.run("netdyno send ipv4/udp --on tx0 --topspeed --count 123").ok();
+    net.run("netdyno send ipv4/udp --engine packet --on tx0 --topspeed --count 123").ok();
     let report = ours.wait().result();
     let counters = &report["result"]["tx"]["interface_counters"][0];
     let of =
