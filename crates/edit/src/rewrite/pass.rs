@@ -18,7 +18,7 @@ pub struct Totals {
     pub read: u64,
     /// Written, edited or not.
     pub written: u64,
-    /// Of those read: without headers that could be edited.
+    /// Of those written: without headers that could be edited.
     pub unsupported: u64,
 }
 
@@ -84,9 +84,9 @@ pub fn run(
             Some(side) => edit(&mut frame, plan, link, *output_link, side),
             None => Verdict::Edited,
         };
-        totals.unsupported += u64::from(verdict == Verdict::Unsupported);
         // A file of Ethernet frames must hold nothing else.
         let foreign = verdict == Verdict::Unsupported && link != *output_link && !plan.keep_foreign;
+        totals.unsupported += u64::from(verdict == Verdict::Unsupported && !foreign);
         if verdict != Verdict::Left && !foreign {
             writer.write(record.time_ns, &frame.data, frame.wire_len)?;
             totals.written += 1;
