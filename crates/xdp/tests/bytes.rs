@@ -1,16 +1,21 @@
 //! The kernel's executor makes the same bytes as the Rust one: over generated programs, expressions and captures, by
 //! BPF_PROG_TEST_RUN without the live flag, which needs no interface. Needs root.
 
+use ::traffic;
 use netdyno_xdp as xdp;
 
+#[path = "../../traffic/tests/laws/generate.rs"]
+#[allow(dead_code, reason = "programs of every kind are made there for the Rust executor's laws as well")]
+mod generate;
+
+use generate::{field, lengths, udp_template};
 use proptest::prelude::*;
 use std::sync::Arc;
 use traffic::executor::{Slab, frame};
 use traffic::expr::{Options as Shape, compile as expression};
-use traffic::program::{Field, Lane, LengthField, Stream, Sum};
+use traffic::program::{Lane, Stream};
 use traffic::templates::Templates;
-use traffic::values::Values;
-use traffic::{Executor, Lengths, Program, Schedule};
+use traffic::{Executor, Program, Schedule};
 use wire::LinkType;
 use wire::signature::Signature;
 use xdp::compile::{Compiled, Exit, Options, Pages, compile};
@@ -80,75 +85,14 @@ fn assert_same(program: &Program, count: usize, pages: Pages) {
     }
 }
 
-/// Ethernet/IPv4/UDP with room for `longest` bytes; payload bytes count up so that a misplaced one shows.
+/// Frames of the laws' template, all bytes changed by `salt` but those that make it UDP over IPv4.
 fn udp_stream(longest: usize, salt: u8) -> Stream {
-    let mut bytes: Vec<u8> = (0..longest).map(|i| (i * 7 + 3) as u8 ^ salt).collect();
-    bytes[12..14].copy_from_slice(&[0x08, 0x00]);
-    bytes[14] = 0x45;
-    bytes[20..24].copy_from_slice(&[0x00, 0x00, 64, 17]);
-    let header = Sum {
-        offset: 24,
-        start: 14,
-        end: Some(34),
-        also: vec![],
-        plus: 0,
-        plus_length: false,
-        udp: false,
-        error: 0,
-    };
-    let datagram = Sum {
-        offset: 40,
-        start: 34,
-        end: None,
-        also: vec![26..30, 30..34],
-        plus: 17,
-        plus_length: true,
-        udp: true,
-        error: 0,
-    };
-    Stream {
-        length_fields: vec![LengthField { offset: 16, less: 14 }, LengthField { offset: 38, less: 34 }],
-        sums: vec![header, datagram],
-        ..Stream::of("s", &bytes)
+    let plain = udp_template(longest);
+    let mut bytes: Vec<u8> = plain.iter().map(|byte| byte ^ salt).collect();
+    for kept in [12..15, 20..24] {
+        bytes[kept.clone()].copy_from_slice(&plain[kept]);
     }
-}
-
-fn values() -> impl Strategy<Value = Values> {
-    let items = || proptest::collection::vec(any::<u64>(), 1..20);
-    prop_oneof![
-        (any::<u64>(), any::<u64>(), 0u64..2000).prop_map(|(start, step, count)| Values::Range {
-            start,
-            step,
-            count
-        }),
-        items().prop_map(|v| Values::List(v.into())),
-        (any::<u64>(), any::<u64>(), any::<u64>(), prop_oneof![any::<u64>(), 0u64..100_000])
-            .prop_map(|(key, start, step, count)| Values::Random { key, start, step, count }),
-        (any::<u64>(), items()).prop_map(|(key, v)| Values::RandomList { key, items: v.into() }),
-    ]
-}
-
-fn field() -> impl Strategy<Value = Field> {
-    let places = prop_oneof![26u64 * 8..38 * 8, 15u64 * 8..16 * 8, 22u64 * 8..23 * 8, 0u64..12 * 8];
-    (places, 1u32..=64, values(), prop_oneof![Just(1u64), 1u64..50]).prop_filter_map(
-        "crosses its zone",
-        |(bit, width, values, every)| {
-            let field = Field::at_bit(bit, width, values)?.every(every);
-            let range = field.range();
-            let zones = [0..12usize, 15..16, 22..23, 26..30, 30..34, 34..38];
-            zones.iter().any(|z| z.start <= range.start && range.end <= z.end).then_some(field)
-        },
-    )
-}
-
-fn lengths(longest: u32) -> impl Strategy<Value = Lengths> {
-    prop_oneof![
-        2 => Just(Lengths::Fixed(longest)),
-        1 => Just(Lengths::Template),
-        1 => (any::<u64>(), 60..=longest).prop_map(move |(key, min)| Lengths::Random { key, min, max: longest }),
-        1 => proptest::collection::vec(60..=longest, 1..9).prop_map(|v| Lengths::List(v.into())),
-        1 => proptest::collection::vec((60..=longest, 1u32..9), 1..4).prop_map(|v| Lengths::mix(&v)),
-    ]
+    generate::udp_stream(&bytes)
 }
 
 fn stream() -> impl Strategy<Value = Stream> {

@@ -55,7 +55,8 @@ pub fn values() -> impl Strategy<Value = Values> {
             count
         }),
         items().prop_map(|v| Values::List(v.into())),
-        any::<[u64; 4]>().prop_map(|[key, start, step, count]| Values::Random { key, start, step, count }),
+        (any::<[u64; 3]>(), prop_oneof![any::<u64>(), 0u64..100_000])
+            .prop_map(|([key, start, step], count)| Values::Random { key, start, step, count }),
         (any::<u64>(), items()).prop_map(|(key, v)| Values::RandomList { key, items: v.into() }),
     ]
 }
@@ -63,7 +64,7 @@ pub fn values() -> impl Strategy<Value = Values> {
 /// Any bits of the MAC and IP addresses, the ports, the TTL, the type of service.
 pub fn field() -> impl Strategy<Value = Field> {
     let places = prop_oneof![26u64 * 8..38 * 8, 15u64 * 8..16 * 8, 22u64 * 8..23 * 8, 0u64..12 * 8];
-    (places, 1u32..=64, values(), 1u64..50).prop_filter_map(
+    (places, 1u32..=64, values(), prop_oneof![Just(1u64), 1u64..50]).prop_filter_map(
         "crosses its zone",
         |(bit, width, values, every)| {
             let field = Field::at_bit(bit, width, values)?.every(every);
