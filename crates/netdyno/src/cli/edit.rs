@@ -15,6 +15,17 @@ pub struct Edit {
     /// the client, the second for those of the server. Without it all are the client's.
     #[arg(long, value_name = "CACHE", value_hint = ValueHint::FilePath)]
     pub sides: Option<PathBuf>,
+    /// Of a damaged capture edit what is sound before the damage.
+    #[arg(long)]
+    pub skip_corrupt: bool,
+    #[command(flatten)]
+    pub edits: Edits,
+}
+
+/// What is done to each frame, by whatever takes frames from one place to another.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Edits")]
+pub struct Edits {
     /// Make Ethernet frames of raw IP, loopback and Linux cooked ones; needs --dst-mac, and --src-mac where frames do
     /// not tell it.
     #[arg(long)]
@@ -65,7 +76,7 @@ pub struct Edit {
     #[arg(long, value_name = "FROM=TO", conflicts_with = "map_ip")]
     pub map_dst_ip: Option<String>,
     /// All of the client's addresses become the first, all of the server's the second.
-    #[arg(long, value_name = "IP=IP", requires = "sides", conflicts_with = "map_ip")]
+    #[arg(long, value_name = "IP=IP", conflicts_with = "map_ip")]
     pub endpoints: Option<String>,
     /// Scramble IP addresses, in ARP, too: the same seed gives each host the same new one.
     #[arg(long, value_name = "SEED")]
@@ -111,9 +122,6 @@ pub struct Edit {
     /// Leave out frames that cannot be edited (802.3 length fields, cut off headers). Default: write them as they are.
     #[arg(long)]
     pub drop_unsupported: bool,
-    /// Of a damaged capture edit what is sound before the damage.
-    #[arg(long)]
-    pub skip_corrupt: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -156,6 +164,34 @@ pub struct Tcprewrite {
     /// tcpprep's cache file: which side sent each frame.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub cachefile: Option<PathBuf>,
+    /// Not supported.
+    #[arg(long, value_name = "FILE")]
+    pub fragroute: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "DIR")]
+    pub fragdir: Option<String>,
+    /// No warnings.
+    #[arg(short = 'w', long)]
+    pub suppress_warnings: bool,
+    /// Not supported: `netdyno craft --show` and tcpdump show frames.
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Not supported.
+    #[arg(short = 'A', long, value_name = "ARGS", requires = "verbose")]
+    pub decode: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "FILE")]
+    pub load_opts: Option<String>,
+    /// Not supported.
+    #[arg(long, value_name = "FILE")]
+    pub save_opts: Option<String>,
+    #[command(flatten)]
+    pub edits: TcprewriteEdits,
+}
+
+/// Those of tcprewrite's options that say what is done to each frame; tcpreplay-edit and tcpbridge have them, too.
+#[derive(Debug, Clone, Args)]
+pub struct TcprewriteEdits {
     /// Map ports: 80:8080, 8000-8999:80, 20+21:2121.
     #[arg(short = 'r', long, value_name = "FROM:TO")]
     pub portmap: Vec<String>,
@@ -172,7 +208,7 @@ pub struct Tcprewrite {
     #[arg(short = 'D', long, value_name = "FROM:TO", conflicts_with = "pnat")]
     pub dstipmap: Option<String>,
     /// All addresses of the client and of the server.
-    #[arg(short, long, value_name = "IP:IP", requires = "cachefile")]
+    #[arg(short, long, value_name = "IP:IP")]
     pub endpoints: Option<String>,
     /// Shift TCP sequence numbers.
     #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
@@ -266,30 +302,9 @@ pub struct Tcprewrite {
     /// Link header of --dlt=user, hexadecimal; given twice, the second is the client's.
     #[arg(long, value_name = "BYTES")]
     pub user_dlink: Vec<String>,
-    /// Not supported.
-    #[arg(long, value_name = "FILE")]
-    pub fragroute: Option<String>,
-    /// Not supported.
-    #[arg(long, value_name = "DIR")]
-    pub fragdir: Option<String>,
     /// Leave out frames that cannot be edited.
     #[arg(long)]
     pub skip_soft_errors: bool,
-    /// No warnings.
-    #[arg(short = 'w', long)]
-    pub suppress_warnings: bool,
-    /// Not supported: `netdyno craft --show` and tcpdump show frames.
-    #[arg(short, long)]
-    pub verbose: bool,
-    /// Not supported.
-    #[arg(short = 'A', long, value_name = "ARGS", requires = "verbose")]
-    pub decode: Option<String>,
-    /// Not supported.
-    #[arg(long, value_name = "FILE")]
-    pub load_opts: Option<String>,
-    /// Not supported.
-    #[arg(long, value_name = "FILE")]
-    pub save_opts: Option<String>,
 }
 
 /// Decimal, or hexadecimal behind 0x.

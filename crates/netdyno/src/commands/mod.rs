@@ -4,6 +4,7 @@ mod craft;
 mod demo;
 mod doctor;
 mod edit;
+pub mod edits;
 mod info;
 mod lab;
 mod measure;

@@ -1,0 +1,207 @@
+//! What the words of edits mean: the plan they ask for, of netdyno's own options and of tcprewrite's.
+
+use crate::cli::edit::{Edits, FixLengthChoice, TcprewriteEdits, VlanMode};
+use ::edit::rewrite::{self, FixLength, MacScramble, NewHeader, PerSide, Plan, PortMap, Vlan, random};
+use anyhow::{Context, Result, bail};
+use wire::LinkType;
+
+/// The plan that the words of `edit` ask for. `sided`: it is known which side sent each frame.
+pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
+    let mut plan = Plan {
+        strip_fcs: args.strip_fcs,
+        skip_l2_broadcast: args.keep_group_macs,
+        scramble_mac: scramble_mac(args.scramble_mac, args.keep_mac_bytes),
+        tos: args.tos,
+        traffic_class: args.traffic_class,
+        flow_label: args.flow_label,
+        tcp_shift: args.tcp_shift,
+        fix_length: args.fix_length.map(fix_length),
+        cut_to_mtu: args.cut_to_mtu,
+        skip_broadcast: args.keep_group_ips,
+        scramble_ip: args.scramble_ip.map(random::ip_seed),
+        fix_header_length: args.fix_header_length,
+        fix_checksums: args.fix_checksums,
+        drop_unsupported: args.drop_unsupported,
+        ..Plan::default()
+    };
+    plan.source_mac = mac("--src-mac", args.src_mac.as_deref(), !sided)?;
+    plan.destination_mac = mac("--dst-mac", args.dst_mac.as_deref(), !sided)?;
+    plan.replace_mac = replacements("--replace-mac", &args.replace_mac)?;
+    plan.vlan = match (args.vlan_add, args.vlan_del) {
+        (Some(id), _) => Some(Vlan::Add {
+            id,
+            priority: args.vlan_priority,
+            cfi: args.vlan_dei.map(|dei| dei == 1),
+            ether_type: args.vlan_kind.ether_type(),
+        }),
+        (None, true) => Some(Vlan::Delete),
+        (None, false) => None,
+    };
+    if !args.map_ip.is_empty() {
+        // Several options are one list.
+        plan.map_client = map("--map-ip", &args.map_ip.join(","))?;
+        plan.map_server = plan.map_client.clone();
+    }
+    if args.endpoints.is_some() && !sided {
+        bail!("--endpoints: say with --sides which frames are the client's");
+    }
+    sided_maps(
+        &mut plan,
+        [("--map-src-ip", args.map_src_ip.as_deref()), ("--map-dst-ip", args.map_dst_ip.as_deref())],
+        ("--endpoints", args.endpoints.as_deref()),
+    )?;
+    plan.ports = ports("--map-port", &args.map_port)?;
+    plan.ttl = ttl(args.ttl.as_deref())?;
+    Ok(plan)
+}
+
+/// What `--dlt` and its companions ask for: the link type, and the header in the plan.
+pub fn new_link(args: &TcprewriteEdits, plan: &mut Plan) -> Result<Option<LinkType>> {
+    let bytes = |text: &String| rewrite::hex_bytes(text).context("--user-dlink");
+    match args.dlt.as_deref() {
+        None => Ok(None),
+        Some("enet") => Ok(Some(LinkType::ETHERNET)),
+        Some("hdlc") => {
+            plan.header = Some(NewHeader::Hdlc {
+                address: args.hdlc_address.context("--dlt=hdlc needs --hdlc-address")?,
+                control: args.hdlc_control.context("--dlt=hdlc needs --hdlc-control")?,
+            });
+            Ok(Some(LinkType::C_HDLC))
+        }
+        Some("user") => {
+            let (server, client) = match args.user_dlink.as_slice() {
+                [both] => (bytes(both)?, bytes(both)?),
+                [server, client] => (bytes(server)?, bytes(client)?),
+                _ => bail!("--dlt=user needs --user-dlink, once or twice"),
+            };
+            if server.len() != client.len() {
+                bail!("--user-dlink: both headers must have the same length");
+            }
+            plan.header = Some(NewHeader::Bytes { client, server });
+            Ok(args.user_dlt.map(LinkType))
+        }
+        Some(other) => bail!("--dlt={other} is not supported; enet, hdlc and user are"),
+    }
+}
+
+/// The plan that tcprewrite's options ask for.
+pub fn tcprewrite_plan(args: &TcprewriteEdits, sided: bool) -> Result<Plan> {
+    let mut plan = Plan {
+        strip_fcs: args.efcs,
+        skip_l2_broadcast: args.skipl2broadcast,
+        scramble_mac: scramble_mac(args.enet_mac_seed, args.enet_mac_seed_keep_bytes),
+        tos: args.tos,
+        traffic_class: args.tclass,
+        flow_label: args.flowlabel,
+        tcp_shift: args.tcp_sequence.map(random::tcp_shift),
+        fix_length: args.fixlen.map(fix_length),
+        cut_to_mtu: args.mtu_trunc.then_some(args.mtu),
+        skip_broadcast: args.skipbroadcast,
+        scramble_ip: args.seed.map(random::ip_seed),
+        fix_header_length: args.fixhdrlen,
+        fix_checksums: args.fixcsum,
+        drop_unsupported: args.skip_soft_errors,
+        always_group_mac: true,
+        keep_foreign: true,
+        ..Plan::default()
+    };
+    plan.source_mac = mac("--enet-smac", args.enet_smac.as_deref(), false)?;
+    plan.destination_mac = mac("--enet-dmac", args.enet_dmac.as_deref(), false)?;
+    plan.replace_mac = replacements("--enet-subsmac", &args.enet_subsmac)?;
+    plan.vlan = match args.enet_vlan {
+        Some(VlanMode::Add) => Some(Vlan::Add {
+            id: args.enet_vlan_tag.context("--enet-vlan=add needs --enet-vlan-tag")?,
+            priority: args.enet_vlan_pri,
+            cfi: args.enet_vlan_cfi.map(|cfi| cfi == 1),
+            ether_type: args.enet_vlan_proto.ether_type(),
+        }),
+        Some(VlanMode::Del) => Some(Vlan::Delete),
+        None => None,
+    };
+    match args.pnat.as_slice() {
+        [] => {}
+        [both] => {
+            plan.map_client = map("--pnat", both)?;
+            plan.map_server = plan.map_client.clone();
+        }
+        [client, server] => {
+            plan.map_client = map("--pnat", client)?;
+            plan.map_server = map("--pnat", server)?;
+        }
+        _ => bail!("--pnat may be given at most twice; one of them can have several pairs, with commas"),
+    }
+    if args.endpoints.is_some() && !sided {
+        bail!("--endpoints needs --cachefile, which says which packets are the client's");
+    }
+    sided_maps(
+        &mut plan,
+        [("--srcipmap", args.srcipmap.as_deref()), ("--dstipmap", args.dstipmap.as_deref())],
+        ("--endpoints", args.endpoints.as_deref()),
+    )?;
+    plan.ports = ports("--portmap", &args.portmap)?;
+    plan.ttl = ttl(args.ttl.as_deref())?;
+    Ok(plan)
+}
+
+fn scramble_mac(seed: Option<u32>, keep: Option<u8>) -> Option<MacScramble> {
+    seed.map(|seed| MacScramble::new(seed, keep.unwrap_or(0).into()))
+}
+
+fn fix_length(choice: FixLengthChoice) -> FixLength {
+    match choice {
+        FixLengthChoice::Pad => FixLength::Pad,
+        FixLengthChoice::Truncate => FixLength::Truncate,
+        FixLengthChoice::Delete => FixLength::Delete,
+    }
+}
+
+fn mac(name: &str, text: Option<&str>, one: bool) -> Result<PerSide<wire::Mac>> {
+    let Some(text) = text else { return Ok(PerSide::default()) };
+    let pair = rewrite::mac_pair(text).with_context(|| name.to_owned())?;
+    if one && pair.server.is_some() {
+        bail!("{name}: the second address is the server's; say with --sides which frames are");
+    }
+    Ok(pair)
+}
+
+fn replacements(name: &str, texts: &[String]) -> Result<Vec<(wire::Mac, wire::Mac)>> {
+    let mut all = Vec::new();
+    for text in texts {
+        all.extend(rewrite::mac_replacements(text).with_context(|| name.to_owned())?);
+    }
+    Ok(all)
+}
+
+fn map(name: &str, text: &str) -> Result<rewrite::AddressMap> {
+    rewrite::address_map(text).with_context(|| name.to_owned())
+}
+
+fn ports(name: &str, texts: &[String]) -> Result<PortMap> {
+    let mut ports = PortMap::default();
+    for text in texts {
+        rewrite::port_map(text, &mut ports).with_context(|| name.to_owned())?;
+    }
+    Ok(ports)
+}
+
+fn ttl(text: Option<&str>) -> Result<Option<rewrite::Ttl>> {
+    text.map(rewrite::ttl).transpose().context("--ttl")
+}
+
+fn sided_maps(
+    plan: &mut Plan,
+    one_way: [(&str, Option<&str>); 2],
+    endpoints: (&str, Option<&str>),
+) -> Result<()> {
+    let [source, destination] = one_way;
+    if let (name, Some(text)) = source {
+        plan.map_source = map(name, text)?;
+    }
+    if let (name, Some(text)) = destination {
+        plan.map_destination = map(name, text)?;
+    }
+    if let (name, Some(text)) = endpoints {
+        (plan.map_client, plan.map_server) = rewrite::endpoints(text).with_context(|| name.to_owned())?;
+    }
+    Ok(())
+}
