@@ -33,11 +33,18 @@ pub enum Command {
     /// Build frames from a packet expression or a scenario into a capture file, or show them layer by layer.
     Craft(Craft),
     /// Send captures: as captured, faster, at a rate, looped with new addresses.
-    Replay(Replay),
+    Replay(Box<Replay>),
     /// tcpreplay's command lines, as they are: `netdyno tcpreplay --help` lists the options (docs/from-tcpreplay.md).
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Tcpreplay {
         /// Options and captures, as tcpreplay takes them.
+        #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+    /// tcpreplay-edit's command lines: tcpreplay's options, and those of tcprewrite for edits of each packet sent.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    TcpreplayEdit {
+        /// Options and captures, as tcpreplay-edit takes them.
         #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
@@ -317,6 +324,12 @@ pub struct Replay {
     pub metering: Metering,
     #[command(flatten)]
     pub output: Output,
+    /// Which side sent each frame, for edits that tell sides apart: a cache file of tcpprep. Frames that it leaves out
+    /// are not sent.
+    #[arg(long, value_name = "CACHE", value_hint = ValueHint::FilePath)]
+    pub sides: Option<PathBuf>,
+    #[command(flatten)]
+    pub edits: edit::Edits,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -11,7 +11,7 @@ mod offered;
 mod outcome;
 mod watch;
 
-pub use outcome::{count_flows, fill_measured, stream_notes};
+pub use outcome::{count_flows, fill_measured, oddities, stream_notes};
 
 use crate::environment;
 use crate::place::Place;

@@ -29,7 +29,7 @@ use wire::LinkType;
 pub use frame::{Frame, Verdict, edit};
 pub use link::readable;
 pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_replacements, port_map, ttl};
-pub use pass::{Target, Totals, run};
+pub use pass::{Target, Totals, check, run};
 pub use plan::{AddressMap, FixLength, MacScramble, NewHeader, PerSide, Plan, Prefix, Side, Ttl, Vlan};
 pub use ports::PortMap;
 

@@ -112,8 +112,8 @@ fn create(target: Target<'_>, link: LinkType) -> Result<FileWriter, EditError> {
     Ok(writer)
 }
 
-/// Whether frames of this type can be edited as the plan has it.
-fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> Result<(), EditError> {
+/// Whether frames of type `link`, of `file`, can be edited as the plan has it, into ones of type `to` (`None`: the same).
+pub fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> Result<(), EditError> {
     let file = || file.to_owned();
     if !link::readable(link) {
         return Err(EditError::UnreadableLink { file: file(), link });

@@ -12,7 +12,7 @@ use traffic::{Buffers, Program};
 
 pub use preload::{Loaded, preload};
 pub use program::ProgramSource;
-pub use reading::{Limit, Oversize, Reading, Seam, Selection};
+pub use reading::{Limit, Oddities, Oversize, Reading, Seam, Selection, Sides};
 pub use stream::StreamSource;
 
 /// The frames of a job.
@@ -35,7 +35,7 @@ pub enum SourceError {
     Program(#[from] BadProgram),
     /// Not Ethernet.
     #[error(
-        "{file}: frame {number} has link type {link}, but only Ethernet frames can be sent on an Ethernet interface"
+        "{file}: frame {number} has link type {link}, but only Ethernet frames can be sent on an Ethernet interface; `netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC` makes them of raw IP, Linux cooked and other captures"
     )]
     LinkType {
         /// The capture.
@@ -44,6 +44,23 @@ pub enum SourceError {
         number: u64,
         /// Its type.
         link: wire::LinkType,
+    },
+    /// It cannot be edited.
+    #[error(transparent)]
+    Edit(#[from] edit::rewrite::EditError),
+    /// A cache of another capture.
+    #[error(
+        "{file}: the cache {cache} knows {packets} packets, and packet {number} is not among them: it is of another capture"
+    )]
+    NoSide {
+        /// The capture.
+        file: String,
+        /// The first packet without a side.
+        number: u64,
+        /// The cache's file.
+        cache: String,
+        /// How many packets it knows.
+        packets: u64,
     },
     /// Too long.
     #[error(

@@ -1,8 +1,9 @@
 //! Captures into memory: a program whose templates are the captured frames.
 
 use super::SourceError;
-use super::reading::Reading;
+use super::reading::{Oddities, Reading};
 use capture::Reader;
+use edit::rewrite::Frame;
 use traffic::schedule::Speed;
 use traffic::templates::NotTaken;
 use traffic::{Program, Schedule, Stream, Templates};
@@ -19,61 +20,34 @@ pub struct Loaded {
     pub offsets: Vec<u64>,
     /// From the start of a pass to the start of the next.
     pub period_ns: u64,
-    /// Frames longer than the interface takes, left out.
-    pub oversized: u64,
-    /// Frames without a byte, left out.
-    pub empty: u64,
-    /// Frames captured shorter than they were, sent as captured.
-    pub truncated: u64,
-    /// Frames whose time lay before that of the frame before; they follow it at once.
-    pub backwards: u64,
-    /// What a lenient reader found wrong.
-    pub cut_short: Vec<String>,
+    /// What was odd about them.
+    pub odd: Oddities,
 }
 
 /// Reads the frames of `readers`, one file after the other; each begins where the one before ended.
 pub fn preload(readers: &mut [Reader], reading: &Reading) -> Result<Loaded, SourceError> {
-    let mut loaded = Loaded {
-        templates: Templates::new(),
-        offsets: Vec::new(),
-        period_ns: 0,
-        oversized: 0,
-        empty: 0,
-        truncated: 0,
-        backwards: 0,
-        cut_short: Vec::new(),
-    };
+    let mut loaded =
+        Loaded { templates: Templates::new(), offsets: Vec::new(), period_ns: 0, odd: Oddities::default() };
+    let mut frame = Frame::default();
     let mut base = 0;
     for reader in readers.iter_mut() {
         let file = reader.name().to_string();
         let (mut clock, mut count) = (reading.clock(), 0u64);
         while let Some(record) = reader.next_record()? {
-            if !reading.takes(record.number) {
+            if !reading.take(&file, &record, &mut frame, &mut loaded.odd)? {
                 continue;
             }
-            if record.link != LinkType::ETHERNET {
-                return Err(SourceError::LinkType { file, number: record.number, link: record.link });
-            }
-            if record.data.is_empty() {
-                loaded.empty += 1;
-                continue;
-            }
-            let frame = reading.frame(&record);
-            if !reading.limit.admits(&file, record.number, &frame)? {
-                loaded.oversized += 1;
-                continue;
-            }
-            loaded.backwards += u64::from(!clock.advance(record.time_ns));
+            loaded.odd.backwards += u64::from(!clock.advance(record.time_ns));
             count += 1;
-            loaded.truncated += u64::from(frame.len() < record.wire_len as usize);
+            loaded.odd.truncated += u64::from(frame.data.len() < frame.wire_len as usize);
             loaded
                 .templates
-                .push(record.link, &frame)
+                .push(LinkType::ETHERNET, &frame.data)
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
             loaded.offsets.push(clock.offset.saturating_add(base));
         }
         if let Some(why) = &reader.notes().cut_short {
-            loaded.cut_short.push(why.clone());
+            loaded.odd.cut_short.push(why.clone());
         }
         let gap = reading.seam.gap(clock.offset, count);
         base = clock.offset.saturating_add(gap).saturating_add(base);
@@ -114,9 +88,7 @@ impl Loaded {
             }
         }
         self.period_ns = self.period_ns.saturating_mul(times);
-        for count in [&mut self.oversized, &mut self.empty, &mut self.truncated, &mut self.backwards] {
-            *count = count.saturating_mul(times);
-        }
+        self.odd.repeat(times);
         Ok(())
     }
 

@@ -1,9 +1,13 @@
-//! What is taken of captures, and at which times: the same whether they are read before the run or during it.
+//! What is taken of captures, how it is edited, and at which times: the same whether they are read before the run or
+//! during it.
 
 use super::SourceError;
 use capture::Record;
-use std::borrow::Cow;
+use edit::cache::{Cache, Way};
+use edit::rewrite::{self, Frame, Plan, Side, Verdict};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
+use wire::LinkType;
 
 /// What to do with frames longer than the interface takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -89,6 +93,66 @@ impl Seam {
     }
 }
 
+/// Which side sent each packet of a file, as a cache file of tcpprep says.
+#[derive(Debug, Clone)]
+pub struct Sides {
+    file: String,
+    ways: Arc<Cache>,
+}
+
+impl Sides {
+    /// As `ways` has it, which was read from `file`.
+    pub fn new(file: String, ways: Cache) -> Sides {
+        Sides { file, ways: Arc::new(ways) }
+    }
+
+    /// Who sent packet `number` of a capture; `None`: it is not to be sent.
+    fn of(&self, capture: &str, number: u64) -> Result<Option<Side>, SourceError> {
+        match self.ways.way(number) {
+            Some(Way::Primary) => Ok(Some(Side::Client)),
+            Some(Way::Secondary) => Ok(Some(Side::Server)),
+            Some(Way::Skip) => Ok(None),
+            None => Err(SourceError::NoSide {
+                file: capture.to_owned(),
+                number,
+                cache: self.file.clone(),
+                packets: self.ways.len(),
+            }),
+        }
+    }
+}
+
+/// What was not as usual about the frames of captures.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Oddities {
+    /// Frames longer than the interface takes, left out.
+    pub oversized: u64,
+    /// Frames without a byte, left out.
+    pub empty: u64,
+    /// Frames left out by an edit.
+    pub left: u64,
+    /// Frames sent unedited, because their headers could not be read.
+    pub unedited: u64,
+    /// Frames of another link type that could not be made Ethernet frames, left out.
+    pub foreign: u64,
+    /// Frames captured shorter than they were, sent as captured.
+    pub truncated: u64,
+    /// Frames whose time lay before that of the frame before; they follow it at once.
+    pub backwards: u64,
+    /// What a lenient reader found wrong.
+    pub cut_short: Vec<String>,
+}
+
+impl Oddities {
+    /// As many of each as in `times` passes.
+    pub(super) fn repeat(&mut self, times: u64) {
+        let Oddities { oversized, empty, left, unedited, foreign, truncated, backwards, cut_short: _ } = self;
+        for count in [oversized, empty, left, unedited, foreign, truncated, backwards] {
+            *count = count.saturating_mul(times);
+        }
+    }
+}
+
 /// How captures are read.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
@@ -102,26 +166,71 @@ pub struct Reading {
     pub longest_gap_ns: Option<u64>,
     /// Frames that were captured shorter than they were get zeros up to the length they had.
     pub whole_length: bool,
+    /// Edits of each frame. Frames of other link types become Ethernet frames.
+    pub edits: Option<Arc<Plan>>,
+    /// Which side sent each packet, for edits that depend on it; `None`: all are the client's.
+    pub sides: Option<Sides>,
 }
 
 /// No packet is longer than a capture's largest snap length; what says so is damaged.
 const LONGEST: usize = 1 << 18;
 
 impl Reading {
-    /// Is packet `number` of a file taken?
-    pub(super) fn takes(&self, number: u64) -> bool {
-        self.packets.as_ref().is_none_or(|packets| packets.takes(number))
-    }
-
-    /// The frame as it is to be sent.
-    pub(super) fn frame<'a>(&self, record: &Record<'a>) -> Cow<'a, [u8]> {
-        let whole = (record.wire_len as usize).min(LONGEST);
-        if !self.whole_length || record.data.is_empty() || whole <= record.data.len() {
-            return Cow::Borrowed(record.data);
+    /// Makes `frame` what is to be sent of `record`, and counts in `odd` what is odd about it. False: it is not sent.
+    pub(super) fn take(
+        &self,
+        file: &str,
+        record: &Record<'_>,
+        frame: &mut Frame,
+        odd: &mut Oddities,
+    ) -> Result<bool, SourceError> {
+        if self.packets.as_ref().is_some_and(|packets| !packets.takes(record.number)) {
+            return Ok(false);
         }
-        let mut frame = record.data.to_vec();
-        frame.resize(whole, 0);
-        Cow::Owned(frame)
+        let side = match &self.sides {
+            Some(sides) => sides.of(file, record.number)?,
+            None => Some(Side::Client),
+        };
+        let Some(side) = side else { return Ok(false) };
+        if record.data.is_empty() {
+            odd.empty += 1;
+            return Ok(false);
+        }
+        frame.data.clear();
+        frame.data.extend_from_slice(record.data);
+        frame.wire_len = record.wire_len;
+        let ethernet = record.link == LinkType::ETHERNET;
+        match &self.edits {
+            None if ethernet => {}
+            None => {
+                let (file, number, link) = (file.to_owned(), record.number, record.link);
+                return Err(SourceError::LinkType { file, number, link });
+            }
+            Some(plan) => {
+                if !ethernet {
+                    rewrite::check(record.link, Some(LinkType::ETHERNET), plan, file)?;
+                }
+                match rewrite::edit(frame, plan, record.link, LinkType::ETHERNET, side) {
+                    Verdict::Edited => {}
+                    Verdict::Unsupported if ethernet => odd.unedited += 1,
+                    Verdict::Unsupported => {
+                        odd.foreign += 1;
+                        return Ok(false);
+                    }
+                    Verdict::Left => {
+                        odd.left += 1;
+                        return Ok(false);
+                    }
+                }
+            }
+        }
+        let whole = (frame.wire_len as usize).min(LONGEST);
+        if self.whole_length && whole > frame.data.len() {
+            frame.data.resize(whole, 0);
+        }
+        let fits = self.limit.admits(file, record.number, &frame.data)?;
+        odd.oversized += u64::from(!fits);
+        Ok(fits)
     }
 
     /// The clock of a file whose first frame is to come.

@@ -1,9 +1,10 @@
 //! Captures sent while they are read: memory stays bounded however large they are.
 
-use super::reading::{Clock, Reading};
+use super::reading::{Clock, Oddities, Reading};
 use super::{Frames, SourceError};
 use crate::clock;
 use capture::Reader;
+use edit::rewrite::Frame;
 use std::num::NonZeroU64;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
 use traffic::schedule::{Position, Speed};
@@ -50,18 +51,10 @@ pub struct Options {
 /// Counted while reading.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// Frames longer than the interface takes, left out.
-    pub oversized: u64,
-    /// Frames without a byte, left out.
-    pub empty: u64,
-    /// Frames captured shorter than they were, sent as captured.
-    pub truncated: u64,
-    /// Frames whose time lay before that of the frame before.
-    pub backwards: u64,
+    /// What was odd about the frames that were read.
+    pub odd: Oddities,
     /// Signed frames.
     pub signed: u64,
-    /// What a lenient reader found wrong.
-    pub cut_short: Vec<String>,
     /// Frames that belong to a flow, if flows are counted.
     pub flow_frames: u64,
     /// Flows of the passes before this one whose addresses are not this one's.
@@ -80,15 +73,16 @@ impl Seen {
 #[derive(Debug)]
 pub struct StreamSource {
     readers: Vec<Reader>,
+    /// What they are called.
+    names: Vec<String>,
     options: Options,
     schedule: Schedule,
     /// Frames go into buffers of this size.
     longest: usize,
     /// What was counted.
     pub seen: Seen,
-    /// The next frame as captured, and when it is due.
-    frame: Vec<u8>,
-    cut: bool,
+    /// The next frame, and when it is due.
+    frame: Frame,
     ready: Option<u64>,
     file: usize,
     pass: u64,
@@ -120,13 +114,13 @@ impl StreamSource {
         };
         let clock = options.reading.clock();
         StreamSource {
+            names: readers.iter().map(|reader| reader.name().to_owned()).collect(),
             readers,
             options,
             schedule,
             longest,
             seen: Seen::default(),
-            frame: Vec::with_capacity(2048),
-            cut: false,
+            frame: Frame::default(),
             ready: None,
             file: 0,
             pass: 0,
@@ -190,7 +184,7 @@ impl StreamSource {
                 if let Some(why) = &reader.notes().cut_short
                     && self.pass == 0
                 {
-                    self.seen.cut_short.push(why.clone());
+                    self.seen.odd.cut_short.push(why.clone());
                 }
                 let lasted = self.clock.offset;
                 let gap = self.options.reading.seam.gap(lasted, self.in_file);
@@ -199,30 +193,16 @@ impl StreamSource {
                 self.file += 1;
                 continue;
             };
-            if !self.options.reading.takes(record.number) {
+            let time = record.time_ns;
+            let (reading, odd) = (&self.options.reading, &mut self.seen.odd);
+            if !reading.take(&self.names[self.file], &record, &mut self.frame, odd)? {
                 continue;
             }
-            let (time, number, link) = (record.time_ns, record.number, record.link);
-            self.frame.clear();
-            let frame = self.options.reading.frame(&record);
-            self.frame.extend_from_slice(&frame);
-            let cut = frame.len() < record.wire_len as usize;
-            if link != LinkType::ETHERNET {
-                let file = self.readers[self.file].name().to_string();
-                return Err(SourceError::LinkType { file, number, link });
-            }
-            if self.frame.is_empty() {
-                self.seen.empty += 1;
+            if self.frame.data.len() > self.longest {
+                odd.oversized += 1;
                 continue;
             }
-            let limit = &self.options.reading.limit;
-            let admitted = limit.admits(self.readers[self.file].name(), number, &self.frame)?;
-            if !admitted || self.frame.len() > self.longest {
-                self.seen.oversized += 1;
-                continue;
-            }
-            self.seen.backwards += u64::from(!self.clock.advance(time));
-            self.cut = cut;
+            odd.backwards += u64::from(!self.clock.advance(time));
             self.in_file += 1;
             self.in_pass += 1;
             self.ready = Some(match self.options.timing {
@@ -244,7 +224,7 @@ impl StreamSource {
 
     /// Goes back to the first file. False when there is no further pass.
     fn next_pass(&mut self) -> Result<bool, SourceError> {
-        let names = || self.readers.iter().map(Reader::name).collect::<Vec<_>>().join(", ");
+        let names = || self.names.join(", ");
         if self.in_pass == 0 {
             return Err(SourceError::Empty(names()));
         }
@@ -279,8 +259,8 @@ impl StreamSource {
 
     /// Changes the frame that is ready as asked, into `buffer`.
     fn render(&mut self, buffer: &mut [u8]) -> u32 {
-        let frame = &mut buffer[..self.frame.len()];
-        frame.copy_from_slice(&self.frame);
+        let frame = &mut buffer[..self.frame.data.len()];
+        frame.copy_from_slice(&self.frame.data);
         let round = self.options.unique_every.map_or(0, |every| self.pass / every);
         if round > 0 || self.options.sign.is_some() || self.options.count_flows {
             let layers = Layers::parse(LinkType::ETHERNET, frame);
@@ -342,11 +322,12 @@ impl Frames for StreamSource {
                 break;
             }
             let Some(buffer) = buffers.bytes.get_mut(count * buffers.stride..) else { break };
-            if buffer.len() < self.frame.len() {
+            if buffer.len() < self.frame.data.len() {
                 break;
             }
             let length = self.render(buffer);
-            self.seen.truncated += u64::from(self.cut);
+            let cut = self.frame.data.len() < self.frame.wire_len as usize;
+            self.seen.odd.truncated += u64::from(cut);
             buffers.held[count] = NOTHING;
             buffers.lengths[count] = length;
             due[count] = at;

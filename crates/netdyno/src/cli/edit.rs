@@ -23,7 +23,7 @@ pub struct Edit {
 }
 
 /// What is done to each frame, by whatever takes frames from one place to another.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Edits")]
 pub struct Edits {
     /// Make Ethernet frames of raw IP, loopback and Linux cooked ones; needs --dst-mac, and --src-mac where frames do
@@ -124,8 +124,9 @@ pub struct Edits {
     pub drop_unsupported: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum VlanKind {
+    #[default]
     #[value(name = "802.1q")]
     Q,
     #[value(name = "802.1ad")]

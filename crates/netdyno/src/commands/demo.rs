@@ -1,6 +1,7 @@
 //! `netdyno demo`: the main job, with nothing to set up.
 
 use super::{replay, shared, synth};
+use crate::cli::edit::Edits;
 use crate::cli::{Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through};
 use crate::output::{conclude, note};
 use crate::place::Place;
@@ -64,9 +65,11 @@ pub fn run(args: Demo) -> Result<u8> {
         through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
         metering: Metering { measure: None, round_trip: false, meter: Meter::Auto },
         output: output.clone(),
+        sides: None,
+        edits: Edits::default(),
     };
     let rx = shared::with_meter(at(&lab.receiver)?, Meter::Auto, true)?;
-    let mut report = replay::replay("demo", replayed.into(), Some(at(&lab.sender)?), Some(rx))?;
+    let mut report = replay::replay("demo", replayed.try_into()?, Some(at(&lab.sender)?), Some(rx))?;
     if args.capture.is_none() {
         report.requested.source = Some(report::Source::Synthetic {
             description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),

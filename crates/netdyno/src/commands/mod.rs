@@ -18,6 +18,7 @@ mod synth;
 mod what;
 
 use crate::cli::{Cli, Command};
+use crate::compat::tcpreplay::Tool;
 use crate::output::{conclude, print};
 use anyhow::{Context, Result};
 use clap::CommandFactory;
@@ -29,8 +30,9 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Demo(args) => demo::run(args),
         Command::Send(args) => send::run(args),
         Command::Craft(args) => craft::run(args),
-        Command::Replay(args) => replay::run(args),
-        Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(&words)),
+        Command::Replay(args) => replay::run(*args),
+        Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
+        Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
         Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
         Command::Edit(args) => edit::run(*args),

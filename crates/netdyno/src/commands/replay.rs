@@ -1,16 +1,18 @@
 //! `netdyno replay`: captures onto an interface.
 
-use super::shared;
+use super::{edits, shared};
 use crate::cli::{Metering, Output, OversizeChoice, Pace, Replay, Through};
 use crate::output::{aside, conclude, note};
 use crate::place::Place;
 use crate::run::{self, Interim, Setup};
+use ::edit::cache::{Cache, CacheError};
+use ::edit::rewrite::Plan;
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader, Writer};
 use engine::record::FileTx;
 use engine::source::preload::{Loaded, preload};
 use engine::source::stream::{self, StreamSource, Timing};
-use engine::source::{Limit, Oversize, Reading, Seam, Selection, Source, SourceError};
+use engine::source::{Limit, Oversize, Reading, Seam, Selection, Sides, Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
 use report::{Report, Requested, RequestedRate, units};
 use std::num::NonZeroU64;
@@ -65,11 +67,19 @@ pub struct Settings {
     pub stamps: bool,
     /// Tell now and then what was sent so far.
     pub interim: Option<Interim>,
+    /// Edits of each frame.
+    pub edits: Option<Arc<Plan>>,
+    /// A cache file that says which side sent each packet.
+    pub sides: Option<PathBuf>,
 }
 
-impl From<Replay> for Settings {
-    fn from(args: Replay) -> Settings {
-        Settings {
+impl TryFrom<Replay> for Settings {
+    type Error = anyhow::Error;
+
+    fn try_from(args: Replay) -> Result<Settings> {
+        let plan = edits::plan(&args.edits, args.sides.is_some())?;
+        let edited = args.edits.to_ethernet || plan != Plan::default();
+        Ok(Settings {
             files: args.files,
             interface: args.interface,
             write: args.write,
@@ -95,7 +105,9 @@ impl From<Replay> for Settings {
             best_effort: false,
             stamps: false,
             interim: None,
-        }
+            edits: edited.then(|| Arc::new(plan)),
+            sides: args.sides,
+        })
     }
 }
 
@@ -129,8 +141,12 @@ impl Settings {
         self.stamps && self.write.is_some() && self.pace.duration.is_none()
     }
 
-    fn reading(&self, place: Option<&Place>) -> Reading {
-        Reading {
+    fn reading(&self, place: Option<&Place>) -> Result<Reading> {
+        let sides = self.sides.as_ref().map(|file| {
+            let ways = Cache::open(file)?;
+            Ok::<_, CacheError>(Sides::new(file.display().to_string(), ways))
+        });
+        Ok(Reading {
             limit: Limit {
                 interface: place.map(|p| (p.interface.name.clone(), p.interface.mtu)),
                 oversize: match self.oversize {
@@ -142,7 +158,9 @@ impl Settings {
             seam: self.seam,
             longest_gap_ns: self.longest_gap.map(|gap| self.captured(gap)),
             whole_length: self.whole_length,
-        }
+            edits: self.edits.clone(),
+            sides: sides.transpose()?,
+        })
     }
 
     /// Are the captures read before the first frame leaves?
@@ -162,7 +180,7 @@ pub fn run(args: Replay) -> Result<u8> {
     let with_classic = args.write.is_none();
     let output = args.output.clone();
     let to_stdout = args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    let report = find_and_replay("replay", args.into())?;
+    let report = find_and_replay("replay", args.try_into()?)?;
     if to_stdout {
         // The capture went there; the summary must not follow it.
         aside(&report::text::render(&report, report::text::Options::default()));
@@ -199,7 +217,7 @@ pub fn replay(
     if piped && again && !preloaded {
         bail!("standard input cannot be read a second time for a loop: add --preload, or give a file");
     }
-    let reading = settings.reading(place.as_ref());
+    let reading = settings.reading(place.as_ref())?;
     // Told to go on for a time or a number of frames, a capture is looped as often as that takes.
     let open_ended = settings.pace.duration.is_some() || settings.pace.count.is_some();
     let loops = match settings.loops {
@@ -233,8 +251,8 @@ pub fn replay(
         (source, rate, settings.pace.count, (0, 1), longest)
     } else {
         let mut loaded = load(readers, &reading, settings.output.quiet)?;
-        report_oddities(&loaded, &mut warnings);
-        let truncated = (loaded.truncated, loaded.templates.len() as u64);
+        run::oddities(&loaded.odd, &mut warnings);
+        let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
         let pass = loaded.templates.len() as u64;
         let whole = loops.map(|loops| loops.saturating_mul(pass));
         let total = match (whole, settings.pace.count) {
@@ -307,19 +325,6 @@ fn load(mut readers: Vec<Reader>, reading: &Reading, quiet: bool) -> Result<Load
         ));
     }
     Ok(loaded)
-}
-
-fn report_oddities(loaded: &Loaded, warnings: &mut Vec<String>) {
-    let mut note = |count: u64, what: &str| {
-        if count > 0 {
-            warnings.push(format!("{} {what}", units::counted(count, "frame")));
-        }
-    };
-    note(loaded.oversized, "longer than the interface takes: left out");
-    note(loaded.empty, "without a byte: left out");
-    note(loaded.truncated, "captured shorter than they were (snap length): sent as captured");
-    note(loaded.backwards, "captured earlier than the one before: sent directly behind it");
-    warnings.extend(loaded.cut_short.iter().cloned());
 }
 
 /// The schedule of a preloaded capture, and how the result tells it.

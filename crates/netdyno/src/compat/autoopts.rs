@@ -88,10 +88,19 @@ fn find(specs: &[Spec], given: &str) -> Result<Spec, Bad> {
 
 /// Reads `words`, which follow the program's name.
 pub fn parse(specs: &[Spec], words: &[OsString]) -> Result<Parsed, Bad> {
+    parse_repeated(specs, |_| false, words)
+}
+
+/// As [`parse`]; of some options, `repeated` tells, there may be more than one.
+pub fn parse_repeated(
+    specs: &[Spec],
+    repeated: impl Fn(&str) -> bool,
+    words: &[OsString],
+) -> Result<Parsed, Bad> {
     let mut parsed = Parsed::default();
     let mut words = words.iter();
     let add = |parsed: &mut Parsed, spec: Spec, value: String| {
-        if parsed.has(spec.name) {
+        if parsed.has(spec.name) && !repeated(spec.name) {
             return Err(Bad::Twice(spec.name));
         }
         parsed.options.push((spec.name, value));

@@ -7,12 +7,13 @@ mod presets;
 pub mod tcpcapinfo;
 pub mod tcpprep;
 pub mod tcpreplay;
+mod tcpreplay_edit;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 4] = ["tcpcapinfo", "tcpprep", "tcpreplay", "tcprewrite"];
+const TOOLS: [&str; 5] = ["tcpcapinfo", "tcpprep", "tcpreplay", "tcpreplay-edit", "tcprewrite"];
 
 /// The words of our own command line for those we were called with.
 pub fn arguments(mut words: Vec<OsString>) -> Vec<OsString> {

@@ -6,7 +6,7 @@
 //! Exit status as tcpreplay's: 0 done; 1 wrong usage, or frames were refused or lost; 255 not done.
 
 use super::autoopts::{self, Parsed, Spec};
-use super::presets;
+use super::{presets, tcpreplay_edit};
 use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through};
 use crate::commands::replay::{self, Settings};
 use crate::output::{aside, note, print};
@@ -20,6 +20,7 @@ use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use traffic::Rate;
 use traffic::rate::parse_speed;
@@ -193,6 +194,34 @@ const OPTIONS: [Known; 53] = [
     ),
 ];
 
+/// Which of the two tools is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tool {
+    Tcpreplay,
+    /// It has tcprewrite's options, too.
+    TcpreplayEdit,
+}
+
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Tool::Tcpreplay => "tcpreplay",
+            Tool::TcpreplayEdit => "tcpreplay-edit",
+        }
+    }
+
+    /// The options that it takes.
+    fn specs(self) -> Vec<Spec> {
+        let mut specs: Vec<Spec> = OPTIONS.iter().map(|known| known.spec).collect();
+        if self == Tool::TcpreplayEdit {
+            let edits: Vec<Spec> = tcpreplay_edit::options().map(|(spec, _)| spec).collect();
+            specs.retain(|spec| edits.iter().all(|edit| edit.name != spec.name));
+            specs.extend(edits);
+        }
+        specs
+    }
+}
+
 /// What a command line asks for.
 #[derive(Debug)]
 enum Wanted {
@@ -213,12 +242,12 @@ struct Plan {
 }
 
 /// Does what `words` ask for; returns the exit status.
-pub fn run(words: &[OsString]) -> u8 {
-    let plan = match translate(words) {
+pub fn run(tool: Tool, words: &[OsString]) -> u8 {
+    let plan = match translate(tool, words) {
         Ok(Wanted::Replay(plan)) => plan,
-        Ok(other) => return told(tell(&other)),
+        Ok(other) => return told(tool, tell(tool, &other)),
         Err(error) => {
-            note(&format!("netdyno tcpreplay: {}", crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
             return USAGE;
         }
     };
@@ -229,18 +258,25 @@ pub fn run(words: &[OsString]) -> u8 {
         let _ = print(&format!("Test start: {} ...\n", now()));
     }
     let (stats, flows, quiet, write) = (plan.stats, plan.flows, plan.quiet, plan.settings.write.clone());
-    let report = match replay::find_and_replay("tcpreplay", plan.settings) {
+    let report = match replay::find_and_replay(tool.name(), plan.settings) {
         Ok(report) => report,
         Err(error) => {
-            note(&format!("netdyno tcpreplay: {}", crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
             return FAILED;
         }
     };
-    conclude(report, stats, flows, quiet, write.as_deref())
+    conclude(tool, report, stats, flows, quiet, write.as_deref())
 }
 
 /// Prints the closing block.
-fn conclude(mut report: Report, stats: bool, flows: bool, quiet: bool, write: Option<&Path>) -> u8 {
+fn conclude(
+    tool: Tool,
+    mut report: Report,
+    stats: bool,
+    flows: bool,
+    quiet: bool,
+    write: Option<&Path>,
+) -> u8 {
     if !flows {
         report.result.flows = None;
     }
@@ -254,14 +290,14 @@ fn conclude(mut report: Report, stats: bool, flows: bool, quiet: bool, write: Op
     }
     let verdict = &report.result.verdict;
     for reason in verdict.reasons() {
-        note(&format!("netdyno tcpreplay: {reason}"));
+        note(&format!("netdyno {}: {reason}", tool.name()));
     }
     let complete = if stats { format!("Test complete: {}\n", now()) } else { String::new() };
     let block = complete + &classic::render(&report);
     if write.is_some_and(|file| file.as_os_str() == "-") {
         // The capture went there.
         aside(&block);
-    } else if told(print(&block)) != 0 {
+    } else if told(tool, print(&block)) != 0 {
         return FAILED;
     }
     match verdict.exit_status() {
@@ -272,39 +308,43 @@ fn conclude(mut report: Report, stats: bool, flows: bool, quiet: bool, write: Op
 }
 
 /// 0 if it was printed, or nobody wanted to read on.
-fn told(printed: Result<()>) -> u8 {
+fn told(tool: Tool, printed: Result<()>) -> u8 {
     match printed {
         Err(error) if !crate::is_broken_pipe(&error) => {
-            note(&format!("netdyno tcpreplay: {}", crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
             FAILED
         }
         _ => 0,
     }
 }
 
-fn tell(wanted: &Wanted) -> Result<()> {
+fn tell(tool: Tool, wanted: &Wanted) -> Result<()> {
     match wanted {
         Wanted::Version => print(&format!(
-            "netdyno {} as tcpreplay: takes the command lines of tcpreplay 4.4.3 and 4.5\n",
-            env!("CARGO_PKG_VERSION")
+            "netdyno {} as {tool}: takes the command lines of {tool} 4.4.3 and 4.5\n",
+            env!("CARGO_PKG_VERSION"),
+            tool = tool.name()
         )),
         Wanted::Interfaces => {
             let names = Interface::list()?.into_iter().map(|interface| interface.name + "\n");
             print(&format!("Available network interfaces:\n{}", names.collect::<String>()))
         }
-        Wanted::Help | Wanted::Replay(_) => print(&help()),
+        Wanted::Help | Wanted::Replay(_) => print(&help(tool)),
     }
 }
 
-fn help() -> String {
-    let mut text = "netdyno in tcpreplay's place: sends captures.\n\
-        Usage: netdyno tcpreplay [OPTION]... FILE|FOLDER|-...\n\n"
-        .to_owned();
-    let line = |known: &Known| {
-        let short = known.spec.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
-        let value = known.spec.value.map_or(String::new(), |value| format!("={value}"));
-        format!("  {short}{:<26} {}", format!("--{}{value}", known.spec.name), known.help)
+fn help(tool: Tool) -> String {
+    let name = tool.name();
+    let mut text = format!(
+        "netdyno in {name}'s place: sends captures.\n\
+        Usage: netdyno {name} [OPTION]... FILE|FOLDER|-...\n\n"
+    );
+    let described = |spec: Spec, help: &str| {
+        let short = spec.short.map_or("    ".to_owned(), |short| format!("-{short}, "));
+        let value = spec.value.map_or(String::new(), |value| format!("={value}"));
+        format!("  {short}{:<26} {help}", format!("--{}{value}", spec.name))
     };
+    let line = |known: &Known| described(known.spec, known.help);
     let listed = |here: fn(Here) -> bool| {
         OPTIONS
             .iter()
@@ -313,6 +353,12 @@ fn help() -> String {
             .collect::<String>()
     };
     text += &listed(|here| here == Works);
+    if tool == Tool::TcpreplayEdit {
+        text += "\nEdits of each packet, as tcprewrite does them:\n";
+        for (spec, help) in tcpreplay_edit::options() {
+            text += &(described(spec, &help) + "\n");
+        }
+    }
     text += "\nTaken, and without effect here:\n";
     text += &listed(|here| here == Nothing);
     text += "\nRefused, with the reason:\n";
@@ -328,9 +374,9 @@ fn now() -> String {
     format!("{}.{:06}", date.trim_end_matches('Z'), now.subsec_micros())
 }
 
-fn translate(words: &[OsString]) -> Result<Wanted> {
-    let specs: Vec<Spec> = OPTIONS.iter().map(|known| known.spec).collect();
-    let mut given = autoopts::parse(&specs, words)?;
+fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
+    let specs = tool.specs();
+    let mut given = autoopts::parse_repeated(&specs, tcpreplay_edit::is_repeated, words)?;
     if let Some(file) = given.value("load-opts").map(PathBuf::from) {
         presets::load(&file, "TCPREPLAY", &specs, &mut given)?;
     }
@@ -420,6 +466,8 @@ fn translate(words: &[OsString]) -> Result<Wanted> {
         best_effort: true,
         stamps: !given.has("departure-times"),
         interim,
+        edits: tcpreplay_edit::plan(&given, false)?.map(Arc::new),
+        sides: None,
     };
     Ok(Wanted::Replay(Box::new(Plan {
         settings,
@@ -609,7 +657,7 @@ mod tests {
 
     #[track_caller]
     fn plan(line: &str) -> Plan {
-        match translate(&words(line)) {
+        match translate(Tool::Tcpreplay, &words(line)) {
             Ok(Wanted::Replay(plan)) => *plan,
             other => panic!("{line}: {other:?}"),
         }
@@ -706,7 +754,7 @@ mod tests {
             ("-i a -v f", "tcpdump -r"),
             ("-i a --nonsense f", "no option --nonsense"),
         ] {
-            let error = translate(&words(line)).map(|_| ()).expect_err(line);
+            let error = translate(Tool::Tcpreplay, &words(line)).map(|_| ()).expect_err(line);
             let text = crate::in_full(&error);
             assert!(text.contains(says), "{line}: {text}");
         }
@@ -714,7 +762,7 @@ mod tests {
 
     #[test]
     fn every_option_stands_in_the_help_once() {
-        let help = help();
+        let help = help(Tool::Tcpreplay);
         for known in &OPTIONS {
             let name = format!(" --{}", known.spec.name);
             let lines = help.lines().filter(|line| {

@@ -3,7 +3,7 @@
 use super::Setup;
 use super::offered::dues;
 use crate::place::Place;
-use engine::source::Source;
+use engine::source::{Oddities, Source};
 use engine::{Ended, Job, LATE_NS, Merged, Sent};
 use meter::Snapshot;
 use port::interface::{CounterReader, Counters};
@@ -121,18 +121,26 @@ fn cores(run: &Outcome<'_>) -> Vec<Core> {
 
 /// What a streamed capture showed while it was read.
 pub fn stream_notes(job: &Job, warnings: &mut Vec<String>) {
-    let Source::Stream(stream) = &job.source else { return };
-    let seen = &stream.seen;
+    if let Source::Stream(stream) = &job.source {
+        oddities(&stream.seen.odd, warnings);
+    }
+}
+
+/// What was odd about the frames of captures, in words.
+pub fn oddities(odd: &Oddities, warnings: &mut Vec<String>) {
     let mut note = |count: u64, what: &str| {
         if count > 0 {
             warnings.push(format!("{} {what}", units::counted(count, "frame")));
         }
     };
-    note(seen.oversized, "longer than the interface takes: left out");
-    note(seen.empty, "without a byte: left out");
-    note(seen.truncated, "captured shorter than they were (snap length): sent as captured");
-    note(seen.backwards, "captured earlier than the one before: sent directly behind it");
-    warnings.extend(seen.cut_short.iter().cloned());
+    note(odd.oversized, "longer than the interface takes: left out");
+    note(odd.empty, "without a byte: left out");
+    note(odd.left, "left out by the edits that were asked for");
+    note(odd.foreign, "that could not be made Ethernet frames: left out");
+    note(odd.unedited, "sent unedited: their headers cannot be read");
+    note(odd.truncated, "captured shorter than they were (snap length): sent as captured");
+    note(odd.backwards, "captured earlier than the one before: sent directly behind it");
+    warnings.extend(odd.cut_short.iter().cloned());
 }
 
 /// Frames a second that the schedule asks for, where that is one number.
@@ -149,7 +157,7 @@ fn asked_rate(report: &Report, setup: &Setup) -> Option<f64> {
 
 fn truncated(setup: &Setup, frames: u64) -> u64 {
     match &setup.job.source {
-        Source::Stream(stream) => stream.seen.truncated,
+        Source::Stream(stream) => stream.seen.odd.truncated,
         Source::Program(_) => {
             let (cut, of) = setup.truncated;
             (u128::from(cut) * u128::from(frames)).checked_div(of.into()).unwrap_or(0) as u64

@@ -22,4 +22,5 @@ mod resolve;
 mod scenario;
 mod tcpprep;
 mod tcpreplay;
+mod tcpreplay_edit;
 mod tcprewrite;

@@ -85,7 +85,7 @@ fn v6_of(protocol: u8, ports: [u16; 2], size: usize) -> Vec<u8> {
 }
 
 /// One frame of each kind that is edited.
-fn crafted() -> Vec<Vec<u8>> {
+pub fn crafted() -> Vec<Vec<u8>> {
     let tagged = |tags: &[u16], kind: u16, packet: &[u8]| {
         let mut payload = Vec::new();
         for (n, tag) in tags.iter().enumerate() {
