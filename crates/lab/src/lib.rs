@@ -6,6 +6,8 @@
 //!        198.18.0.1/24                         198.18.0.2/24          (if addresses are asked for)
 //! ```
 //!
+//! With [`Options::device`] a third host stands between them, a device under test that forwards ([`device`]).
+//!
 //! A namespace has no name and no mount: it lives as long as someone holds a descriptor of it, and its
 //! devices live as long as it does. So when the process that holds a [`Lab`] ends, in whatever way, the
 //! kernel takes the hosts and their cable apart. The veth pair is created straight across the two
@@ -18,6 +20,8 @@
 //! The lab knows nothing of traffic. Callers: `netdyno demo`, `netdyno lab`, and the tests of the crates
 //! that need an interface to try themselves on.
 
+pub mod device;
+mod loss;
 mod namespace;
 mod run;
 mod sys;
@@ -29,6 +33,7 @@ use std::path::PathBuf;
 use port::netlink::NetlinkError;
 use rustix::io::Errno;
 
+pub use device::{Bottleneck, Device, Kind, Loss};
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
 pub use run::{ENV_RECEIVER_NS, ENV_RX, ENV_TX, run_command};
 
@@ -50,11 +55,13 @@ pub struct Options {
     pub gro: bool,
     /// Give both hosts their IPv4 addresses, and tell each the other's MAC so that nobody asks by ARP.
     pub addresses: bool,
+    /// A device between the hosts, rather than one cable. A router needs addresses, and so gives them.
+    pub device: Option<Device>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { mtu: 1500, queues: 1, gro: false, addresses: false }
+        Self { mtu: 1500, queues: 1, gro: false, addresses: false, device: None }
     }
 }
 
@@ -69,30 +76,55 @@ pub struct Host {
     pub address: Ipv4Addr,
 }
 
-/// Two hosts and the cable between them. Dropping it takes them apart.
+/// Two hosts and what joins them. Dropping it takes them apart.
 #[derive(Debug)]
 pub struct Lab {
     pub sender: Host,
     pub receiver: Host,
+    /// The interfaces of the device between them, towards the sender and towards the receiver.
+    pub device: Option<[Host; 2]>,
 }
 
 impl Lab {
-    /// Two hosts joined by a veth pair, both ends up and ready to send.
+    /// Two hosts joined by a veth pair, or by a device and one on each side of it; all ends up and ready to send.
     pub fn two_hosts(options: &Options) -> Result<Self, LabError> {
-        let host = |interface, number| -> Result<Host, LabError> {
+        let [near, far] = Device::addresses(options.device.map(|device| device.kind));
+        let host = |interface, number, address| -> Result<Host, LabError> {
             Ok(Host {
                 namespace: Namespace::new()?,
                 interface,
                 // The bit 0x02 marks a locally administered address: it collides with no vendor's.
                 mac: [0x02, 0, 0, 0, 0, number],
-                address: Ipv4Addr::new(198, 18, 0, number),
+                address,
             })
         };
-        let lab = Self { sender: host(SENDER_INTERFACE, 1)?, receiver: host(RECEIVER_INTERFACE, 2)? };
-        veth::connect(&lab.sender, &lab.receiver, options)?;
-        veth::set_up(&lab.sender, &lab.receiver, options)?;
-        veth::set_up(&lab.receiver, &lab.sender, options)?;
-        for host in [&lab.sender, &lab.receiver] {
+        let lab = Self {
+            sender: host(SENDER_INTERFACE, 1, near)?,
+            receiver: host(RECEIVER_INTERFACE, 2, far)?,
+            device: options.device.map(|_| device::ports()).transpose()?,
+        };
+        match (&options.device, &lab.device) {
+            (Some(device), Some(ports)) => {
+                let addresses = options.addresses && device.kind == Kind::Bridge;
+                let ends = Options { addresses, ..options.clone() };
+                let inside = Options { addresses: false, ..options.clone() };
+                for (host, peer, port) in
+                    [(&lab.sender, &lab.receiver, &ports[0]), (&lab.receiver, &lab.sender, &ports[1])]
+                {
+                    veth::connect(host, port, options)?;
+                    // The neighbour is the host at the far end: a bridge is no neighbour.
+                    veth::set_up(host, peer, &ends)?;
+                    veth::set_up(port, host, &inside)?;
+                }
+                device::set_up(device, ports, [&lab.sender, &lab.receiver])?;
+            }
+            _ => {
+                veth::connect(&lab.sender, &lab.receiver, options)?;
+                veth::set_up(&lab.sender, &lab.receiver, options)?;
+                veth::set_up(&lab.receiver, &lab.sender, options)?;
+            }
+        }
+        for host in [&lab.sender, &lab.receiver].into_iter().chain(lab.device.iter().flatten()) {
             veth::wait_until_running(host)?;
         }
         Ok(lab)

@@ -37,7 +37,8 @@ const SYS_MOUNTS: [&str; 5] =
 /// Runs a command on the lab's sender and returns its exit status; 128 plus the signal's number if one killed it.
 ///
 /// The command sees `tx0`, an empty loopback, and:
-/// - the namespaces under the names `ip netns` looks for: `ip -n receiver link`, `ip netns exec receiver CMD`;
+/// - the namespaces under the names `ip netns` looks for: `ip -n receiver link`, `ip netns exec receiver CMD`,
+///   and `dut` if there is a device;
 /// - `/sys` as it is on that host (outside tools find their interfaces in `/sys/class/net`);
 /// - only its own processes: it and all its descendants are in a PID namespace, which ends with the command or
 ///   with the calling process, whichever comes first, even if that is killed with SIGKILL;
@@ -113,7 +114,8 @@ fn set_up_mounts(lab: &Lab) -> Result<(), LabError> {
         mount_writable_run().map_err(failed)?;
         fs::create_dir(RUN_NETNS).map_err(failed)?;
     }
-    for (name, host) in [("sender", &lab.sender), ("receiver", &lab.receiver)] {
+    let device = lab.device.as_ref().map(|[port, _]| ("dut", port));
+    for (name, host) in [("sender", &lab.sender), ("receiver", &lab.receiver)].into_iter().chain(device) {
         bind_namespace(&host.namespace, &Path::new(RUN_NETNS).join(name)).map_err(failed)?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The cable: creates a veth pair across two namespaces and sets its ends up, over rtnetlink.
+//! A cable: creates a veth pair across two namespaces and sets its ends up, over rtnetlink.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use port::ethtool::{Ethtool, Offload};
 use port::netlink::{CREATE, Message, REQUEST, Socket, read_u32};
 use rustix::io::Errno;
 
-use crate::{Host, LabError, Options};
+use crate::{Host, LabError, Namespace, Options};
 
 const VETH_INFO_PEER: u16 = 1;
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
@@ -46,10 +46,8 @@ pub fn connect(near: &Host, far: &Host, options: &Options) -> Result<(), LabErro
     request(&mut route_socket(near)?, create, &doing)
 }
 
-/// Sets one end up: silent, and with what `options` ask for.
-pub fn set_up(host: &Host, peer: &Host, options: &Options) -> Result<(), LabError> {
-    let name = host.interface;
-    let mut socket = route_socket(host)?;
+/// Keeps an interface from giving itself IPv6 addresses, and asking whether others have them.
+pub fn silence(socket: &mut Socket, name: &str) -> Result<(), LabError> {
     let no_addresses = Message::new(libc::RTM_SETLINK, REQUEST)
         .link(0, 0, 0)
         .attr_str(libc::IFLA_IFNAME, name)
@@ -59,18 +57,29 @@ pub fn set_up(host: &Host, peer: &Host, options: &Options) -> Result<(), LabErro
             })
         });
     match socket.request(no_addresses) {
-        Ok(_) => {}
+        Ok(_) => Ok(()),
         // A kernel without IPv6 has nothing to be silenced.
-        Err(error) if error.errno() == Some(Errno::AFNOSUPPORT) => {}
-        Err(source) => {
-            return Err(LabError::Netlink { doing: format!("keep IPv6 silent on {name}"), source });
-        }
+        Err(error) if error.errno() == Some(Errno::AFNOSUPPORT) => Ok(()),
+        Err(source) => Err(LabError::Netlink { doing: format!("keep IPv6 silent on {name}"), source }),
     }
+}
+
+/// Sets an interface up.
+pub fn bring_up(socket: &mut Socket, name: &str) -> Result<(), LabError> {
     let up = libc::IFF_UP as u32;
-    let set_link = || Message::new(libc::RTM_SETLINK, REQUEST);
-    request(&mut socket, set_link().link(LOOPBACK_INDEX, up, up), "set lo up")?;
-    let set_up = set_link().link(0, up, up).attr_str(libc::IFLA_IFNAME, name);
-    request(&mut socket, set_up, &format!("set {name} up"))?;
+    let set_up = Message::new(libc::RTM_SETLINK, REQUEST).link(0, up, up).attr_str(libc::IFLA_IFNAME, name);
+    request(socket, set_up, &format!("set {name} up"))
+}
+
+/// Sets one end up: silent, and with what `options` ask for.
+pub fn set_up(host: &Host, peer: &Host, options: &Options) -> Result<(), LabError> {
+    let name = host.interface;
+    let mut socket = route_socket(host)?;
+    silence(&mut socket, name)?;
+    let up = libc::IFF_UP as u32;
+    let loopback = Message::new(libc::RTM_SETLINK, REQUEST).link(LOOPBACK_INDEX, up, up);
+    request(&mut socket, loopback, "set lo up")?;
+    bring_up(&mut socket, name)?;
     // Not before: veth renews what it declares about XDP only when GRO changes on an interface that is up.
     if options.gro {
         host.namespace
@@ -78,11 +87,7 @@ pub fn set_up(host: &Host, peer: &Host, options: &Options) -> Result<(), LabErro
             .map_err(LabError::kernel(format!("switch GRO on at {name}")))?;
     }
     if options.addresses {
-        let index = host
-            .namespace
-            .index_of(name)?
-            .ok_or_else(|| LabError::kernel(format!("find {name}"))(Errno::NODEV))?;
-        set_addresses(&mut socket, index, host, peer)?;
+        set_addresses(&mut socket, index(&host.namespace, name)?, host, peer, PREFIX_LENGTH)?;
     }
     Ok(())
 }
@@ -110,10 +115,22 @@ pub fn wait_until_running(host: &Host) -> Result<(), LabError> {
     }
 }
 
-fn set_addresses(socket: &mut Socket, index: u32, host: &Host, peer: &Host) -> Result<(), LabError> {
+/// The number of an interface that was made here.
+pub fn index(namespace: &Namespace, name: &str) -> Result<u32, LabError> {
+    namespace.index_of(name)?.ok_or_else(|| LabError::kernel(format!("find {name}"))(Errno::NODEV))
+}
+
+/// Gives `host` its address, and the MAC address of `peer`'s.
+pub fn set_addresses(
+    socket: &mut Socket,
+    index: u32,
+    host: &Host,
+    peer: &Host,
+    prefix: u8,
+) -> Result<(), LabError> {
     let family = libc::AF_INET as u8;
     // struct ifaddrmsg: family, prefix length, flags, scope, index.
-    let mut address = vec![family, PREFIX_LENGTH, 0, 0];
+    let mut address = vec![family, prefix, 0, 0];
     address.extend_from_slice(&index.to_ne_bytes());
     let address = Message::new(libc::RTM_NEWADDR, CREATE)
         .fixed(&address)
@@ -132,13 +149,13 @@ fn set_addresses(socket: &mut Socket, index: u32, host: &Host, peer: &Host) -> R
     request(socket, neighbour, &format!("tell {} its neighbour's MAC", host.interface))
 }
 
-fn route_socket(host: &Host) -> Result<Socket, LabError> {
+pub fn route_socket(host: &Host) -> Result<Socket, LabError> {
     host.namespace
         .run_in(Socket::route)?
         .map_err(|source| LabError::Netlink { doing: "reach the lab's kernel side".to_owned(), source })
 }
 
-fn request(socket: &mut Socket, message: Message, doing: &str) -> Result<(), LabError> {
+pub fn request(socket: &mut Socket, message: Message, doing: &str) -> Result<(), LabError> {
     match socket.request(message) {
         Ok(_) => Ok(()),
         Err(error) if error.errno() == Some(Errno::PERM) => Err(LabError::NotPermitted),

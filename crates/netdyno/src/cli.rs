@@ -3,6 +3,7 @@
 //! Parsing only collects; what the words mean together is decided by the commands.
 
 pub mod edit;
+pub mod lab;
 
 use crate::cores::Cores;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -74,8 +75,8 @@ pub enum Command {
     Info(Info),
     /// Make a capture that looks like an Internet access link.
     Synth(Synth),
-    /// Run a command between two hosts joined by a cable, all gone when it ends.
-    Lab(Lab),
+    /// Run a command between two hosts joined by a cable or by a device to test, all gone when it ends.
+    Lab(lab::Lab),
     /// Say what this machine and an interface can do, and what to change for higher rates.
     Doctor(Doctor),
     /// Show the result of an earlier run again.
@@ -424,23 +425,6 @@ pub struct Synth {
 pub enum ProfileName {
     Bigflows,
     Smallflows,
-}
-
-#[derive(Debug, Args)]
-pub struct Lab {
-    /// MTU of the cable.
-    #[arg(long, default_value_t = 1500)]
-    pub mtu: u32,
-    /// Transmit and receive queues of each end.
-    #[arg(long, default_value_t = 1)]
-    pub queues: u32,
-    /// Give the hosts addresses, 198.18.0.1 and 198.18.0.2.
-    #[arg(long)]
-    pub addresses: bool,
-    /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
-    /// rx0@receiver).
-    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
-    pub command: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,9 @@
 //! Netlink, as far as this project needs it: build a request, send it, read the answers.
 //!
-//! It carries both families in use here: rtnetlink (links, addresses, routes; callers: `interface` and
-//! the lab) and generic netlink (a device's XDP features). It is synchronous, it listens to no
-//! multicast group, and it knows no attribute by name: those stand where they are used.
+//! It carries the families in use here: rtnetlink (links, addresses, routes, queueing disciplines; callers:
+//! `interface` and the lab), generic netlink (a device's XDP features) and netfilter (frames that the lab's device
+//! loses). It is synchronous, it listens to no multicast group, and it knows no attribute by name: those stand where
+//! they are used.
 //!
 //! Why not the `netlink-packet-*` crates: netdyno sends half a dozen kinds of messages and reads a
 //! handful of attributes. The wire format needed for that is the 200 lines below, without unsafe code; the
@@ -14,7 +15,7 @@
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
-use rustix::net::netlink::{GENERIC, SocketAddrNetlink};
+use rustix::net::netlink::{GENERIC, NETFILTER, SocketAddrNetlink};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 /// Ask for an answer, and for an acknowledgement when it is complete.
@@ -223,6 +224,11 @@ impl Socket {
         Self::open(Some(GENERIC))
     }
 
+    /// Packet filters.
+    pub fn netfilter() -> Result<Self, NetlinkError> {
+        Self::open(Some(NETFILTER))
+    }
+
     fn open(protocol: Option<Protocol>) -> Result<Self, NetlinkError> {
         let fd =
             rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
@@ -238,6 +244,22 @@ impl Socket {
         self.sequence = self.sequence.wrapping_add(1);
         let bytes = message.finish(self.sequence);
         rustix::net::send(&self.fd, &bytes, SendFlags::empty()).map_err(NetlinkError::Talk)?;
+        self.answers()
+    }
+
+    /// Sends messages in one piece, as netfilter's transactions have to be, and waits until the kernel has
+    /// acknowledged `last`, or refused any of them.
+    pub fn batch(&mut self, before: Vec<Message>, last: Message, end: Message) -> Result<(), NetlinkError> {
+        self.sequence = self.sequence.wrapping_add(1);
+        // One number for all: whatever is refused first is the answer. Only `last` asks for an acknowledgement.
+        let messages = before.into_iter().chain([last, end]);
+        let bytes: Vec<u8> = messages.flat_map(|message| message.finish(self.sequence)).collect();
+        rustix::net::send(&self.fd, &bytes, SendFlags::empty()).map_err(NetlinkError::Talk)?;
+        self.answers().map(|_| ())
+    }
+
+    /// What the kernel answers to the request of the latest number.
+    fn answers(&mut self) -> Result<Vec<Vec<u8>>, NetlinkError> {
         let mut answers = Vec::new();
         loop {
             let (_, length) = match rustix::net::recv(&self.fd, self.buffer.as_mut_slice(), RecvFlags::TRUNC)

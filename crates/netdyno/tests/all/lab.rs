@@ -58,3 +58,51 @@ fn signals_are_passed_on() {
     lab.signal("TERM");
     lab.wait().with(9);
 }
+
+/// Sends `frames` of 1018 bytes with FCS through the device; the result, and how many arrived.
+fn through(options: &str, expression: &str, rate: &str, frames: u64) -> (Ran, u64) {
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let send = format!(
+        "{binary} send '{expression}' --size 1018 --on tx0 --measure rx0 --rate {rate} --count {frames} --json"
+    );
+    let ran = in_lab(options, &format!("{send}; ip netns exec dut tc -s -j qdisc show dev dut1 >&2"));
+    let report = ran.json();
+    assert_eq!(number(&report["result"]["tx"]["frames"]), frames, "{report}");
+    let received = number(&report["result"]["rx"]["frames"]);
+    (ran, received)
+}
+
+#[test]
+fn a_device_between_the_hosts_bridges_or_routes() {
+    assert_eq!(through("--dut bridge", "ipv4/udp", "20kpps", 2_000).1, 2_000);
+    let to_the_router = "ether(dst=02:00:00:00:01:01)/ipv4(src=198.18.0.0/16, dst=198.19.0.0/16)/udp";
+    assert_eq!(through("--dut router", to_the_router, "20kpps", 2_000).1, 2_000);
+    let there_and_back = "ping -c 2 -i 0.2 -W 5";
+    in_lab("--dut bridge --addresses", &format!("{there_and_back} 198.18.0.2")).ok();
+    // One hop more: the packets were routed.
+    let routed = in_lab("--dut router", &format!("{there_and_back} 198.19.0.2")).ok().stdout;
+    assert!(routed.contains("ttl=63"), "{routed}");
+}
+
+#[test]
+fn a_devices_losses_are_exact() {
+    assert_eq!(through("--loss 1%", "ipv4/udp", "20kpps", 5_000).1, 4_950);
+    assert_eq!(through("--dut bridge --loss 3/1000", "ipv4/udp", "20kpps", 5_000).1, 4_985);
+    run("netdyno lab --loss 2 -- true").with(2).says(&["--loss", "1%"]);
+    run("netdyno lab --bottleneck 5kpps -- true").refused(&["bits per second"]);
+    run("netdyno lab --bottleneck 5mbps --queue 100 -- true").refused(&["--queue 100"]);
+}
+
+#[test]
+fn a_bottleneck_lets_its_rate_through_and_no_more() {
+    let (ran, received) = through("--bottleneck 40mbps --queue 20000 --burst 5000", "ipv4/udp", "top", 2_000);
+    // What the token bucket says of itself is the truth that the measurement is held to.
+    let line = ran.stderr.lines().find(|line| line.starts_with('[')).expect("tc's statistics");
+    let bucket: serde_json::Value = serde_json::from_str(line).expect("tc's statistics");
+    let [passed, dropped] = ["packets", "drops"].map(|name| number(&bucket[0][name]));
+    assert_eq!((received, 2_000 - received), (passed, dropped), "{line}");
+    // 24 frames fit the queue and the saved tokens; top speed is far more than 40 Mbit/s.
+    assert!((24..1_500).contains(&received), "{received}");
+    // What is less than the rate passes whole.
+    assert_eq!(through("--bottleneck 400mbps", "ipv4/udp", "5mbps", 500).1, 500);
+}

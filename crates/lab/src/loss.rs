@@ -1,0 +1,78 @@
+//! Loses frames on arrival, every so many: one rule of nftables at an interface's ingress hook, over netlink.
+//!
+//! The rule counts what it lost: `ip netns exec dut nft list ruleset` inside the lab shows it.
+
+use port::netlink::{Message, REQUEST, Socket};
+
+use crate::device::Loss;
+use crate::{Host, LabError};
+
+/// Message types of `linux/netfilter/nfnetlink.h` and `nf_tables.h`; numbers are in network byte order in here.
+const BATCH_BEGIN: u16 = 0x10;
+const BATCH_END: u16 = 0x11;
+const NFTABLES: u16 = 10;
+const NEW_TABLE: u16 = 0;
+const NEW_CHAIN: u16 = 3;
+const NEW_RULE: u16 = 6;
+
+const FAMILY_NETDEV: u8 = 5;
+const HOOK_INGRESS: u32 = 0;
+const LIST_ELEMENT: u16 = 1;
+const REGISTER: u32 = 1;
+const VERDICT_REGISTER: u32 = 0;
+const DROP: u32 = 0;
+const LESS_THAN: u32 = 2;
+const INCREMENTAL: u32 = 0;
+const TO_NETWORK_ORDER: u32 = 1;
+
+/// Makes what arrives at `port` lose frames as `loss` says.
+pub fn lose(port: &Host, loss: Loss) -> Result<(), LabError> {
+    let name = port.interface;
+    let plain = libc::NLM_F_REQUEST as u16;
+    let create = plain | libc::NLM_F_CREATE as u16;
+    let end = |kind| Message::new(kind, plain).fixed(&header(0, NFTABLES));
+    let new = |what: u16, flags| Message::new(NFTABLES << 8 | what, flags).fixed(&header(FAMILY_NETDEV, 0));
+    let table = new(NEW_TABLE, create).attr_str(1, name);
+    let chain = new(NEW_CHAIN, create)
+        .attr_str(1, name)
+        .attr_str(3, "arrives")
+        .nest(4, |hook| number(number(hook, 1, HOOK_INGRESS), 2, 0).attr_str(3, name))
+        .attr_str(7, "filter");
+    let rule =
+        new(NEW_RULE, create | REQUEST).attr_str(1, name).attr_str(2, "arrives").nest(4, |expressions| {
+            let counted = expression(expressions, "numgen", |data| {
+                number(number(number(data, 1, REGISTER), 2, loss.of), 3, INCREMENTAL)
+            });
+            // The generator counts in the machine's byte order, comparing goes byte by byte.
+            let ordered = expression(counted, "byteorder", |data| {
+                [REGISTER, REGISTER, TO_NETWORK_ORDER, 4, 4]
+                    .into_iter()
+                    .zip(1..)
+                    .fold(data, |data, (value, kind)| number(data, kind, value))
+            });
+            let compared = expression(ordered, "cmp", |data| {
+                number(number(data, 1, REGISTER), 2, LESS_THAN).nest(3, |value| number(value, 1, loss.frames))
+            });
+            let tallied = expression(compared, "counter", |data| data);
+            expression(tallied, "immediate", |data| {
+                number(data, 1, VERDICT_REGISTER).nest(2, |value| value.nest(2, |it| number(it, 1, DROP)))
+            })
+        });
+    let failed = |source| LabError::Netlink { doing: format!("make {name} lose frames (nftables)"), source };
+    let mut socket = port.namespace.run_in(Socket::netfilter)?.map_err(failed)?;
+    socket.batch(vec![end(BATCH_BEGIN), table, chain], rule, end(BATCH_END)).map_err(failed)
+}
+
+/// struct nfgenmsg: family, version, resource.
+fn header(family: u8, resource: u16) -> [u8; 4] {
+    let [high, low] = resource.to_be_bytes();
+    [family, 0, high, low]
+}
+
+fn number(message: Message, kind: u16, value: u32) -> Message {
+    message.attr(kind, &value.to_be_bytes())
+}
+
+fn expression(list: Message, name: &str, fill: impl FnOnce(Message) -> Message) -> Message {
+    list.nest(LIST_ELEMENT, |element| element.attr_str(1, name).nest(2, fill))
+}
