@@ -204,7 +204,7 @@ fn route(port: &Host, end: &Host) -> Result<(), LabError> {
     let [_, half, ..] = end.address.octets();
     let near = veth::index(&port.namespace, name)?;
     veth::set_addresses(&mut socket, near, port, end, 32)?;
-    reach(&mut socket, near, (Ipv4Addr::from(end.address), 32), None)?;
+    reach(&mut socket, near, (end.address, 32), None)?;
     reach(&mut socket, near, (Ipv4Addr::new(198, half, 0, 0), 16), Some(end.address))?;
     let mut socket = route_socket(end)?;
     let far = veth::index(&end.namespace, end.interface)?;
