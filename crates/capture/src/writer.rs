@@ -115,6 +115,18 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Has the header of a pcap file say that times are microseconds, although nanoseconds are written: for files that
+    /// must be byte for byte those of tcpreplay 4.5, which does so. Nothing happens once the header has left, or for
+    /// pcapng.
+    pub fn claim_microseconds(&mut self) {
+        if self.records == 0
+            && self.format == FileFormat::PcapNanoseconds
+            && let Some(field) = self.batch.get_mut(..4)
+        {
+            field.copy_from_slice(&pcap::MICROSECONDS.to_le_bytes());
+        }
+    }
+
     /// Another interface, for [`write_on`](Self::write_on); its number. Name, speed, link type and snap length are
     /// kept; times are always nanoseconds. Only pcapng can have more than one.
     pub fn add_interface(&mut self, interface: &Interface) -> Result<u32, CaptureError> {

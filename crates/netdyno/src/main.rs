@@ -18,7 +18,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse_from(compat::arguments(std::env::args_os().collect())) {
+    let words = match compat::arguments(std::env::args_os().collect()) {
+        Ok(words) => words,
+        Err(error) => return failed(&error),
+    };
+    let cli = match cli::Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap tells by the status it would exit with.
@@ -30,11 +34,13 @@ fn main() -> ExitCode {
     match commands::dispatch(cli) {
         Ok(status) => ExitCode::from(status),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "netdyno: {}", in_full(&error));
-            ExitCode::from(2)
-        }
+        Err(error) => failed(&error),
     }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "netdyno: {}", in_full(error));
+    ExitCode::from(2)
 }
 
 /// The error and its causes, leaving out causes that the words before already told.

@@ -21,6 +21,20 @@ impl LinkType {
     pub const LOOP: LinkType = LinkType(108);
     /// Linux "cooked" capture.
     pub const LINUX_SLL: LinkType = LinkType(113);
+    /// IEEE 802.11 behind the header of Prism cards.
+    pub const PRISM: LinkType = LinkType(119);
+    /// IEEE 802.11 behind a radiotap header.
+    pub const IEEE802_11_RADIOTAP: LinkType = LinkType(127);
+    /// IEEE 802.11 behind an AVS header.
+    pub const IEEE802_11_AVS: LinkType = LinkType(163);
+    /// Ethernet behind Juniper's header.
+    pub const JUNIPER_ETHERNET: LinkType = LinkType(178);
+    /// Per-Packet Information before any link type.
+    pub const PPI: LinkType = LinkType(192);
+    /// PPP, with or without HDLC-like framing.
+    pub const PPP: LinkType = LinkType(9);
+    /// PPP in HDLC-like framing (RFC 1662).
+    pub const PPP_SERIAL: LinkType = LinkType(50);
     /// IPv4 without a link header.
     pub const IPV4: LinkType = LinkType(228);
     /// IPv6 without a link header.
@@ -40,8 +54,11 @@ impl LinkType {
             105 => "802.11",
             108 => "LOOP",
             113 => "Linux cooked",
+            119 => "802.11 Prism",
             127 => "802.11 radiotap",
+            163 => "802.11 AVS",
             178 => "Juniper Ethernet",
+            192 => "PPI",
             228 => "raw IPv4",
             229 => "raw IPv6",
             276 => "Linux cooked v2",

@@ -3,9 +3,10 @@
 use wire::LinkType;
 
 use super::bytes::write16;
+use super::fuzz::{Damage, Payload};
 use super::ip::{self, Packet};
 use super::link::{self, ARP, IPV4, IPV6, Link};
-use super::plan::{FixLength, Plan, Side};
+use super::plan::{FixLength, NewHeader, Plan, Side};
 
 /// A frame to edit: the captured bytes, and the length it had on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,10 +47,15 @@ fn supported(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, 
     let mut link = link::decode(input, &frame.data)?;
     let captured = frame.data.len();
     let done = match &plan.header {
-        Some(header) => {
-            link::replace(&mut frame.data, &mut link, header, side);
-            true
+        Some(NewHeader::JuniperEthernet) if input == output => {
+            link::edit(&mut frame.data, &mut link, plan, side)
         }
+        Some(header @ NewHeader::JuniperEthernet) => {
+            (input == LinkType::ETHERNET || link::to_ethernet(&mut frame.data, &mut link, plan, side))
+                && link::edit(&mut frame.data, &mut link, plan, side)
+                && link::replace(&mut frame.data, &mut link, header, side)
+        }
+        Some(header) => link::replace(&mut frame.data, &mut link, header, side),
         None => {
             (input == output || link::to_ethernet(&mut frame.data, &mut link, plan, side))
                 && link::edit(&mut frame.data, &mut link, plan, side)
@@ -62,6 +68,13 @@ fn supported(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, 
     }
     if matches!(link.protocol, IPV4 | IPV6) {
         return network(frame, plan, &link, side);
+    }
+    if let Some(fuzz) = &plan.fuzz {
+        let payload = Payload::of_link(frame, link.header);
+        match fuzz.damage(frame, payload) {
+            Damage::Cut | Damage::Dropped => return (!plan.drop_unsupported).then_some(()),
+            Damage::None | Damage::Payload => {}
+        }
     }
     fix_length(frame, plan, &link, None);
     if link.protocol == ARP
@@ -77,6 +90,15 @@ fn network(frame: &mut Frame, plan: &Plan, link: &Link, side: Side) -> Option<()
     let parse = if link.protocol == IPV4 { Packet::v4 } else { Packet::v6 };
     let packet = parse(bytes)?;
     let mut recompute = ip::headers(bytes, &packet, plan);
+    if let Some(fuzz) = &plan.fuzz {
+        // By the IP header's own field, whatever stands between.
+        let protocol = bytes.get(if packet.v6 { 6 } else { 9 }).copied().unwrap_or(0);
+        match fuzz.damage(frame, Payload::of_ip(link.header + packet.header, protocol)) {
+            Damage::Cut | Damage::Dropped => return (!plan.drop_unsupported).then_some(()),
+            Damage::Payload => recompute = true,
+            Damage::None => {}
+        }
+    }
     recompute |= fix_length(frame, plan, link, Some(&packet));
     if frame.data.is_empty() {
         return Some(());

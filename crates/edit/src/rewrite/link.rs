@@ -4,14 +4,16 @@ use wire::{LinkType, Mac};
 
 use super::bytes::{read16, write, write16};
 use super::plan::{MacScramble, NewHeader, Plan, Side, Vlan};
+use super::{juniper, wifi};
 
 const ETHERNET: usize = 14;
 pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 pub(super) const ARP: u16 = 0x0806;
 const VLAN: u16 = 0x8100;
-/// PPP in HDLC-like framing (RFC 1662).
-const PPP_SERIAL: LinkType = LinkType(50);
+/// PPP's numbers (RFC 1332, RFC 5072) where they are not EtherTypes.
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
 
 /// What was found before the network layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +26,17 @@ pub(super) struct Link {
     pub(super) ethernet: Option<usize>,
     /// Whether a VLAN tag stands behind that header.
     tagged: bool,
-    /// The sender's address where the link layer is not Ethernet but has one.
+    /// The addresses where the link layer is not Ethernet but has some.
     sender: Option<Mac>,
+    receiver: Option<Mac>,
+    /// Bytes behind the network layer that do not belong to it.
+    trailer: usize,
+}
+
+impl Link {
+    fn new(protocol: u16, header: usize) -> Link {
+        Link { protocol, header, ethernet: None, tagged: false, sender: None, receiver: None, trailer: 0 }
+    }
 }
 
 /// Which link types can be read.
@@ -40,36 +51,50 @@ pub fn readable(link: LinkType) -> bool {
         LinkType::LINUX_SLL,
         LinkType::LINUX_SLL2,
         LinkType::C_HDLC,
-        PPP_SERIAL,
+        LinkType::PPP,
+        LinkType::PPP_SERIAL,
+        LinkType::JUNIPER_ETHERNET,
     ];
-    known.contains(&link) || matches!(link.0, 12 | 14)
+    known.contains(&link) || matches!(link.0, 12 | 14) || wifi::is(link)
 }
 
 /// Whether frames of this type tell their sender's Ethernet address.
 pub(super) fn has_sender(link: LinkType) -> bool {
-    matches!(link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2)
+    matches!(link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2) || has_receiver(link)
+}
+
+/// Whether frames of this type tell their receiver's Ethernet address.
+pub(super) fn has_receiver(link: LinkType) -> bool {
+    link == LinkType::JUNIPER_ETHERNET || wifi::is(link)
 }
 
 /// Finds the network layer. `None` for what is not edited: too short, 802.3 with a length, unknown.
 pub(super) fn decode(link: LinkType, frame: &[u8]) -> Option<Link> {
-    let plain = |header: usize, protocol| {
-        Some(Link { protocol, header, ethernet: None, tagged: false, sender: None })
-    };
+    let plain = |header: usize, protocol| Some(Link::new(protocol, header));
     // ARPHRD_ETHER and ARPHRD_LOOPBACK: the address is an Ethernet address.
     let cooked = |header: usize, protocol: usize, kind: usize, address: usize| {
         let kind = read16(frame, kind)?;
         let sender = frame.get(address..)?.first_chunk().map(|bytes| Mac(*bytes));
         let sender = sender.filter(|_| matches!(kind, 1 | 772));
         let protocol = read16(frame, protocol)?;
-        (frame.len() >= header).then_some(Link { protocol, header, ethernet: None, tagged: false, sender })
+        (frame.len() >= header).then_some(Link { sender, ..Link::new(protocol, header) })
     };
     match link {
         LinkType::ETHERNET => ethernet(frame),
+        LinkType::JUNIPER_ETHERNET => {
+            let before = juniper::length(frame)?;
+            let inner = ethernet(frame.get(before..)?)?;
+            let start = inner.ethernet.map(|start| start + before);
+            Some(Link { header: inner.header + before, ethernet: start, ..inner })
+        }
         LinkType::C_HDLC => plain(4, read16(frame, 2)?),
-        PPP_SERIAL => match read16(frame, 2)? {
-            0x0021 => plain(4, IPV4),
-            0x0057 => plain(4, IPV6),
-            other => plain(4, other),
+        LinkType::PPP_SERIAL => plain(4, of_ppp(read16(frame, 2)?)),
+        // Address and control may have been left out, and the first byte of the protocol (RFC 1661 section 6).
+        LinkType::PPP => match *frame.first_chunk::<4>()? {
+            [0xff, 3, high, low] if high & 1 == 0 => plain(4, of_ppp(u16::from_be_bytes([high, low]))),
+            [0xff, 3, short, _] => plain(3, of_ppp(short.into())),
+            [high, low, ..] if high & 1 == 0 => plain(2, of_ppp(u16::from_be_bytes([high, low]))),
+            [short, ..] => plain(1, of_ppp(short.into())),
         },
         LinkType::LINUX_SLL => cooked(16, 14, 2, 6),
         LinkType::LINUX_SLL2 => cooked(20, 0, 8, 12),
@@ -81,11 +106,26 @@ pub(super) fn decode(link: LinkType, frame: &[u8]) -> Option<Link> {
                 _ => None,
             }
         }
+        _ if wifi::is(link) => wifi::decode(link, frame).map(|found| Link {
+            sender: Some(found.sender),
+            receiver: Some(found.receiver),
+            trailer: found.trailer,
+            ..Link::new(found.protocol, found.header)
+        }),
         _ => match frame.first()? >> 4 {
             4 => plain(0, IPV4),
             6 => plain(0, IPV6),
             _ => None,
         },
+    }
+}
+
+/// The EtherType of what PPP numbers otherwise.
+fn of_ppp(protocol: u16) -> u16 {
+    match protocol {
+        PPP_IPV4 => IPV4,
+        PPP_IPV6 => IPV6,
+        other => other,
     }
 }
 
@@ -139,12 +179,13 @@ fn ethernet(frame: &[u8]) -> Option<Link> {
     if tag.is_some_and(|tag| tag != start + ETHERNET) {
         return None;
     }
-    Some(Link { protocol, header: at, ethernet: Some(start), tagged: tag.is_some(), sender: None })
+    Some(Link { ethernet: Some(start), tagged: tag.is_some(), ..Link::new(protocol, at) })
 }
 
-/// Puts another header in the link header's place.
-pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, side: Side) {
-    let hdlc;
+/// Puts another header in the link header's place, or before it. `false` if it cannot stand before this.
+pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, side: Side) -> bool {
+    cut_trailer(frame, link);
+    let (hdlc, ppp);
     let bytes = match (header, side) {
         (NewHeader::Hdlc { address, control }, _) => {
             // tcprewrite takes what the Ethernet header says, although tags and labels go with it.
@@ -153,17 +194,52 @@ pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, 
             hdlc = [*address, *control, high, low];
             hdlc.as_slice()
         }
+        (NewHeader::PppSerial, _) => {
+            let number = match link.protocol {
+                IPV4 => PPP_IPV4,
+                IPV6 => PPP_IPV6,
+                _ => return false,
+            };
+            let [high, low] = number.to_be_bytes();
+            // All stations, unnumbered information (RFC 1662 section 3.1).
+            ppp = [0xff, 0x03, high, low];
+            ppp.as_slice()
+        }
+        (NewHeader::Raw, _) if !matches!(link.protocol, IPV4 | IPV6) => return false,
+        (NewHeader::Raw, _) => &[],
+        (NewHeader::JuniperEthernet, _) => {
+            let Some(start) = link.ethernet else { return false };
+            frame.splice(..0, juniper::HEADER);
+            link.header += juniper::HEADER.len();
+            link.ethernet = Some(start + juniper::HEADER.len());
+            return true;
+        }
         (NewHeader::Bytes { client, .. }, Side::Client) => client,
         (NewHeader::Bytes { server, .. }, Side::Server) => server,
     };
     frame.splice(..link.header.min(frame.len()), bytes.iter().copied());
     (link.header, link.ethernet) = (bytes.len(), None);
+    true
+}
+
+/// Takes off what stands behind the network layer.
+fn cut_trailer(frame: &mut Vec<u8>, link: &mut Link) {
+    frame.truncate(frame.len().saturating_sub(link.trailer).max(link.header));
+    link.trailer = 0;
 }
 
 /// Makes an Ethernet header of another link layer's. `false` if an address is missing.
 pub(super) fn to_ethernet(frame: &mut Vec<u8>, link: &mut Link, plan: &Plan, side: Side) -> bool {
+    cut_trailer(frame, link);
+    if let Some(start) = link.ethernet {
+        // Only something before it is to go.
+        frame.splice(..start, []);
+        (link.header, link.ethernet) = (link.header - start, Some(0));
+        return true;
+    }
     let source = plan.source_mac.of(side).or(link.sender);
-    let (Some(source), Some(destination)) = (source, plan.destination_mac.of(side)) else { return false };
+    let destination = plan.destination_mac.of(side).or(link.receiver);
+    let (Some(source), Some(destination)) = (source, destination) else { return false };
     let mut header = [0; ETHERNET];
     write(&mut header, 0, &destination.0);
     write(&mut header, 6, &source.0);

@@ -13,7 +13,9 @@
 
 mod bytes;
 mod frame;
+mod fuzz;
 mod ip;
+mod juniper;
 mod link;
 mod parse;
 mod pass;
@@ -23,10 +25,12 @@ pub mod random;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod wifi;
 
 use wire::LinkType;
 
 pub use frame::{Frame, Verdict, edit};
+pub use fuzz::Fuzz;
 pub use link::readable;
 pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_replacements, port_map, ttl};
 pub use pass::{Target, Totals, check, run};
@@ -41,7 +45,7 @@ pub enum EditError {
     Capture(#[from] capture::CaptureError),
     /// Its frames cannot be read.
     #[error(
-        "{file} has frames of link type {link}, which cannot be edited; Ethernet, raw IP, loopback, Linux cooked, Cisco HDLC and PPP serial can"
+        "{file} has frames that cannot be edited, of {link}; Ethernet, raw IP, loopback, Linux cooked, Cisco HDLC, PPP, Juniper Ethernet and 802.11 can"
     )]
     UnreadableLink {
         /// The capture.
@@ -50,14 +54,14 @@ pub enum EditError {
         link: LinkType,
     },
     /// Ethernet headers are to be made, of what?
-    #[error("{file} has frames of link type {link}: to make them Ethernet, give the destination address{}", if *.source_too { " and the source address" } else { "" })]
+    #[error("{file} has frames of {link}: to make them Ethernet, give {missing}")]
     MissingMac {
         /// The capture.
         file: String,
         /// Their type.
         link: LinkType,
-        /// Whether the source is missing, too.
-        source_too: bool,
+        /// The addresses.
+        missing: &'static str,
     },
     /// One pcap file, two types.
     #[error(

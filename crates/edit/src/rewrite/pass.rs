@@ -9,7 +9,7 @@ use wire::LinkType;
 use super::EditError;
 use super::frame::{Frame, Verdict, edit};
 use super::link;
-use super::plan::{Plan, Side};
+use super::plan::{NewHeader, Plan, Side};
 
 /// What a pass did, in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,6 +20,8 @@ pub struct Totals {
     pub written: u64,
     /// Of those written: without headers that could be edited.
     pub unsupported: u64,
+    /// Left out: they could not be given the link header of the others.
+    pub foreign: u64,
 }
 
 /// What comes out.
@@ -85,7 +87,10 @@ pub fn run(
             None => Verdict::Edited,
         };
         // A file of Ethernet frames must hold nothing else.
-        let foreign = verdict == Verdict::Unsupported && link != *output_link && !plan.keep_foreign;
+        let foreign = verdict == Verdict::Unsupported
+            && link != *output_link
+            && !(plan.keep_foreign && link == LinkType::ETHERNET);
+        totals.foreign += u64::from(foreign);
         totals.unsupported += u64::from(verdict == Verdict::Unsupported && !foreign);
         if verdict != Verdict::Left && !foreign {
             writer.write(record.time_ns, &frame.data, frame.wire_len)?;
@@ -119,13 +124,20 @@ pub fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> R
         return Err(EditError::UnreadableLink { file: file(), link });
     }
     match to {
-        Some(LinkType::ETHERNET) if link != LinkType::ETHERNET && plan.header.is_none() => {
+        Some(LinkType::ETHERNET | LinkType::JUNIPER_ETHERNET)
+            if link != LinkType::ETHERNET
+                && matches!(plan.header, None | Some(NewHeader::JuniperEthernet)) =>
+        {
             let source = plan.source_mac.client.is_some() || link::has_sender(link);
-            if !source || plan.destination_mac.client.is_none() {
-                return Err(EditError::MissingMac { file: file(), link, source_too: !source });
-            }
+            let destination = plan.destination_mac.client.is_some() || link::has_receiver(link);
+            let missing = match (source, destination) {
+                (true, true) => return Ok(()),
+                (true, false) => "the destination address",
+                (false, true) => "the source address",
+                (false, false) => "the destination address and the source address",
+            };
+            Err(EditError::MissingMac { file: file(), link, missing })
         }
-        _ => {}
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wire::Mac;
 
+use super::fuzz::Fuzz;
 use super::ports::PortMap;
 use super::random;
 
@@ -191,7 +192,7 @@ pub enum FixLength {
     Delete,
 }
 
-/// A link header to put in the place of each frame's own.
+/// A link header to put in the place of each frame's own, which then is not edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NewHeader {
     /// Cisco's HDLC.
@@ -201,6 +202,12 @@ pub enum NewHeader {
         /// The control byte, usually 0.
         control: u8,
     },
+    /// PPP in HDLC-like framing: of IP packets only.
+    PppSerial,
+    /// None: IP packets only.
+    Raw,
+    /// Juniper's, before the Ethernet header, which stays.
+    JuniperEthernet,
     /// These bytes.
     Bytes {
         /// Before the client's frames.
@@ -225,7 +232,7 @@ pub struct Plan {
     pub replace_mac: Vec<(Mac, Mac)>,
     /// Scrambles Ethernet addresses.
     pub scramble_mac: Option<MacScramble>,
-    /// Another link header, which then is not edited.
+    /// Another link header.
     pub header: Option<NewHeader>,
     /// VLAN tags.
     pub vlan: Option<Vlan>,
@@ -241,6 +248,8 @@ pub struct Plan {
     pub ports: PortMap,
     /// Added to TCP sequence and acknowledgement numbers.
     pub tcp_shift: Option<u32>,
+    /// Payloads are damaged.
+    pub fuzz: Option<Fuzz>,
     /// Frames that were captured only in part.
     pub fix_length: Option<FixLength>,
     /// Frames whose network layer is longer than this many bytes are cut to it.
@@ -264,7 +273,7 @@ pub struct Plan {
     /// A frame for an IP group gets that group's Ethernet address even if no address was edited, as tcprewrite has
     /// it. Otherwise only where an edit changed the IP address.
     pub always_group_mac: bool,
-    /// Frames that cannot be converted to another link type are kept as they are, as tcprewrite has it. Otherwise they
+    /// Ethernet frames that cannot be converted to another link type are kept as they are, as tcprewrite has it. Otherwise they
     /// are left out.
     pub keep_foreign: bool,
     /// Frames that cannot be edited (no Ethernet header, 802.3 length fields, cut off headers) are left out instead

@@ -14,7 +14,7 @@ pub(crate) fn next(state: u32) -> (u32, u32) {
 }
 
 /// The generator's state and last number after five numbers, which is how seeds are stirred.
-fn stirred(seed: u32) -> (u32, u32) {
+pub(crate) fn stirred(seed: u32) -> (u32, u32) {
     (0..5).fold((seed, 0), |(state, _), _| next(state))
 }
 

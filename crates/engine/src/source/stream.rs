@@ -33,6 +33,8 @@ pub struct Options {
     pub loops: Option<u64>,
     /// Every so many passes get addresses of their own; `None`: all have the captured ones.
     pub unique_every: Option<NonZeroU64>,
+    /// Frames without IP addresses are left out of passes with addresses of their own, as tcpreplay 4.5.5 does.
+    pub only_unique: bool,
     /// Frames with room for it carry a signature of this stream.
     pub sign: Option<u32>,
     /// What is taken, and what stands between files.
@@ -202,6 +204,10 @@ impl StreamSource {
                 odd.oversized += 1;
                 continue;
             }
+            let round = self.options.unique_every.map_or(0, |every| self.pass / every);
+            if self.options.only_unique && round > 0 && !has_addresses(&self.frame.data) {
+                continue;
+            }
             odd.backwards += u64::from(!self.clock.advance(time));
             self.in_file += 1;
             self.in_pass += 1;
@@ -289,6 +295,10 @@ impl StreamSource {
         }
         frame.len() as u32
     }
+}
+
+fn has_addresses(frame: &[u8]) -> bool {
+    matches!(Layers::parse(LinkType::ETHERNET, frame).l3, L3::V4 | L3::V6)
 }
 
 impl Frames for StreamSource {

@@ -18,6 +18,10 @@ pub struct Edit {
     /// Of a damaged capture edit what is sound before the damage.
     #[arg(long)]
     pub skip_corrupt: bool,
+    /// Make frames of this link type. hdlc is Cisco's, ppp is in HDLC-like framing, juniper is Ethernet behind
+    /// Juniper's header; ppp and raw take IP packets only. Link headers that are replaced are not edited.
+    #[arg(long, value_name = "TYPE", conflicts_with = "to_ethernet")]
+    pub link: Option<LinkChoice>,
     #[command(flatten)]
     pub edits: Edits,
 }
@@ -26,8 +30,8 @@ pub struct Edit {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Edits")]
 pub struct Edits {
-    /// Make Ethernet frames of raw IP, loopback and Linux cooked ones; needs --dst-mac, and --src-mac where frames do
-    /// not tell it.
+    /// Make Ethernet frames of others (raw IP, loopback, Linux cooked, HDLC, PPP, Juniper, 802.11); needs --dst-mac and
+    /// --src-mac where frames do not tell them.
     #[arg(long)]
     pub to_ethernet: bool,
     /// Source Ethernet address.
@@ -102,6 +106,14 @@ pub struct Edits {
     /// Add this to TCP sequence and acknowledgement numbers.
     #[arg(long, value_name = "N")]
     pub tcp_shift: Option<u32>,
+    /// Damage payloads at random, of one in --fuzz-factor frames: drop the frame, cut it, or put zeros, ones or others
+    /// in place of up to 15 bytes. Checksums are then computed afresh. The same seed does the same.
+    #[arg(long, value_name = "SEED", value_parser = clap::value_parser!(u32).range(1..))]
+    pub fuzz_seed: Option<u32>,
+    /// Damage one in so many frames.
+    #[arg(long, value_name = "N", requires = "fuzz_seed", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub fuzz_factor: u32,
     /// Frames of which the capture has only a part: append zeros, make them frames of that length, or leave them out.
     #[arg(long, value_name = "HOW")]
     pub fix_length: Option<FixLengthChoice>,
@@ -122,6 +134,15 @@ pub struct Edits {
     /// Leave out frames that cannot be edited (802.3 length fields, cut off headers). Default: write them as they are.
     #[arg(long)]
     pub drop_unsupported: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LinkChoice {
+    Ethernet,
+    Hdlc,
+    Ppp,
+    Juniper,
+    Raw,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -174,18 +195,21 @@ pub struct Tcprewrite {
     /// No warnings.
     #[arg(short = 'w', long)]
     pub suppress_warnings: bool,
-    /// Not supported: `netdyno craft --show` and tcpdump show frames.
+    /// Have tcpdump print the frames that were written.
     #[arg(short, long)]
     pub verbose: bool,
-    /// Not supported.
+    /// Further options for that tcpdump.
     #[arg(short = 'A', long, value_name = "ARGS", requires = "verbose")]
     pub decode: Option<String>,
-    /// Not supported.
+    /// Read options from a file, too: its section [TCPREWRITE].
     #[arg(long, value_name = "FILE")]
     pub load_opts: Option<String>,
-    /// Not supported.
+    /// Write the options into a file, and do nothing else.
     #[arg(long, value_name = "FILE")]
     pub save_opts: Option<String>,
+    /// Of a damaged capture edit what is sound before the damage.
+    #[arg(long)]
+    pub skip_corrupt: bool,
     #[command(flatten)]
     pub edits: TcprewriteEdits,
 }
@@ -248,16 +272,16 @@ pub struct TcprewriteEdits {
     /// Frames captured in part: pad, trunc or del.
     #[arg(short = 'F', long, value_name = "HOW")]
     pub fixlen: Option<FixLengthChoice>,
-    /// Not supported.
+    /// Damage payloads at random, of one in --fuzz-factor frames.
     #[arg(long, value_name = "SEED")]
     pub fuzz_seed: Option<u32>,
-    /// Not supported.
-    #[arg(long, value_name = "N", requires = "fuzz_seed")]
+    /// Damage one in so many frames (8).
+    #[arg(long, value_name = "N", requires = "fuzz_seed", value_parser = clap::value_parser!(u32).range(1..))]
     pub fuzz_factor: Option<u32>,
     /// Keep Ethernet broadcast and multicast addresses.
     #[arg(long)]
     pub skipl2broadcast: bool,
-    /// Output link type: enet, hdlc or user.
+    /// Output link type: enet, hdlc, jnpr_eth, pppserial, raw or user.
     #[arg(long, value_name = "TYPE")]
     pub dlt: Option<String>,
     /// Destination Ethernet address, of the client's frames and of the server's.

@@ -1,7 +1,7 @@
-//! `netdyno edit` and `netdyno tcprewrite`: a capture in, an edited one out.
+//! `netdyno edit`: a capture in, an edited one out.
 
-use super::edits::{new_link, plan, tcprewrite_plan};
-use crate::cli::edit::{Edit, Tcprewrite};
+use super::edits::{link, plan};
+use crate::cli::edit::{Edit, LinkChoice};
 use crate::output::note;
 use ::edit::cache::{Cache, Way};
 use ::edit::rewrite::{self, EditError, Plan, Side, Target, Totals};
@@ -9,20 +9,20 @@ use anyhow::{Result, bail};
 use capture::{FileFormat, Reader};
 use report::units;
 use std::path::Path;
-use wire::LinkType;
 
 pub fn run(args: Edit) -> Result<u8> {
-    let plan = plan(&args.edits, args.sides.is_some())?;
+    let mut plan = plan(&args.edits, args.sides.is_some())?;
     let format = FileFormat::of_name(&args.write);
-    let link = args.edits.to_ethernet.then_some(LinkType::ETHERNET);
+    let choice = args.link.or(args.edits.to_ethernet.then_some(LinkChoice::Ethernet));
+    let link = choice.map(|choice| link(choice, &mut plan));
     let target = Target { path: &args.write, format, link, snaplen: None };
     let mut input = Reader::open(&args.input)?;
     if args.skip_corrupt {
         input = input.lenient();
     }
-    let totals = pass(&args.input, input, target, &plan, args.sides.as_deref())?;
+    let (totals, whole) = pass(&args.input, input, target, &plan, args.sides.as_deref())?;
     note(&summary(&totals, &args.write, plan.drop_unsupported));
-    Ok(0)
+    Ok(u8::from(!whole))
 }
 
 fn summary(totals: &Totals, path: &Path, dropped: bool) -> String {
@@ -37,54 +37,14 @@ fn summary(totals: &Totals, path: &Path, dropped: bool) -> String {
     text
 }
 
-/// `netdyno tcprewrite`.
-pub fn tcprewrite(args: Tcprewrite) -> Result<u8> {
-    refuse(&args)?;
-    let mut plan = tcprewrite_plan(&args.edits, args.cachefile.is_some())?;
-    let link = new_link(&args.edits, &mut plan)?;
-    let target = Target {
-        path: &args.outfile,
-        format: FileFormat::PcapMicroseconds,
-        link,
-        // What tcprewrite writes into the file's header.
-        snaplen: Some(65_535),
-    };
-    // As far as the capture is sound, like libpcap's users.
-    let input = Reader::open(&args.infile)?;
-    let totals = pass(&args.infile, input, target, &plan, args.cachefile.as_deref())?;
-    if totals.unsupported > 0 && !args.suppress_warnings {
-        note(&format!(
-            "Warning: {} without headers that can be edited",
-            units::counted(totals.unsupported, "frame")
-        ));
-    }
-    Ok(0)
-}
-
-/// What is not there yet is refused by its name, not passed over.
-fn refuse(args: &Tcprewrite) -> Result<()> {
-    let given = [
-        ("--fuzz-seed", args.edits.fuzz_seed.is_some(), "fuzzing is not supported"),
-        ("--fragroute", args.fragroute.is_some(), "fragmenting is not supported"),
-        ("--fragdir", args.fragdir.is_some(), "fragmenting is not supported"),
-        ("--verbose", args.verbose, "show the written capture with `tcpdump -r` instead"),
-        ("--load-opts", args.load_opts.is_some(), "write the options on the command line"),
-        ("--save-opts", args.save_opts.is_some(), "write the options on the command line"),
-    ];
-    match given.into_iter().find(|(_, given, _)| *given) {
-        Some((name, _, why)) => bail!("{name}: {why}"),
-        None => Ok(()),
-    }
-}
-
-/// Edits the capture; the output gets its name only when it is whole.
-fn pass(
+/// Edits the capture; the output gets its name only when it is whole. Besides the totals, whether the input was.
+pub fn pass(
     path: &Path,
     mut input: Reader,
     target: Target<'_>,
     plan: &Plan,
     cache: Option<&Path>,
-) -> Result<Totals> {
+) -> Result<(Totals, bool)> {
     if same_file(path, target.path) {
         bail!("{} cannot be read and written at once: give another name for the output", path.display());
     }
@@ -104,10 +64,11 @@ fn pass(
     };
     let stop = crate::run::stop_on_signals()?;
     let totals = rewrite::run(&mut input, target, plan, side, &stop)?;
-    if let Some(why) = &input.notes().cut_short {
-        note(&format!("Warning: {why}"));
+    let cut = input.notes().cut_short.as_ref();
+    if let Some(why) = cut {
+        note(&format!("taken as far as it is sound: {why}"));
     }
-    Ok(totals)
+    Ok((totals, cut.is_none()))
 }
 
 /// Whether both names lead to one file. Names that lead nowhere yet do not.

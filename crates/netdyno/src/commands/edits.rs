@@ -1,7 +1,7 @@
 //! What the words of edits mean: the plan they ask for, of netdyno's own options and of tcprewrite's.
 
-use crate::cli::edit::{Edits, FixLengthChoice, TcprewriteEdits, VlanMode};
-use ::edit::rewrite::{self, FixLength, MacScramble, NewHeader, PerSide, Plan, PortMap, Vlan, random};
+use crate::cli::edit::{Edits, FixLengthChoice, LinkChoice, TcprewriteEdits, VlanMode};
+use ::edit::rewrite::{self, FixLength, Fuzz, MacScramble, NewHeader, PerSide, Plan, PortMap, Vlan, random};
 use anyhow::{Context, Result, bail};
 use wire::LinkType;
 
@@ -15,6 +15,7 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
         traffic_class: args.traffic_class,
         flow_label: args.flow_label,
         tcp_shift: args.tcp_shift,
+        fuzz: fuzz(args.fuzz_seed, Some(args.fuzz_factor)).map(Fuzz::whole_payloads),
         fix_length: args.fix_length.map(fix_length),
         cut_to_mtu: args.cut_to_mtu,
         skip_broadcast: args.keep_group_ips,
@@ -55,6 +56,19 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
     Ok(plan)
 }
 
+/// What `--link` asks for: the link type, and the header in the plan.
+pub fn link(choice: LinkChoice, plan: &mut Plan) -> LinkType {
+    let (header, link) = match choice {
+        LinkChoice::Ethernet => return LinkType::ETHERNET,
+        LinkChoice::Hdlc => (NewHeader::Hdlc { address: 0x0f, control: 0 }, LinkType::C_HDLC),
+        LinkChoice::Ppp => (NewHeader::PppSerial, LinkType::PPP_SERIAL),
+        LinkChoice::Juniper => (NewHeader::JuniperEthernet, LinkType::JUNIPER_ETHERNET),
+        LinkChoice::Raw => (NewHeader::Raw, LinkType::RAW),
+    };
+    plan.header = Some(header);
+    link
+}
+
 /// What `--dlt` and its companions ask for: the link type, and the header in the plan.
 pub fn new_link(args: &TcprewriteEdits, plan: &mut Plan) -> Result<Option<LinkType>> {
     let bytes = |text: &String| rewrite::hex_bytes(text).context("--user-dlink");
@@ -80,7 +94,20 @@ pub fn new_link(args: &TcprewriteEdits, plan: &mut Plan) -> Result<Option<LinkTy
             plan.header = Some(NewHeader::Bytes { client, server });
             Ok(args.user_dlt.map(LinkType))
         }
-        Some(other) => bail!("--dlt={other} is not supported; enet, hdlc and user are"),
+        Some(other) => {
+            let (header, link) = match other {
+                "pppserial" => (NewHeader::PppSerial, LinkType::PPP_SERIAL),
+                "raw" => (NewHeader::Raw, LinkType::RAW),
+                "jnpr_eth" => (NewHeader::JuniperEthernet, LinkType::JUNIPER_ETHERNET),
+                _ => bail!(
+                    "--dlt={other} is not known: there are enet, hdlc, jnpr_eth, pppserial, raw and user"
+                ),
+            };
+            plan.header = Some(header);
+            // Nothing may be in their files that cannot have their headers.
+            plan.keep_foreign = false;
+            Ok(Some(link))
+        }
     }
 }
 
@@ -94,6 +121,7 @@ pub fn tcprewrite_plan(args: &TcprewriteEdits, sided: bool) -> Result<Plan> {
         traffic_class: args.tclass,
         flow_label: args.flowlabel,
         tcp_shift: args.tcp_sequence.map(random::tcp_shift),
+        fuzz: fuzz(args.fuzz_seed, args.fuzz_factor),
         fix_length: args.fixlen.map(fix_length),
         cut_to_mtu: args.mtu_trunc.then_some(args.mtu),
         skip_broadcast: args.skipbroadcast,
@@ -145,6 +173,11 @@ pub fn tcprewrite_plan(args: &TcprewriteEdits, sided: bool) -> Result<Plan> {
 
 fn scramble_mac(seed: Option<u32>, keep: Option<u8>) -> Option<MacScramble> {
     seed.map(|seed| MacScramble::new(seed, keep.unwrap_or(0).into()))
+}
+
+/// One in eight frames unless told otherwise. Seed 0 fuzzes nothing, as in tcprewrite.
+fn fuzz(seed: Option<u32>, factor: Option<u32>) -> Option<Fuzz> {
+    seed.filter(|seed| *seed != 0).map(|seed| Fuzz::new(seed, factor.unwrap_or(8)))
 }
 
 fn fix_length(choice: FixLengthChoice) -> FixLength {

@@ -3,7 +3,7 @@
 mod craft;
 mod demo;
 mod doctor;
-mod edit;
+pub mod edit;
 pub mod edits;
 mod info;
 mod lab;
@@ -36,7 +36,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
         Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
         Command::Edit(args) => edit::run(*args),
-        Command::Tcprewrite(args) => edit::tcprewrite(*args),
+        Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -71,6 +71,9 @@ pub struct Settings {
     pub edits: Option<Arc<Plan>>,
     /// A cache file that says which side sent each packet.
     pub sides: Option<PathBuf>,
+    /// As tcpreplay 4.5.5 by mistake: frames without IP addresses are left out of passes with addresses of their own,
+    /// and files say that their nanoseconds are microseconds.
+    pub defects: bool,
 }
 
 impl TryFrom<Replay> for Settings {
@@ -107,6 +110,7 @@ impl TryFrom<Replay> for Settings {
             interim: None,
             edits: edited.then(|| Arc::new(plan)),
             sides: args.sides,
+            defects: false,
         })
     }
 }
@@ -167,7 +171,11 @@ impl Settings {
     fn is_preloaded(&self, readers: &[Reader]) -> bool {
         let passes = self.unique_every.map_or(1, NonZeroU64::get);
         let unknown = self.rate() == Some(Rate::TopSpeed) || passes > 1;
-        if self.stream || self.keeps_stamps() || (unknown && !self.pause.is_zero()) {
+        if self.stream
+            || (self.defects && self.unique_every.is_some())
+            || self.keeps_stamps()
+            || (unknown && !self.pause.is_zero())
+        {
             // When a pass ends at top speed is not known before; passes held in memory together have no pause.
             return false;
         }
@@ -423,6 +431,7 @@ fn streamed(
     let options = stream::Options {
         loops,
         unique_every: settings.unique_every,
+        only_unique: settings.defects,
         sign: settings.signature(),
         reading,
         timing,
@@ -456,7 +465,10 @@ fn write(
     if to_stdout && settings.output.json {
         bail!("standard output cannot take both the capture and --json: write the capture to a file");
     }
-    let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    if settings.defects {
+        writer.claim_microseconds();
+    }
     let spacing = if rate.text == Rate::TopSpeed.to_string() { 1_000 } else { 0 };
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);

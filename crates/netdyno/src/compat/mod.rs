@@ -5,9 +5,11 @@
 mod autoopts;
 mod presets;
 pub mod tcpcapinfo;
+mod tcpdump;
 pub mod tcpprep;
 pub mod tcpreplay;
 mod tcpreplay_edit;
+pub mod tcprewrite;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -15,8 +17,35 @@ use std::path::Path;
 /// The tools whose names netdyno answers to.
 const TOOLS: [&str; 5] = ["tcpcapinfo", "tcpprep", "tcpreplay", "tcpreplay-edit", "tcprewrite"];
 
-/// The words of our own command line for those we were called with.
-pub fn arguments(mut words: Vec<OsString>) -> Vec<OsString> {
+/// Whether the drop-ins make the mistakes of tcpreplay 4.5.5, too, for scripts and tests that expect its very bytes:
+/// `NETDYNO_COMPAT=4.5.5`. docs/compat.md lists them.
+pub fn defects() -> anyhow::Result<bool> {
+    understood(std::env::var_os("NETDYNO_COMPAT").as_deref())
+}
+
+fn understood(value: Option<&OsStr>) -> anyhow::Result<bool> {
+    match value.map(OsStr::as_encoded_bytes) {
+        None | Some(b"") => Ok(false),
+        Some(b"4.5.5") => Ok(true),
+        Some(other) => anyhow::bail!(
+            "NETDYNO_COMPAT={}: only 4.5.5 is known; unset it for results without that version's defects",
+            report::units::printable(&String::from_utf8_lossy(other))
+        ),
+    }
+}
+
+/// The words of our own command line for those we were called with, and with those of option files.
+pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
+    let mut words = named(words);
+    if words.get(1).is_some_and(|word| word == "tcprewrite") {
+        let rest = words.split_off(2);
+        words.extend(tcprewrite::arguments(rest)?);
+    }
+    Ok(words)
+}
+
+/// Names the tool whose name we were called by.
+fn named(mut words: Vec<OsString>) -> Vec<OsString> {
     let name = words.first().and_then(|word| Path::new(word).file_name()).and_then(OsStr::to_str);
     if let Some(tool) = TOOLS.into_iter().find(|tool| name == Some(tool)) {
         words.insert(1, tool.into());
@@ -29,14 +58,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_one_version_can_be_mistaken_with() {
+        let read = |text| understood(Some(OsStr::new(text)));
+        assert!(read("4.5.5").unwrap() && !read("").unwrap() && !understood(None).unwrap());
+        for text in ["4.4.3", "1", "4.5.5 "] {
+            assert!(read(text).unwrap_err().to_string().contains("only 4.5.5 is known"), "{text}");
+        }
+    }
+
+    #[test]
     fn a_link_with_a_tools_name_is_that_tool() {
         let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
         assert_eq!(
-            arguments(words("/usr/local/bin/tcpreplay -i eth0")),
+            named(words("/usr/local/bin/tcpreplay -i eth0")),
             words("/usr/local/bin/tcpreplay tcpreplay -i eth0")
         );
         for same in ["netdyno replay x.pcap", "/opt/tcpreplay/netdyno info x.pcap"] {
-            assert_eq!(arguments(words(same)), words(same));
+            assert_eq!(named(words(same)), words(same));
         }
     }
 }

@@ -10,18 +10,38 @@
 
 use super::autoopts::{Parsed, Spec};
 use anyhow::{Context, Result, bail};
+use capture::AtomicFile;
+use std::io::Write;
 use std::path::Path;
 
 /// Adds what a file says about `program` to what the command line says, which goes before.
 pub fn load(path: &Path, program: &str, specs: &[Spec], parsed: &mut Parsed) -> Result<()> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
     let presets = read(&text, program, specs).with_context(|| format!("options in {}", path.display()))?;
-    for (name, value) in presets {
-        if !parsed.has(name) {
-            parsed.options.push((name, value));
-        }
-    }
+    // Those that may be repeated may be so in the file, too.
+    let given: Vec<&str> = parsed.options.iter().map(|(name, _)| *name).collect();
+    parsed.options.extend(presets.into_iter().filter(|(name, _)| !given.contains(name)));
     Ok(())
+}
+
+/// Writes all options into a file that [`load`] reads, and AutoOpts, too.
+pub fn save(path: &Path, program: &str, parsed: &Parsed) -> Result<()> {
+    let mut text = format!("# Options of {program}, written by netdyno.\n[{}]\n", program.to_uppercase());
+    for (name, value) in &parsed.options {
+        if matches!(*name, "save-opts" | "load-opts") {
+            continue;
+        }
+        if value.contains('\n') {
+            bail!("--save-opts: --{name} has more than one line, which option files cannot hold");
+        }
+        text += format!("{name:<20}{value}").trim_end();
+        text.push('\n');
+    }
+    let written = AtomicFile::create(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.finish()
+    });
+    written.with_context(|| format!("writing {}", path.display()))
 }
 
 fn read(text: &str, program: &str, specs: &[Spec]) -> Result<Vec<(&'static str, String)>> {

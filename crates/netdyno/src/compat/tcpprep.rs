@@ -4,7 +4,7 @@
 //! stands in docs/compat.md.
 
 use super::autoopts::{self, Parsed, Spec};
-use super::presets;
+use super::{presets, tcpdump};
 use crate::output::print;
 use anyhow::{Context, Result, anyhow, bail};
 use capture::{AtomicFile, Reader};
@@ -91,6 +91,8 @@ Details:
   -C, --comment=TEXT       a comment to keep in the cache, behind the options
       --no-arg-comment     do not keep the options
       --load-opts=FILE     read options from a file, section [TCPPREP]
+      --save-opts=FILE     write the options into a file, and do nothing else
+  -v, --verbose            have tcpdump print the packets of the capture; -A, --decode=OPTIONS: its options
   -V, --version            print the version
   -h, -H, --help           print this
 ";
@@ -124,6 +126,17 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     let Some((capture, cache)) = parsed.value("pcap").zip(parsed.value("cachefile")) else {
         bail!("-i CAPTURE and -o CACHE are needed: what to read and what to write");
     };
+    if let Some(file) = parsed.value("save-opts") {
+        // Like AutoOpts, that is all.
+        presets::save(Path::new(file), "tcpprep", &parsed)?;
+        return Ok(0);
+    }
+    if parsed.has("decode") && !parsed.has("verbose") {
+        bail!("--decode belongs to --verbose, which is not given");
+    }
+    if parsed.has("verbose") {
+        tcpdump::check()?;
+    }
     let rules = rules(&parsed)?;
     let comment = comment_of(&parsed, words)?;
     let mut reader = Reader::open(Path::new(capture))?;
@@ -133,6 +146,9 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     let mut made = classify(&mut reader, &rules)?;
     made.set_comment(comment);
     write(&made, Path::new(cache)).with_context(|| format!("writing {cache}"))?;
+    if parsed.has("verbose") {
+        tcpdump::show(Path::new(capture), parsed.value("decode"))?;
+    }
     match &reader.notes().cut_short {
         Some(why) => {
             crate::output::note(&format!("taken as far as it is sound: {why}"));
@@ -150,15 +166,6 @@ fn write(cache: &Cache, path: &Path) -> std::io::Result<()> {
 }
 
 fn rules(parsed: &Parsed) -> Result<Rules> {
-    for (name, why) in [
-        ("verbose", "showing packets is tcpdump's business: tcpdump -r CAPTURE, or netdyno craft"),
-        ("decode", "showing packets is tcpdump's business: tcpdump -r CAPTURE"),
-        ("save-opts", "write the file by hand: a line for each option under [TCPPREP]"),
-    ] {
-        if parsed.has(name) {
-            bail!("--{name} is not taken here: {why}");
-        }
-    }
     let modes: Vec<&str> =
         ["auto", "cidr", "regex", "port", "mac"].into_iter().filter(|name| parsed.has(name)).collect();
     if let [one, other, ..] = modes[..] {
@@ -220,7 +227,7 @@ fn rules(parsed: &Parsed) -> Result<Rules> {
         mode,
         selection,
         reverse: parsed.has("reverse"),
-        one_ipv6_host: parsed.has("one-ipv6-host"),
+        one_ipv6_host: parsed.has("one-ipv6-host") || super::defects()?,
         nonip_primary: parsed.has("nonip"),
         ratio,
     })

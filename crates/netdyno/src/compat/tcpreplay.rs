@@ -468,6 +468,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         interim,
         edits: tcpreplay_edit::plan(&given, false)?.map(Arc::new),
         sides: None,
+        defects: super::defects()?,
     };
     Ok(Wanted::Replay(Box::new(Plan {
         settings,

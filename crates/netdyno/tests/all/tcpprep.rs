@@ -330,7 +330,7 @@ fn what_cannot_be_done_is_refused_and_leaves_no_file() {
         (format!("{both} -p -R 3"), &["--ratio belongs to --auto"]),
         (format!("{both} -a bridge -R -1"), &["--ratio=-1"]),
         (format!("{both} -a bridge -m 8 -M 8"), &["--minmask=8 must be greater"]),
-        (format!("{both} -p -v"), &["--verbose"]),
+        (format!("{both} -p -A -xx"), &["--decode belongs to --verbose"]),
         (format!("{both} -p -s {empty}"), &["names no service"]),
         (format!("-i {empty} -o {file} -p"), &["holds no packets"]),
         (format!("-i {cut} -o {file} -p"), &["record 2002"]),

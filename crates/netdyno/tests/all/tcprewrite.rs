@@ -329,8 +329,8 @@ fn wrong_values_are_named_and_nothing_is_written() {
         ("--ttl=300", "no TTL"),
         ("--enet-smac=1:2", "no Ethernet address"),
         ("--fragroute=x", "--fragroute"),
-        ("--fuzz-seed=1", "--fuzz-seed"),
-        ("--dlt=jnpr_eth", "--dlt=jnpr_eth"),
+        ("--dlt=atm", "--dlt=atm"),
+        ("--load-opts=nowhere", "nowhere"),
         ("--dlt=hdlc", "--hdlc-address"),
         ("--enet-vlan=add", "--enet-vlan-tag"),
     ] {

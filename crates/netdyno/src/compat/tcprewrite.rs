@@ -1,0 +1,106 @@
+//! `netdyno tcprewrite`: tcprewrite's options, turned into a plan for what `netdyno edit` does. docs/compat.md says
+//! what differs.
+
+use super::autoopts::{self, Spec};
+use super::{presets, tcpdump};
+use crate::cli::edit::Tcprewrite;
+use crate::commands::edit::pass;
+use crate::commands::edits::{new_link, tcprewrite_plan};
+use crate::output::note;
+use anyhow::{Result, bail};
+use capture::{FileFormat, Reader};
+use clap::{Args, Command};
+use edit::rewrite::Target;
+use report::units;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// The words that follow tcprewrite's name, with what its option files say. What cannot be read is left to be refused
+/// where it is read again.
+pub fn arguments(words: Vec<OsString>) -> Result<Vec<OsString>> {
+    static COMMAND: LazyLock<Command> =
+        LazyLock::new(|| Tcprewrite::augment_args(Command::new("tcprewrite")));
+    let specs: Vec<Spec> = COMMAND
+        .get_arguments()
+        .filter_map(|arg| {
+            let value = arg.get_action().takes_values().then_some("VALUE");
+            Some(Spec { name: arg.get_long()?, short: arg.get_short(), value })
+        })
+        .collect();
+    let Ok(mut parsed) = autoopts::parse_repeated(&specs, |_| true, &words) else { return Ok(words) };
+    if !parsed.files.is_empty() {
+        return Ok(words);
+    }
+    if let Some(file) = parsed.value("load-opts").map(str::to_owned) {
+        presets::load(Path::new(&file), "tcprewrite", &specs, &mut parsed)?;
+    }
+    if let Some(file) = parsed.value("save-opts") {
+        presets::save(Path::new(file), "tcprewrite", &parsed)?;
+    }
+    let word =
+        |(name, value): &(&str, String)| match specs.iter().any(|s| s.name == *name && s.value.is_some()) {
+            true => format!("--{name}={value}").into(),
+            false => format!("--{name}").into(),
+        };
+    Ok(parsed.options.iter().map(word).collect())
+}
+
+/// Runs `netdyno tcprewrite`; returns the exit status.
+pub fn run(args: Tcprewrite) -> Result<u8> {
+    if args.save_opts.is_some() {
+        // They are saved; like AutoOpts, that is all.
+        return Ok(0);
+    }
+    refuse(&args)?;
+    // There are none that show in files, but a wrong value is always told.
+    super::defects()?;
+    if args.verbose {
+        tcpdump::check()?;
+        if args.outfile.as_os_str() == "-" {
+            bail!("standard output cannot take both the capture and --verbose: write the capture to a file");
+        }
+    }
+    let mut plan = tcprewrite_plan(&args.edits, args.cachefile.is_some())?;
+    let link = new_link(&args.edits, &mut plan)?;
+    let target = Target {
+        path: &args.outfile,
+        format: FileFormat::PcapMicroseconds,
+        link,
+        // What tcprewrite writes into the file's header.
+        snaplen: Some(65_535),
+    };
+    let mut input = Reader::open(&args.infile)?;
+    if args.skip_corrupt {
+        input = input.lenient();
+    }
+    let (totals, whole) = pass(&args.infile, input, target, &plan, args.cachefile.as_deref())?;
+    if totals.unsupported > 0 && !args.suppress_warnings {
+        note(&format!(
+            "Warning: {} without headers that can be edited",
+            units::counted(totals.unsupported, "frame")
+        ));
+    }
+    if totals.foreign > 0 && !args.suppress_warnings {
+        note(&format!(
+            "Warning: {} left out: --dlt needs headers that can be read",
+            units::counted(totals.foreign, "frame")
+        ));
+    }
+    if args.verbose {
+        tcpdump::show(&args.outfile, args.decode.as_deref())?;
+    }
+    Ok(u8::from(!whole))
+}
+
+/// What is not there yet is refused by its name, not passed over.
+fn refuse(args: &Tcprewrite) -> Result<()> {
+    let given = [
+        ("--fragroute", args.fragroute.is_some(), "fragmenting is not supported"),
+        ("--fragdir", args.fragdir.is_some(), "fragmenting is not supported"),
+    ];
+    match given.into_iter().find(|(_, given, _)| *given) {
+        Some((name, _, why)) => bail!("{name}: {why}"),
+        None => Ok(()),
+    }
+}
