@@ -1,0 +1,219 @@
+//! Bisection: the greatest value that passes, found by halving (RFC 2544, 26.1).
+//!
+//! The axis may be anything of which more is harder: a rate, flows, the length of a burst; or of which less is harder, such
+//! as the frame size at a rate in bits. Bounds are tried values; no value is taken to pass that was not tried.
+
+use crate::limits::Limits;
+use crate::search::{Left, Search};
+use crate::trial::{Outcome, Stage, Wanted};
+use serde::{Deserialize, Serialize};
+
+/// How near the bounds must come.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    /// In units of the axis, of which values are whole multiples: 1 is exact to the frame.
+    Units(f64),
+    /// Relative to the upper bound.
+    Relative(f64),
+}
+
+/// Which end of the axis is sought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The greatest value that passes.
+    #[default]
+    Greatest,
+    /// The least value that passes.
+    Least,
+}
+
+/// What to search for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BisectPlan {
+    pub least: f64,
+    pub greatest: f64,
+    pub resolution: Resolution,
+    pub direction: Direction,
+    pub limits: Limits,
+    /// How long a trial is; 0 for bursts.
+    pub trial_ns: u64,
+    /// How long trials are until the value is found, which is then tried for `trial_ns`; equal for none of that.
+    pub short_ns: u64,
+    /// A trial that failed is done again so often before its value has failed, as long as it lost no more than
+    /// `retry_loss_ratio` (binary search with loss verification, ETSI GS NFV-TST 009, 12.3.3).
+    pub retries: u32,
+    pub retry_loss_ratio: f64,
+}
+
+/// A plan that cannot be followed.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum BadRange {
+    #[error("from {least} to {greatest}: the first must be above 0 and no more than the second")]
+    Range { least: f64, greatest: f64 },
+    #[error("a resolution of {0}: give more than 0, and less than 1 if it is relative")]
+    Resolution(f64),
+}
+
+/// The search.
+#[derive(Debug, Clone)]
+pub struct Bisect {
+    plan: BisectPlan,
+    /// Bounds in hardness: `passed` is below `failed`.
+    passed: Option<f64>,
+    failed: Option<f64>,
+    /// Trials are short.
+    short: bool,
+    tries: u32,
+    wanted: Option<f64>,
+    /// What passed in a short trial and failed in a full one: the device is not as constant as the search needs.
+    inconsistent: bool,
+}
+
+impl Bisect {
+    pub fn new(plan: BisectPlan) -> Result<Self, BadRange> {
+        let (least, greatest) = (plan.least, plan.greatest);
+        if !(least > 0.0 && greatest >= least && greatest.is_finite()) {
+            return Err(BadRange::Range { least, greatest });
+        }
+        match plan.resolution {
+            Resolution::Units(units) if units > 0.0 && units.is_finite() => {}
+            Resolution::Relative(ratio) if ratio > 0.0 && ratio < 1.0 => {}
+            Resolution::Units(value) | Resolution::Relative(value) => {
+                return Err(BadRange::Resolution(value));
+            }
+        }
+        let short = plan.short_ns < plan.trial_ns;
+        let wanted = Some(greatest);
+        Ok(Self { plan, passed: None, failed: None, short, tries: 0, wanted, inconsistent: false })
+    }
+
+    pub fn plan(&self) -> &BisectPlan {
+        &self.plan
+    }
+
+    /// The hardest value that passed, in trials of full length if the search is over.
+    pub fn passed(&self) -> Option<f64> {
+        self.passed.map(|hardness| self.value(hardness))
+    }
+
+    /// The least hard value that failed.
+    pub fn failed(&self) -> Option<f64> {
+        self.failed.map(|hardness| self.value(hardness))
+    }
+
+    /// Did a value pass short trials and fail a full one?
+    pub fn is_inconsistent(&self) -> bool {
+        self.inconsistent
+    }
+
+    /// Values are hard from the least on upwards, whatever the direction.
+    fn value(&self, hardness: f64) -> f64 {
+        match self.plan.direction {
+            Direction::Greatest => hardness,
+            Direction::Least => self.plan.least + self.plan.greatest - hardness,
+        }
+    }
+
+    /// What lies between the bounds; `None` when they are near enough.
+    fn between(&self) -> Option<f64> {
+        let plan = &self.plan;
+        // None: the hardest passed.
+        let failed = self.failed?;
+        let low = match self.passed {
+            Some(passed) => passed,
+            // The easiest was tried, too.
+            None if failed <= plan.least => return None,
+            None => plan.least,
+        };
+        let width = failed - low;
+        let value = match plan.resolution {
+            Resolution::Units(units) => {
+                if width <= units * 1.000_001 {
+                    return self.easiest();
+                }
+                // Multiples of a unit, counted from the least.
+                let steps = ((width / units).round() / 2.0).floor().max(1.0);
+                low + steps * units
+            }
+            Resolution::Relative(ratio) => {
+                if width <= failed * ratio {
+                    return self.easiest();
+                }
+                low + width / 2.0
+            }
+        };
+        Some(value)
+    }
+
+    /// The easiest value, when the bounds are near and nothing has passed.
+    fn easiest(&self) -> Option<f64> {
+        self.passed.is_none().then_some(self.plan.least)
+    }
+
+    fn advance(&mut self) {
+        self.tries = 0;
+        self.wanted = self.between();
+        if self.wanted.is_none()
+            && self.short
+            && let Some(passed) = self.passed
+        {
+            self.short = false;
+            self.wanted = Some(passed);
+        }
+    }
+}
+
+impl Search for Bisect {
+    fn next(&self) -> Option<Wanted> {
+        let hardness = self.wanted?;
+        let duration = if self.short { self.plan.short_ns } else { self.plan.trial_ns };
+        let confirming = self.passed == Some(hardness);
+        let stage = if confirming { Stage::Confirm } else { Stage::Search };
+        Some(Wanted::steady(self.value(hardness), duration, stage))
+    }
+
+    fn tell(&mut self, outcome: &Outcome) {
+        let Some(hardness) = self.wanted else { return };
+        let confirming = self.passed == Some(hardness);
+        if self.plan.limits.hold(outcome) {
+            self.passed = Some(hardness);
+            if confirming {
+                self.wanted = None;
+                return;
+            }
+        } else if self.tries < self.plan.retries && outcome.loss_ratio() < self.plan.retry_loss_ratio {
+            self.tries += 1;
+            return;
+        } else {
+            self.failed = Some(hardness);
+            if confirming {
+                // What passed below it passed in short trials only: all is to be tried again.
+                self.passed = None;
+                self.inconsistent = true;
+            }
+        }
+        self.advance();
+    }
+
+    fn left(&self) -> Left {
+        if self.wanted.is_none() {
+            return Left::default();
+        }
+        let plan = &self.plan;
+        let (low, high) = (self.passed.unwrap_or(plan.least), self.failed.unwrap_or(plan.greatest));
+        let resolution = match plan.resolution {
+            Resolution::Units(units) => units,
+            // As if the middle were the result.
+            Resolution::Relative(ratio) => (low + high) / 2.0 * ratio,
+        };
+        let halvings = ((high - low) / resolution).max(1.0).log2().ceil() as u64;
+        let each = if self.short { plan.short_ns } else { plan.trial_ns };
+        let mut left = Left::of(halvings.max(1), each);
+        if self.short {
+            left.add(Left::of(1, plan.trial_ns));
+        }
+        left
+    }
+}

@@ -1,0 +1,33 @@
+//! Searches for what a device under test can do: which trial to do next, and what the outcomes come to.
+//!
+//! ```text
+//!              Wanted (a load, for how long)
+//!    Search  --------------------------------->  whoever runs trials: the binary, or a simulated device
+//!            <---------------------------------
+//!              Outcome (sent, received, latency)
+//! ```
+//!
+//! No I/O, no clock: a search is a function of the outcomes that it was told, so it runs on simulated devices in tests, and
+//! goes on from a file of outcomes ([`resume`]). What a load is (frames per second, flows, the length of a burst) is the
+//! caller's matter.
+
+pub mod bisect;
+pub mod burst;
+pub mod ethernet;
+pub mod limits;
+pub mod loss_curve;
+pub mod mlr;
+pub mod repeated;
+pub mod search;
+pub mod stats;
+pub mod trial;
+
+pub use bisect::{Bisect, BisectPlan, Direction, Resolution};
+pub use burst::{BufferTime, Burst, BurstPlan, buffer_time};
+pub use limits::{Broken, LatencyLimit, Limits, Percentile};
+pub use loss_curve::{LossCurve, LossCurvePlan};
+pub use mlr::{Goal, MlrSearch};
+pub use repeated::{LatencyFound, Repeated, RepeatedPlan};
+pub use search::{Done, Left, NotThisSearch, Search, resume, run};
+pub use stats::Spread;
+pub use trial::{Device, Latency, Outcome, Stage, Then, Wanted};

@@ -1,0 +1,427 @@
+//! MLRsearch: the throughput of several goals at once, in as few and as short trials as possible
+//! (draft-ietf-bmwg-mlrsearch-15).
+//!
+//! ```text
+//!   trial at the greatest load --> a second where forwarding suggests --> a third beside it      (start)
+//!                                                                              |
+//!   each goal: targets from coarse and short to fine and long; each nominates a trial (selector) |
+//!        '--> of the nominated, the lowest load is tried --> told to all (tally) --> again, until no goal wants any
+//! ```
+//!
+//! It chooses the same loads as the library `MLRsearch` 1.2.1 that FD.io CSIT publishes, trial by trial:
+//! `tests/all/mlrsearch_library.rs` runs both beside each other. Written from the draft and the library's behaviour.
+
+mod grid;
+mod limit;
+mod selector;
+mod tally;
+
+use crate::limits::Limits;
+use crate::search::{Left, Search};
+use crate::trial::{Outcome, Stage, Wanted};
+use grid::Grid;
+use limit::fit;
+use selector::{Candidate, Known, Selector};
+use serde::{Deserialize, Serialize};
+use tally::Tally;
+
+/// What a throughput is searched for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Goal {
+    pub limits: Limits,
+    /// So much of the time at a load may be bad (0 to below 1).
+    pub exceed_ratio: f64,
+    /// Lower and upper bound end up so near each other, relative to the upper.
+    pub relative_width: f64,
+    /// Trials of the coarsest target, in seconds.
+    pub initial_trial_s: f64,
+    /// No trial is longer than this; trials of the goal itself have this length.
+    pub final_trial_s: f64,
+    /// A load is decided after trials of so much time in all.
+    pub duration_sum_s: f64,
+    /// Coarser targets before the goal.
+    pub preceding_targets: u32,
+    /// Each failed step outwards makes the next so much wider.
+    pub expansion: i64,
+}
+
+/// In less time than this, in seconds, starting and ending a trial is most of it.
+const SHORTEST_S: f64 = 0.05;
+
+impl Goal {
+    /// RFC 2544's throughput: not a frame lost in a trial of `seconds`. Trials that only lead there begin with a 240th of
+    /// it, so that what is found costs little more than the two trials between which it lies.
+    pub fn rfc2544(seconds: f64, relative_width: f64) -> Self {
+        Self {
+            limits: Limits::default(),
+            exceed_ratio: 0.0,
+            relative_width,
+            initial_trial_s: (seconds / 240.0).max(SHORTEST_S).min(seconds),
+            final_trial_s: seconds,
+            duration_sum_s: seconds,
+            preceding_targets: 2,
+            expansion: 2,
+        }
+    }
+
+    /// Many short trials of which half may exceed the loss, as FD.io CSIT finds its NDR and PDR: 21 of 1 s.
+    pub fn csit(loss_ratio: f64, trial_s: f64, relative_width: f64) -> Self {
+        Self {
+            limits: Limits::loss(loss_ratio),
+            exceed_ratio: 0.5,
+            relative_width,
+            initial_trial_s: trial_s,
+            final_trial_s: trial_s,
+            duration_sum_s: trial_s * 21.0,
+            preceding_targets: 2,
+            expansion: 2,
+        }
+    }
+}
+
+/// What is to be found, and where.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    pub goals: Vec<Goal>,
+    pub least: f64,
+    pub greatest: f64,
+    /// A first trial at the greatest load whose outcome is not used, in seconds; 0 for none.
+    pub warm_up_s: f64,
+    /// Trials may take this much time in all; then the search ends with what is known.
+    pub most_s: f64,
+}
+
+/// A plan that cannot be followed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum BadPlan {
+    #[error("a search needs a goal")]
+    NoGoal,
+    #[error("loads from {least} to {greatest}: the least must be above 0 and below the greatest")]
+    Loads { least: f64, greatest: f64 },
+    #[error("{what} {value}: {possible}")]
+    Goal { what: &'static str, value: f64, possible: &'static str },
+}
+
+/// One goal's way point: how sure, and how near.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub limits: Limits,
+    pub exceed: f64,
+    /// In units of the grid.
+    pub width: i64,
+    /// Duration of a trial, in seconds.
+    pub trial: f64,
+    /// Time until a load is decided, in seconds.
+    pub sum: f64,
+}
+
+/// What a goal came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The greatest load known to meet the goal.
+    pub lower: Option<f64>,
+    /// The least load known to fail it.
+    pub upper: Option<f64>,
+    /// What was forwarded at the lower bound, in the worst time that the goal counts.
+    pub conditional_throughput: Option<f64>,
+    /// The bounds are as near as the goal asks, or the range ends there.
+    pub reached: bool,
+}
+
+/// Where the search stands.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    WarmUp,
+    AtMost,
+    Second {
+        forwarded: i64,
+    },
+    Third {
+        second: i64,
+        forwarded: i64,
+    },
+    /// A goal's candidate is being tried.
+    Main {
+        goal: usize,
+        candidate: Candidate,
+    },
+    Over,
+}
+
+/// The search.
+#[derive(Debug, Clone)]
+pub struct MlrSearch {
+    plan: Plan,
+    grid: Grid,
+    targets: Vec<Target>,
+    tally: Tally,
+    selectors: Vec<Selector>,
+    global_width: i64,
+    step: Step,
+    /// The trial that is wanted: its load and its seconds.
+    wanted: Option<(i64, f64)>,
+    spent_s: f64,
+    timed_out: bool,
+}
+
+impl MlrSearch {
+    pub fn new(plan: Plan) -> Result<Self, BadPlan> {
+        check(&plan)?;
+        let widths: Vec<f64> = plan.goals.iter().map(|goal| goal.relative_width).collect();
+        let grid = Grid::new(plan.least, plan.greatest, &widths);
+        let mut targets = Vec::new();
+        let mut selectors = Vec::new();
+        for goal in &plan.goals {
+            let first = targets.len();
+            targets.extend(targets_of(goal, &grid));
+            selectors.push(Selector::new(first..targets.len(), goal.expansion));
+        }
+        let mut search = Self {
+            plan,
+            grid,
+            targets,
+            tally: Tally::default(),
+            selectors,
+            global_width: 1,
+            step: Step::AtMost,
+            wanted: None,
+            spent_s: 0.0,
+            timed_out: false,
+        };
+        search.wanted = Some((search.grid.top, search.start_duration()));
+        if search.plan.warm_up_s > 0.0 {
+            search.step = Step::WarmUp;
+            search.wanted = Some((search.grid.top, search.plan.warm_up_s));
+        }
+        Ok(search)
+    }
+
+    /// The plan it follows.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What is known of each goal so far, in the plan's order.
+    pub fn found(&self) -> Vec<Found> {
+        let of = |selector: &Selector| {
+            let number = selector.last();
+            let target = &self.targets[number];
+            let bounds = self.tally.bounds(number, target);
+            let load = |number: i64| self.grid.load(number);
+            Found {
+                lower: bounds.lower.map(load),
+                upper: bounds.upper.map(load),
+                conditional_throughput: bounds
+                    .lower
+                    .map(|lower| load(lower) * self.tally.forwarded_ratio(lower, number, target)),
+                reached: target.is_reached(bounds, self.grid.top),
+            }
+        };
+        self.selectors.iter().map(of).collect()
+    }
+
+    /// The time that a search may take was up before its goals were reached.
+    pub fn timed_out(&self) -> bool {
+        self.timed_out
+    }
+
+    fn start_duration(&self) -> f64 {
+        self.plan.goals.iter().map(|goal| goal.initial_trial_s).fold(0.0, f64::max)
+    }
+
+    fn start_width(&self) -> i64 {
+        self.selectors.iter().map(|selector| self.targets[selector.first()].width).max().unwrap_or(1)
+    }
+
+    fn least_loss(&self) -> f64 {
+        self.plan.goals.iter().map(|goal| goal.limits.loss_ratio).fold(1.0, f64::min)
+    }
+
+    /// The load at which what was forwarded would be offered, with the loss that is allowed.
+    fn forwarded(&self, load: i64, outcome: &Outcome) -> f64 {
+        self.grid.load(load) * (1.0 - outcome.loss_ratio()) / (1.0 - self.least_loss())
+    }
+
+    /// The start is over: both bounds of the first interval are measured.
+    fn begin(&mut self, lower: i64, upper: i64) {
+        self.global_width = upper - lower;
+        for selector in &mut self.selectors {
+            selector.start(lower, upper, &self.targets);
+        }
+        self.nominate();
+    }
+
+    /// Asks every goal for the trial it wants, and takes one.
+    fn nominate(&mut self) {
+        let top = self.grid.top;
+        let known = Known { tally: &self.tally, targets: &self.targets, top };
+        let mut best: Option<(usize, Candidate)> = None;
+        for (goal, selector) in self.selectors.iter_mut().enumerate() {
+            let Some(candidate) = selector.nominate(&known, self.global_width) else { continue };
+            if best.as_ref().is_none_or(|(_, best)| candidate.comes_before(best)) {
+                best = Some((goal, candidate));
+            }
+        }
+        match best {
+            None => {
+                self.step = Step::Over;
+                self.wanted = None;
+            }
+            Some((goal, candidate)) => {
+                self.step = Step::Main { goal, candidate };
+                self.wanted = Some((candidate.load, candidate.trial));
+                self.global_width = candidate.width;
+            }
+        }
+    }
+}
+
+impl Search for MlrSearch {
+    fn next(&self) -> Option<Wanted> {
+        let (load, seconds) = self.wanted?;
+        let stage = if matches!(self.step, Step::WarmUp) { Stage::WarmUp } else { Stage::Search };
+        Some(Wanted::steady(self.grid.load(load), (seconds * 1e9).round() as u64, stage))
+    }
+
+    fn tell(&mut self, outcome: &Outcome) {
+        let Some((load, seconds)) = self.wanted else { return };
+        let (top, width) = (self.grid.top, self.start_width());
+        self.spent_s += seconds;
+        if matches!(self.step, Step::WarmUp) {
+            self.step = Step::AtMost;
+            self.wanted = Some((top, self.start_duration()));
+            return;
+        }
+        self.tally.add(load, seconds, outcome, &self.targets);
+        if self.spent_s >= self.plan.most_s {
+            let done = self.found().iter().all(|found| found.reached);
+            self.timed_out = !done;
+            self.step = Step::Over;
+            self.wanted = None;
+            return;
+        }
+        let position = self.grid.below(self.forwarded(load, outcome));
+        let suggested = (position < top).then_some(position);
+        match self.step {
+            Step::WarmUp | Step::Over => {}
+            Step::AtMost => match suggested.and_then(|load| fit(load, width, None, Some(top), top)) {
+                Some(second) => {
+                    self.step = Step::Second { forwarded: second };
+                    self.wanted = Some((second, seconds));
+                }
+                None => self.begin(top, top),
+            },
+            Step::Second { forwarded } => {
+                let third = if outcome.loss_ratio() > self.least_loss() {
+                    fit(position, width, None, Some(forwarded), top)
+                } else {
+                    fit(forwarded + width, width, Some(forwarded), Some(top), top)
+                };
+                match third {
+                    Some(third) => {
+                        self.step = Step::Third { second: load, forwarded: third };
+                        self.wanted = Some((third, seconds));
+                    }
+                    None => self.begin(load, load),
+                }
+            }
+            Step::Third { second, forwarded } => self.begin(second.min(forwarded), second.max(forwarded)),
+            Step::Main { goal, candidate } => {
+                let known = Known { tally: &self.tally, targets: &self.targets, top };
+                self.selectors[goal].tried(&candidate, &known, &mut self.global_width);
+                self.nominate();
+            }
+        }
+    }
+
+    fn left(&self) -> Left {
+        let mut left = Left::default();
+        for selector in &self.selectors {
+            left.add(selector.left(&self.tally, &self.targets, self.grid.top));
+        }
+        left
+    }
+}
+
+impl Target {
+    /// Are the bounds near enough, or is there nothing beyond them?
+    pub fn is_reached(&self, bounds: tally::Bounds, top: i64) -> bool {
+        match (bounds.lower, bounds.upper) {
+            (Some(lower), Some(upper)) => upper - lower <= self.width,
+            (Some(lower), None) => lower >= top,
+            (None, Some(upper)) => upper <= 0,
+            (None, None) => false,
+        }
+    }
+}
+
+/// From the coarsest to the goal itself.
+fn targets_of(goal: &Goal, grid: &Grid) -> Vec<Target> {
+    let before = goal.preceding_targets;
+    let width = grid.width(goal.relative_width);
+    let shrink = (goal.initial_trial_s / goal.duration_sum_s).powf(1.0 / f64::from(before.max(1)));
+    let mut targets = Vec::new();
+    for k in (0..=before).rev() {
+        let sum = match k {
+            0 => goal.duration_sum_s,
+            k if k == before => goal.initial_trial_s,
+            k => goal.duration_sum_s * shrink.powi(k as i32),
+        };
+        targets.push(Target {
+            limits: goal.limits,
+            exceed: goal.exceed_ratio,
+            width: width << k,
+            trial: sum.min(goal.final_trial_s),
+            sum,
+        });
+    }
+    targets
+}
+
+fn check(plan: &Plan) -> Result<(), BadPlan> {
+    let (least, greatest) = (plan.least, plan.greatest);
+    if plan.goals.is_empty() {
+        return Err(BadPlan::NoGoal);
+    }
+    // The negation catches what is no number, too.
+    if !(least > 0.0 && greatest > least && greatest.is_finite()) {
+        return Err(BadPlan::Loads { least, greatest });
+    }
+    for goal in &plan.goals {
+        let checks = [
+            (
+                "loss ratio",
+                goal.limits.loss_ratio,
+                (0.0..1.0).contains(&goal.limits.loss_ratio),
+                "0 to below 1",
+            ),
+            ("exceed ratio", goal.exceed_ratio, (0.0..1.0).contains(&goal.exceed_ratio), "0 to below 1"),
+            (
+                "relative width",
+                goal.relative_width,
+                (1e-6..1.0).contains(&goal.relative_width),
+                "0.000001 to below 1",
+            ),
+            (
+                "initial trial duration",
+                goal.initial_trial_s,
+                goal.initial_trial_s > 0.0 && goal.initial_trial_s <= goal.final_trial_s,
+                "above 0, and no longer than the final one",
+            ),
+            (
+                "duration sum",
+                goal.duration_sum_s,
+                goal.duration_sum_s >= goal.final_trial_s && goal.duration_sum_s.is_finite(),
+                "no less than the final trial duration",
+            ),
+            ("expansion", goal.expansion as f64, (2..=1024).contains(&goal.expansion), "2 to 1024"),
+            ("preceding targets", f64::from(goal.preceding_targets), goal.preceding_targets <= 16, "0 to 16"),
+        ];
+        for (what, value, good, possible) in checks {
+            if !good {
+                return Err(BadPlan::Goal { what, value, possible });
+            }
+        }
+    }
+    Ok(())
+}

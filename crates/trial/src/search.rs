@@ -1,0 +1,80 @@
+//! What all searches are: state machines that want trials and are told outcomes.
+//!
+//! A search is a function of the outcomes it was told, in order. So it needs no state in a file to be continued: whoever
+//! kept the trials tells them again ([`resume`]), and the search is where it was.
+
+use crate::trial::{Device, Outcome, Wanted};
+use serde::{Deserialize, Serialize};
+
+/// A search.
+pub trait Search {
+    /// The trial it wants now; `None` when it is over.
+    fn next(&self) -> Option<Wanted>;
+
+    /// What came of the trial that it wanted.
+    fn tell(&mut self, outcome: &Outcome);
+
+    /// What is still to come, at a guess.
+    fn left(&self) -> Left;
+}
+
+/// Trials that are still to come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Left {
+    pub trials: u64,
+    /// The time they send, without what is between them.
+    pub sending_ns: u64,
+}
+
+impl Left {
+    pub fn add(&mut self, other: Left) {
+        self.trials += other.trials;
+        self.sending_ns = self.sending_ns.saturating_add(other.sending_ns);
+    }
+
+    /// So many trials of the same length.
+    pub fn of(trials: u64, each_ns: u64) -> Self {
+        Self { trials, sending_ns: trials.saturating_mul(each_ns) }
+    }
+}
+
+/// A trial that was done.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    pub wanted: Wanted,
+    pub outcome: Outcome,
+}
+
+/// Trials that are not of the search they are told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotThisSearch {
+    #[error("its trial {number} is not the one that this search would do there")]
+    Other { number: usize },
+    #[error("it has {trials} trials, but this search is over after {used}")]
+    TooMany { trials: usize, used: usize },
+}
+
+/// Tells a new search what was done, so that it goes on from there.
+pub fn resume(search: &mut (impl Search + ?Sized), done: &[Done]) -> Result<(), NotThisSearch> {
+    for (index, trial) in done.iter().enumerate() {
+        match search.next() {
+            None => return Err(NotThisSearch::TooMany { trials: done.len(), used: index }),
+            Some(wanted) if !wanted.is(&trial.wanted) => {
+                return Err(NotThisSearch::Other { number: index + 1 });
+            }
+            Some(_) => search.tell(&trial.outcome),
+        }
+    }
+    Ok(())
+}
+
+/// Runs a search on a device to its end.
+pub fn run<D: Device>(search: &mut (impl Search + ?Sized), device: &mut D) -> Result<Vec<Done>, D::Error> {
+    let mut done = Vec::new();
+    while let Some(wanted) = search.next() {
+        let outcome = device.run(&wanted)?;
+        search.tell(&outcome);
+        done.push(Done { wanted, outcome });
+    }
+    Ok(done)
+}

@@ -1,0 +1,160 @@
+//! A trial: what a search wants to have tried, and what came of it.
+//!
+//! A trial offers one load for one duration to a device and counts what comes back (RFC 2544, 23 and 24). What carries
+//! it out is no matter of this crate; see [`Device`].
+
+use serde::{Deserialize, Serialize};
+
+/// What is to be offered to the device under test.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// The value on the search's axis; for the rate, frames per second (of each sending port).
+    pub load: f64,
+    /// For how long; 0 for a burst, which ends with its last frame.
+    pub duration_ns: u64,
+    /// A load that is changed to in the middle of the trial, without a pause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<Then>,
+    /// Why it is tried.
+    pub stage: Stage,
+}
+
+/// The second part of a trial with two loads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Then {
+    pub load: f64,
+    pub duration_ns: u64,
+}
+
+/// What a trial is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// To get the device going; its outcome is not used.
+    WarmUp,
+    /// To narrow a search down.
+    Search,
+    /// To hold what a search found to its full duration.
+    Confirm,
+    /// To measure at a load that is known.
+    Measure,
+}
+
+impl Wanted {
+    /// One load, for one duration.
+    pub fn steady(load: f64, duration_ns: u64, stage: Stage) -> Self {
+        Self { load, duration_ns, then: None, stage }
+    }
+
+    /// How long it sends.
+    pub fn sending_ns(&self) -> u64 {
+        self.duration_ns.saturating_add(self.then.map_or(0, |then| then.duration_ns))
+    }
+
+    /// Is `other` the same trial? Loads that went through a file may differ in their last digits.
+    pub fn is(&self, other: &Wanted) -> bool {
+        let near = |a: f64, b: f64| (a - b).abs() <= a.abs().max(b.abs()) * 1e-9;
+        let then = match (self.then, other.then) {
+            (None, None) => true,
+            (Some(a), Some(b)) => near(a.load, b.load) && a.duration_ns == b.duration_ns,
+            _ => false,
+        };
+        near(self.load, other.load)
+            && self.duration_ns == other.duration_ns
+            && self.stage == other.stage
+            && then
+    }
+}
+
+/// What came of a trial.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Frames that the load makes in the duration.
+    pub intended: u64,
+    /// Frames that were sent.
+    pub sent: u64,
+    /// Frames of these that arrived, each counted once.
+    pub received: u64,
+    /// Arrivals beyond the first of the same frame.
+    #[serde(default)]
+    pub duplicated: u64,
+    /// Frames that arrived behind a later one.
+    #[serde(default)]
+    pub reordered: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// When the last frame that was lost was sent, from the trial's start; `None` when none was, or it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_loss_ns: Option<u64>,
+    /// The longest time without an arrival, where frames were due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_ns: Option<u64>,
+}
+
+/// Delays of a trial's frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    pub min_ns: u64,
+    pub mean_ns: f64,
+    pub p50_ns: u64,
+    pub p90_ns: u64,
+    pub p99_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+    /// Frames that the figures are of.
+    pub frames: u64,
+}
+
+impl Latency {
+    /// Packet delay variation: the 99.9th percentile above the minimum (RFC 8219, 7.3.1).
+    pub fn variation_ns(&self) -> u64 {
+        self.p999_ns.saturating_sub(self.min_ns)
+    }
+}
+
+impl Outcome {
+    /// Frames missing from what the load asked for, on either side of the device.
+    fn whole(&self) -> u64 {
+        self.intended.max(self.sent)
+    }
+
+    fn of_whole(&self, frames: u64) -> f64 {
+        match self.whole() {
+            0 => 0.0,
+            whole => frames as f64 / whole as f64,
+        }
+    }
+
+    /// Frames that the device did not forward. More received than sent is as wrong as fewer.
+    pub fn lost(&self) -> u64 {
+        self.sent.abs_diff(self.received)
+    }
+
+    /// Frames that the sender should have sent and did not, or the reverse.
+    pub fn shortfall(&self) -> u64 {
+        self.intended.abs_diff(self.sent)
+    }
+
+    /// The part of the load that did not come through, whoever's fault it was (0 to 1).
+    pub fn loss_ratio(&self) -> f64 {
+        self.of_whole(self.lost().saturating_add(self.shortfall()))
+    }
+
+    /// The part of the load that the sender failed to send.
+    pub fn shortfall_ratio(&self) -> f64 {
+        self.of_whole(self.shortfall())
+    }
+
+    /// Frames out of order, over all that arrived.
+    pub fn reorder_ratio(&self) -> f64 {
+        if self.received == 0 { 0.0 } else { self.reordered as f64 / self.received as f64 }
+    }
+}
+
+/// Whatever can carry out a trial: a network, or a simulated device.
+pub trait Device {
+    /// What keeps a trial from being carried out at all.
+    type Error;
+
+    fn run(&mut self, wanted: &Wanted) -> Result<Outcome, Self::Error>;
+}

@@ -1,0 +1,5 @@
+//! Searches on simulated devices.
+
+mod device;
+mod mlrsearch_library;
+mod searches;
