@@ -163,6 +163,7 @@ pub fn run(mut setup: Setup) -> Result<Report> {
         None => None,
     };
 
+    let counting = begin_counting(&setup)?;
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let mut watch = Watch::new(&setup, jobs, meter.as_ref());
     let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
@@ -192,6 +193,7 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     report.intervals = watch.intervals();
     drop(watch);
 
+    report.result.counters = outcome::counted(counting);
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(|meter| (meter.is_attached(), meter.finish()));
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
@@ -211,6 +213,18 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     }
     outcome::judge(&mut report, &done);
     Ok(report)
+}
+
+/// What the hosts count at each end, from now on.
+fn begin_counting(setup: &Setup) -> Result<Vec<(String, port::watch::Watch)>> {
+    let tx = setup.tx.as_ref();
+    let rx = setup.rx.as_ref().map(|(place, _)| place).filter(|_| !setup.round_trip);
+    let ends = tx.into_iter().chain(rx).enumerate();
+    let begin = |(end, place): (usize, &Place)| {
+        let name = &place.interface.name;
+        Ok((place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, end == 0))?))
+    };
+    ends.map(begin).collect()
 }
 
 /// What each of several workers is to send; empty for one worker, which sends the whole.

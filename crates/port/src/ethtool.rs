@@ -20,6 +20,16 @@ const GCHANNELS: u32 = 0x3c;
 const GFLAGS: u32 = 0x25;
 const GLINKSETTINGS: u32 = 0x4c;
 
+const GSTRINGS: u32 = 0x1b;
+const GSTATS: u32 = 0x1d;
+const GSSET_INFO: u32 = 0x37;
+/// `ETH_SS_STATS`.
+const SET_STATISTICS: u32 = 1;
+/// Bytes of a counter's name.
+const NAME: usize = 32;
+/// No driver has more: a hundred queues with a hundred counters each.
+const MOST_STATISTICS: usize = 16_384;
+
 const FLAG_LRO: u32 = 1 << 15;
 
 /// The most words any structure here has: link settings with three masks of 127 words.
@@ -163,25 +173,111 @@ impl Ethtool {
         Ok(self.call(GFLAGS, &[])?[1] & FLAG_LRO != 0)
     }
 
+    /// The driver's own counters by name: `ethtool -S`.
+    pub fn statistics(&self) -> Result<Vec<(String, u64)>, Errno> {
+        // struct ethtool_sset_info: command, padding, a mask of sets in 64 bits, and the size of each set in it.
+        let count = self.call(GSSET_INFO, &[0, 1 << SET_STATISTICS])?[4] as usize;
+        if count == 0 || count > MOST_STATISTICS {
+            return Err(Errno::OPNOTSUPP);
+        }
+        let mut fenced = Fenced::new(8 + 4 + MOST_STATISTICS * NAME)?;
+        // struct ethtool_gstrings: command, set, how many, names.
+        self.ask(&mut fenced, &[GSTRINGS, SET_STATISTICS, count as u32])?;
+        let name = |at: usize| {
+            let bytes = fenced.bytes().get(12 + at * NAME..)?.get(..NAME)?;
+            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(NAME);
+            Some(String::from_utf8_lossy(&bytes[..end]).trim().to_owned())
+        };
+        let names: Vec<String> = (0..count).map_while(name).collect();
+        // struct ethtool_stats: command, how many, values.
+        self.ask(&mut fenced, &[GSTATS, count as u32])?;
+        let value = |at: usize| {
+            Some(u64::from_ne_bytes(fenced.bytes().get(8 + at * 8..)?.get(..8)?.try_into().ok()?))
+        };
+        Ok(names.into_iter().zip((0..count).map_while(value)).collect())
+    }
+
+    /// One command whose answer has no fixed length.
+    fn ask(&self, fenced: &mut Fenced, words: &[u32]) -> Result<(), Errno> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        fenced.begin_with(&bytes);
+        // SAFETY: `fenced` is memory of ours that ends in pages nobody may write: an answer that is longer than what
+        // was asked for (a driver that has more counters by now) ends in EFAULT, and overwrites nothing.
+        unsafe { self.ioctl(fenced.start()) }
+    }
+
     /// One ethtool command: `arguments` follow the command word, the answer is what the kernel left there.
     fn call(&self, command: u32, arguments: &[u32]) -> Result<[u32; WORDS], Errno> {
         let mut words = [0_u32; WORDS];
         words[0] = command;
         words[1..=arguments.len()].copy_from_slice(arguments);
+        // SAFETY: `words` is at least as long as the structure of every command that is called this way, and the
+        // kernel writes no more than that structure.
+        unsafe { self.ioctl(words.as_mut_ptr().cast()) }?;
+        Ok(words)
+    }
+
+    /// # Safety
+    /// `data` points to a structure that begins with its command, in memory that holds whatever the command answers.
+    unsafe fn ioctl(&self, data: *mut libc::c_char) -> Result<(), Errno> {
         // SAFETY: all-zero bytes are a valid `ifreq`, a struct of integers, arrays and a union of such.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
             *to = from as libc::c_char;
         }
-        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        request.ifr_ifru.ifru_data = data;
         // SAFETY: the socket is open; `request` is a valid `ifreq` whose name ends in a zero byte (`open` checked
-        // the length) and whose data points to `words`, which outlives the call. `words` is at least as long
-        // as the structure of every command of this module, and the kernel writes no more than that structure.
+        // the length), and the caller vouches for its data.
         let status = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) };
         if status < 0 {
             return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
         }
-        Ok(words)
+        Ok(())
+    }
+}
+
+/// Memory with a page behind it that cannot be written.
+struct Fenced {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Fenced {
+    /// At least `length` bytes, rounded up to whole pages.
+    fn new(length: usize) -> Result<Fenced, Errno> {
+        use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect};
+        let page = rustix::param::page_size();
+        let length = length.next_multiple_of(page);
+        // SAFETY: a fresh mapping at an address of the kernel's choice; its last page is then taken from everybody.
+        unsafe {
+            let access = ProtFlags::READ | ProtFlags::WRITE;
+            let start = mmap_anonymous(std::ptr::null_mut(), length + page, access, MapFlags::PRIVATE)?;
+            let fenced = Fenced { start: start.cast(), length };
+            mprotect(start.byte_add(length), page, MprotectFlags::empty())?;
+            Ok(fenced)
+        }
+    }
+
+    fn start(&mut self) -> *mut libc::c_char {
+        self.start.cast()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: mapped for as long as `self` lives, `length` bytes of it readable, and written by nobody meanwhile.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
+    }
+
+    fn begin_with(&mut self, bytes: &[u8]) {
+        // SAFETY: as `bytes`, and borrowed by us alone.
+        let all = unsafe { std::slice::from_raw_parts_mut(self.start, self.length) };
+        all[..bytes.len()].copy_from_slice(bytes);
+    }
+}
+
+impl Drop for Fenced {
+    fn drop(&mut self) {
+        // SAFETY: the mapping of `new`, page behind it included, which nothing borrows any more.
+        let _ = unsafe { rustix::mm::munmap(self.start.cast(), self.length + rustix::param::page_size()) };
     }
 }
 
@@ -194,6 +290,11 @@ mod tests {
         let lo = Ethtool::open("lo").unwrap();
         assert_eq!(lo.rings(), Err(Errno::OPNOTSUPP));
         assert!(lo.offload(Offload::TxChecksum).unwrap());
+    }
+
+    #[test]
+    fn loopback_has_no_statistics_of_a_driver() {
+        assert_eq!(Ethtool::open("lo").unwrap().statistics(), Err(Errno::OPNOTSUPP));
     }
 
     #[test]

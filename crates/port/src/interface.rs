@@ -269,6 +269,35 @@ impl Counters {
     }
 }
 
+/// The names of all that is counted (`struct rtnl_link_stats64`), as `/sys/class/net/IFACE/statistics` has them.
+pub const LINK_COUNTERS: [&str; 25] = [
+    "rx_packets",
+    "tx_packets",
+    "rx_bytes",
+    "tx_bytes",
+    "rx_errors",
+    "tx_errors",
+    "rx_dropped",
+    "tx_dropped",
+    "multicast",
+    "collisions",
+    "rx_length_errors",
+    "rx_over_errors",
+    "rx_crc_errors",
+    "rx_frame_errors",
+    "rx_fifo_errors",
+    "rx_missed_errors",
+    "tx_aborted_errors",
+    "tx_carrier_errors",
+    "tx_fifo_errors",
+    "tx_heartbeat_errors",
+    "tx_window_errors",
+    "rx_compressed",
+    "tx_compressed",
+    "rx_nohandler",
+    "rx_otherhost_dropped",
+];
+
 /// Reads one interface's counters again and again, for one small message each time.
 #[derive(Debug)]
 pub struct CounterReader {
@@ -287,6 +316,15 @@ impl CounterReader {
     }
 
     pub fn read(&mut self) -> Result<Counters, InterfaceError> {
+        self.ask(Counters::parse)
+    }
+
+    /// All of them, in the order of [`LINK_COUNTERS`]; older kernels have fewer.
+    pub fn read_all(&mut self) -> Result<Vec<u64>, InterfaceError> {
+        self.ask(|bytes| Some((0..).map_while(|word| read_u64(bytes, word * 8)).collect()))
+    }
+
+    fn ask<T>(&mut self, parse: impl FnOnce(&[u8]) -> Option<T>) -> Result<T, InterfaceError> {
         // struct if_stats_msg: family and padding, index, filter: one bit for each attribute from 1 up.
         let mut ask = [0; IF_STATS_MSG];
         ask[4..8].copy_from_slice(&self.index.to_ne_bytes());
@@ -297,7 +335,7 @@ impl CounterReader {
                 answers
                     .first()
                     .and_then(|answer| Attributes::after(answer, IF_STATS_MSG).get(IFLA_STATS_LINK_64))
-                    .and_then(Counters::parse)
+                    .and_then(parse)
                     .ok_or(NetlinkError::Malformed("no counters"))
             })
             .map_err(|source| InterfaceError::Netlink { name: self.name.clone(), source })

@@ -8,3 +8,4 @@ pub mod netlink;
 pub mod packet;
 pub mod resolve;
 pub mod tx;
+pub mod watch;

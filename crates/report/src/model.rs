@@ -217,6 +217,25 @@ pub struct Achieved {
     /// Frames by size in bytes, the FCS counted (a 60-byte buffer is a 64-byte frame).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frame_sizes: Vec<Bucket>,
+    /// Counters of the hosts and interfaces that rose during the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<HostCounter>,
+}
+
+/// A counter that rose during the run, whoever's frames it counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HostCounter {
+    /// The interface at whose end it was read, or `this machine`.
+    pub place: String,
+    /// Who counts: `interface` (`ip -s link`), `driver` (`ethtool -S`), `stack` (`nstat`), `cores`
+    /// (`/proc/net/softnet_stat`).
+    pub source: String,
+    /// Its name there.
+    pub name: String,
+    pub rise: u64,
+    /// Frames that it counts are gone: why, and what helps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explains: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {

@@ -7,9 +7,10 @@ use engine::source::{Oddities, Source};
 use engine::{Ended, Job, LATE_NS, Merged, Sent};
 use meter::Snapshot;
 use port::interface::{CounterReader, Counters};
+use port::watch::Source as Counting;
 use report::{
-    Bucket, CatchUp, Core, Distribution, Exact, Flows, InterfaceCounters, Loss, Pacing, Report, Rx, Stream,
-    Totals, Tx, units,
+    Bucket, CatchUp, Core, Distribution, Exact, Flows, HostCounter, InterfaceCounters, Loss, Pacing, Report,
+    Rx, Stream, Totals, Tx, units,
 };
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -266,6 +267,32 @@ pub fn compare_counters(report: &mut Report, place: &Place, sent: &Sent, moved: 
     if let Some(tx) = &mut report.result.tx {
         tx.interface_counters.push(compared);
     }
+}
+
+/// What rose at each end of the run.
+pub fn counted(ends: Vec<(String, port::watch::Watch)>) -> Vec<HostCounter> {
+    let of = |(place, watch): (String, port::watch::Watch)| {
+        watch.end().into_iter().map(move |rise| HostCounter {
+            // The cores serve all that happens on the machine.
+            place: if rise.source == Counting::Cores { "this machine".to_owned() } else { place.clone() },
+            source: rise.source.name().to_owned(),
+            explains: rise.meaning().map(str::to_owned),
+            name: rise.name,
+            rise: rise.by,
+        })
+    };
+    ends.into_iter().flat_map(of).collect()
+}
+
+/// Where lost frames may have gone, by those who counted them.
+fn where_they_went(counters: &[HostCounter]) -> Option<String> {
+    let told = counters.iter().filter_map(|counter| {
+        let why = counter.explains.as_ref()?;
+        let HostCounter { place, name, rise, source, .. } = counter;
+        Some(format!("{place} counts {} as {name} ({source}): {why}", units::count(*rise)))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("where frames may have gone: {}", told.join("; ")))
 }
 
 /// What arrived, without knowing what was sent.
@@ -544,6 +571,9 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
                 units::percent(loss.ratio)
             )
         });
+        if let Some(told) = where_they_went(&report.result.counters) {
+            verdict.fall_short(told);
+        }
     }
     let (Ended::Done, Some(scheduled), Some(_)) = (&sent.ended, sent.scheduled_ns, &sent.punctuality) else {
         return;
@@ -565,5 +595,32 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
         } else {
             verdict.fall_short(reason);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_counters_that_tell_are_named_for_a_loss() {
+        let counter = |name: &str, explains: Option<&str>| HostCounter {
+            place: "rx0".to_owned(),
+            source: "interface".to_owned(),
+            name: name.to_owned(),
+            rise: 1_500,
+            explains: explains.map(str::to_owned),
+        };
+        assert_eq!(where_they_went(&[counter("rx_packets", None)]), None);
+        let told = where_they_went(&[
+            counter("rx_packets", None),
+            counter("rx_missed_errors", Some("the receive ring was full")),
+        ]);
+        assert_eq!(
+            told.as_deref(),
+            Some(
+                "where frames may have gone: rx0 counts 1,500 as rx_missed_errors (interface): the receive ring was full"
+            )
+        );
     }
 }

@@ -203,3 +203,25 @@ fn a_terminal_gets_a_moving_line_and_a_pipe_plain_ones() {
     let quiet = net.run(format!("{send} --quiet"));
     assert_eq!(quiet.stderr, "");
 }
+
+#[test]
+fn what_the_hosts_counted_stands_beside_the_result() {
+    let net = Net::new();
+    let send = "netdyno send ipv4/udp --engine packet --on tx0 --measure rx0 --topspeed --count 700 --json";
+    let report = net.run(send).result();
+    let rise = |place: &str, source: &str, name: &str| {
+        let counters = report["result"]["counters"].as_array().expect("counters");
+        let found =
+            counters.iter().find(|c| c["place"] == place && c["source"] == source && c["name"] == name);
+        found.map_or(0, |counter| number(&counter["rise"]))
+    };
+    assert_eq!(rise("tx0", "interface", "tx_packets"), 700, "{report}");
+    assert_eq!(rise("rx0", "driver", "rx_queue_0_xdp_packets"), 700, "{report}");
+    assert!(rise("this machine", "cores", "processed") > 0, "{report}");
+    // Our own meter's drops explain no loss.
+    let drops = report["result"]["counters"].as_array().expect("counters").iter();
+    assert!(
+        drops.filter(|c| c["name"] == "rx_queue_0_xdp_drops").all(|c| c["explains"].is_null()),
+        "{report}"
+    );
+}

@@ -50,6 +50,7 @@ pub(super) fn figures(report: &Report) -> String {
     out += &interface_counters(report);
     out += &cores(report);
     out += &streams(report);
+    out += &risen(report);
     if out.is_empty() { out } else { format!("<h2>Figures</h2>\n{out}") }
 }
 
@@ -148,6 +149,18 @@ fn interface_counters(report: &Report) -> String {
         grid.row(&c.interface, [sent, counted, foreign, missing, maybe(c.tx_errors), maybe(c.tx_dropped)]);
     }
     grid.card("The interfaces' own counters", false)
+}
+
+/// Counters of hosts and interfaces, those that tell where frames went first.
+fn risen(report: &Report) -> String {
+    let mut grid = Grid::new(["where", "counter", "counted by", "rose by", ""]);
+    let (telling, others): (Vec<_>, Vec<_>) =
+        report.result.counters.iter().partition(|counter| counter.explains.is_some());
+    for c in telling.into_iter().chain(others) {
+        let why = c.explains.clone().unwrap_or_default();
+        grid.row(&c.place, [c.name.clone(), c.source.clone(), units::count(c.rise), why]);
+    }
+    grid.card("What the hosts counted meanwhile", true)
 }
 
 fn cores(report: &Report) -> String {
