@@ -217,7 +217,6 @@ fn what_the_hosts_counted_stands_beside_the_result() {
     };
     assert_eq!(rise("tx0", "interface", "tx_packets"), 700, "{report}");
     assert_eq!(rise("rx0", "driver", "rx_queue_0_xdp_packets"), 700, "{report}");
-    assert!(rise("this machine", "cores", "processed") > 0, "{report}");
     // Our own meter's drops explain no loss.
     let drops = report["result"]["counters"].as_array().expect("counters").iter();
     assert!(

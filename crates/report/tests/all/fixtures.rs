@@ -131,6 +131,22 @@ pub fn lossy_replay() -> Report {
                 abandoned_ns: 0,
             }),
         }),
+        counters: vec![
+            HostCounter {
+                place: "rx0".into(),
+                source: "interface".into(),
+                name: "rx_missed_errors".into(),
+                rise: lost / 2,
+                explains: Some("the receive ring was full".into()),
+            },
+            HostCounter {
+                place: "rx0".into(),
+                source: "interface".into(),
+                name: "rx_packets".into(),
+                rise: sent - lost,
+                explains: None,
+            },
+        ],
         frame_sizes: [
             (64, 64, 3_100_000),
             (65, 127, 900_000),
