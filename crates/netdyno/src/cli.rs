@@ -329,8 +329,29 @@ pub struct Replay {
     /// are not sent.
     #[arg(long, value_name = "CACHE", value_hint = ValueHint::FilePath)]
     pub sides: Option<PathBuf>,
+    /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
+    /// read while sending.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    pub loss: Option<Speed>,
+    /// Which frames get lost: the same seed loses the same ones.
+    #[arg(long, value_name = "SEED", default_value_t = 1, requires = "loss")]
+    pub loss_seed: u64,
     #[command(flatten)]
     pub edits: edit::Edits,
+}
+
+/// A decimal number, with or without a percent sign, as a fraction of one.
+pub fn parse_percent(text: &str) -> Result<Speed, String> {
+    let digits = text.trim_end_matches('%');
+    if digits.bytes().any(|c| !c.is_ascii_digit() && c != b'.')
+        || !digits.bytes().any(|c| matches!(c, b'0'..=b'9'))
+    {
+        return Err(format!("`{text}` is no share: write 1% or 0.5%"));
+    }
+    if digits.bytes().all(|c| matches!(c, b'0' | b'.')) {
+        return Ok(Speed { numerator: 0, denominator: 1 });
+    }
+    parse_speed(digits).map_err(|error| error.to_string())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -56,6 +56,8 @@ pub struct Setup {
     /// One worker on each of these CPUs; `None`: wherever the kernel puts it.
     pub cpus: Vec<Option<usize>>,
     pub warnings: Vec<String>,
+    /// Why captures were not sent to their ends.
+    pub damage: Vec<String>,
     /// Frames captured shorter than they were, of how many.
     pub truncated: (u64, u64),
     pub output: crate::cli::Output,

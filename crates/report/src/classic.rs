@@ -48,9 +48,12 @@ fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
         writeln!(out, "Failed write attempts: {}", tx.failed)?;
     }
     if let Some(f) = &report.result.flows {
+        let expired = f.expired.map_or(String::new(), |expired| {
+            format!(" {} unique, {expired} expired,", f.flows.saturating_sub(expired))
+        });
         writeln!(
             out,
-            "Flows: {} flows, {} fps, {} unique flow packets, {} unique non-flow packets",
+            "Flows: {} flows,{expired} {} fps, {} unique flow packets, {} unique non-flow packets",
             f.flows,
             per_second(t, f.flows.into(), 2),
             f.flow_frames,

@@ -470,12 +470,15 @@ pub struct Flows {
     pub flow_frames: u64,
     /// Frames that do not (ARP, other link-layer protocols).
     pub non_flow_frames: u64,
+    /// Of `flows`, those that had been seen before but were silent for longer than a flow lives, where flows expire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expired: Option<u64>,
 }
 
 impl Flows {
     pub fn over(flows: u64, flow_frames: u64, non_flow_frames: u64, duration_ns: u64) -> Self {
         let flows_per_second = Totals::over(flows, 0, duration_ns).frames_per_second;
-        Self { flows, flows_per_second, flow_frames, non_flow_frames }
+        Self { flows, flows_per_second, flow_frames, non_flow_frames, expired: None }
     }
 }
 

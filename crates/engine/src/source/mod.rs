@@ -1,5 +1,7 @@
 //! Where frames come from, in order, each with its time.
 
+mod expiry;
+pub mod hooks;
 pub mod preload;
 mod program;
 pub mod reading;
@@ -10,6 +12,7 @@ use std::sync::Arc;
 use traffic::program::BadProgram;
 use traffic::{Buffers, Program};
 
+pub use hooks::{Hooks, Loss, Passed};
 pub use preload::{Loaded, preload};
 pub use program::ProgramSource;
 pub use reading::{Limit, Oddities, Oversize, Reading, Seam, Selection, Sides};

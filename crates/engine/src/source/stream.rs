@@ -1,5 +1,7 @@
 //! Captures sent while they are read: memory stays bounded however large they are.
 
+use super::expiry::Expiry;
+use super::hooks::{Hooks, Loss, Passed};
 use super::reading::{Clock, Oddities, Reading};
 use super::{Frames, SourceError};
 use crate::clock;
@@ -48,6 +50,10 @@ pub struct Options {
     pub pause_ns: u64,
     /// Count flows: it takes memory for those of a pass.
     pub count_flows: bool,
+    /// A flow that was silent for more than so many seconds of the capture's time counts as another.
+    pub flow_expiry_s: Option<u64>,
+    /// Frames that get lost on purpose.
+    pub loss: Option<Loss>,
 }
 
 /// Counted while reading.
@@ -55,6 +61,8 @@ pub struct Options {
 pub struct Seen {
     /// What was odd about the frames that were read.
     pub odd: Oddities,
+    /// Frames that got lost on purpose.
+    pub lost: u64,
     /// Signed frames.
     pub signed: u64,
     /// Frames that belong to a flow, if flows are counted.
@@ -62,12 +70,18 @@ pub struct Seen {
     /// Flows of the passes before this one whose addresses are not this one's.
     flows_before: u64,
     flows: FlowSet,
+    expiry: Option<Expiry>,
 }
 
 impl Seen {
-    /// Flows, if they are counted.
+    /// Flows, if they are counted. Those that expired count again.
     pub fn flows(&self) -> u64 {
-        self.flows_before + self.flows.len() as u64
+        self.flows_before + self.flows.len() as u64 + self.expired().unwrap_or(0)
+    }
+
+    /// Flows that were seen again after they had expired, if they do.
+    pub fn expired(&self) -> Option<u64> {
+        self.expiry.as_ref().map(|expiry| expiry.expired)
     }
 }
 
@@ -83,6 +97,16 @@ pub struct StreamSource {
     longest: usize,
     /// What was counted.
     pub seen: Seen,
+    /// Who else has a say.
+    pub hooks: Hooks,
+    /// Frames that may leave before it is asked for more.
+    allowed: u64,
+    /// Frames and bytes handed out.
+    taken: (u64, u64),
+    /// Frames that came up, lost ones included.
+    came: u64,
+    /// When the next frame was captured.
+    captured: u64,
     /// The next frame, and when it is due.
     frame: Frame,
     ready: Option<u64>,
@@ -115,13 +139,19 @@ impl StreamSource {
             Timing::Schedule(schedule) => schedule.clone(),
         };
         let clock = options.reading.clock();
+        let seen = Seen { expiry: options.flow_expiry_s.map(Expiry::after), ..Seen::default() };
         StreamSource {
             names: readers.iter().map(|reader| reader.name().to_owned()).collect(),
             readers,
             options,
             schedule,
             longest,
-            seen: Seen::default(),
+            seen,
+            hooks: Hooks::default(),
+            allowed: 0,
+            taken: (0, 0),
+            came: 0,
+            captured: 0,
             frame: Frame::default(),
             ready: None,
             file: 0,
@@ -224,8 +254,37 @@ impl StreamSource {
                     self.together.0
                 }
             });
+            self.captured = time;
+            self.came += 1;
+            if self.options.loss.is_some_and(|loss| loss.hits(self.came)) {
+                // Its time passes all the same.
+                self.seen.lost += 1;
+                self.pass_by(self.frame.data.len() as u32);
+            }
         }
         Ok(self.ready)
+    }
+
+    /// The frame that is ready, of `length` bytes, is done with.
+    fn pass_by(&mut self, length: u32) {
+        self.position.advance(&self.schedule, length);
+        self.together.1 = (self.together.1 + 1) % self.options.together;
+        self.ready = None;
+    }
+
+    /// May frames leave? As many as that are asked for, once there is one.
+    fn may_leave(&mut self) -> u64 {
+        let Some(ask) = &mut self.hooks.ask else { return u64::MAX };
+        while self.allowed == 0 {
+            match ask(self.taken.0 + 1) {
+                Some(more) => self.allowed = more,
+                None => {
+                    (self.ended, self.ready) = (true, None);
+                    break;
+                }
+            }
+        }
+        self.allowed
     }
 
     /// Goes back to the first file. False when there is no further pass.
@@ -245,6 +304,11 @@ impl StreamSource {
         for reader in &mut self.readers {
             reader.rewind()?;
         }
+        if let Some(passed) = &mut self.hooks.passed {
+            let (frames, bytes) = self.taken;
+            let elapsed_ns = self.began.map_or(0, |began| clock::now().saturating_sub(began));
+            passed(Passed { passes: self.pass, frames, bytes, elapsed_ns });
+        }
         if matches!(self.options.timing, Timing::Schedule(_)) && self.options.pause_ns > 0 {
             let ended = match (&self.schedule, self.began) {
                 (Schedule::TopSpeed, Some(began)) => clock::now().saturating_sub(began),
@@ -258,6 +322,9 @@ impl StreamSource {
             // What follows has addresses of its own.
             self.seen.flows_before += self.seen.flows.len() as u64;
             self.seen.flows.clear();
+            if let Some(expiry) = &mut self.seen.expiry {
+                expiry.forget();
+            }
         }
         (self.file, self.in_pass) = (0, 0);
         Ok(true)
@@ -275,6 +342,9 @@ impl StreamSource {
             {
                 self.seen.flows.insert(key);
                 self.seen.flow_frames += 1;
+                if let Some(expiry) = &mut self.seen.expiry {
+                    expiry.see(key, self.captured);
+                }
             }
             if round > 0 {
                 let (addresses, at, size) = match layers.l3 {
@@ -313,8 +383,11 @@ impl Frames for StreamSource {
         until: u64,
         due: &mut [u64],
     ) -> Result<usize, SourceError> {
-        let most = max.min(due.len()).min(buffers.lengths.len());
+        let mut most = max.min(due.len()).min(buffers.lengths.len());
         self.began.get_or_insert_with(clock::now);
+        if self.hooks.ask.is_some() && self.ready()?.is_some() {
+            most = most.min(usize::try_from(self.may_leave()).unwrap_or(usize::MAX));
+        }
         let paced = self.is_paced();
         let mut count = 0;
         while count < most {
@@ -336,16 +409,19 @@ impl Frames for StreamSource {
                 break;
             }
             let length = self.render(buffer);
+            if let Some(show) = &mut self.hooks.show {
+                show(self.captured, &buffer[..length as usize]);
+            }
             let cut = self.frame.data.len() < self.frame.wire_len as usize;
             self.seen.odd.truncated += u64::from(cut);
             buffers.held[count] = NOTHING;
             buffers.lengths[count] = length;
             due[count] = at;
-            self.position.advance(&self.schedule, length);
-            self.together.1 = (self.together.1 + 1) % self.options.together;
-            self.ready = None;
+            self.pass_by(length);
+            self.taken = (self.taken.0 + 1, self.taken.1 + u64::from(length));
             count += 1;
         }
+        self.allowed = self.allowed.saturating_sub(count as u64);
         Ok(count)
     }
 

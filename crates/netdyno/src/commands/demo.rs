@@ -66,6 +66,8 @@ pub fn run(args: Demo) -> Result<u8> {
         metering: Metering { measure: None, round_trip: false, meter: Meter::Auto },
         output: output.clone(),
         sides: None,
+        loss: None,
+        loss_seed: 1,
         edits: Edits::default(),
     };
     let rx = shared::with_meter(at(&lab.receiver)?, Meter::Auto, true)?;

@@ -12,7 +12,7 @@ use capture::{FileFormat, Reader, Writer};
 use engine::record::FileTx;
 use engine::source::preload::{Loaded, preload};
 use engine::source::stream::{self, StreamSource, Timing};
-use engine::source::{Limit, Oversize, Reading, Seam, Selection, Sides, Source, SourceError};
+use engine::source::{Hooks, Limit, Loss, Oversize, Reading, Seam, Selection, Sides, Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
 use report::{Report, Requested, RequestedRate, units};
 use std::num::NonZeroU64;
@@ -29,7 +29,7 @@ const SMALL: u64 = 32 << 20;
 const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 
 /// A replay in full: what `netdyno replay` asks for, and what other command lines ask for besides.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Settings {
     pub files: Vec<PathBuf>,
     pub interface: Option<String>,
@@ -74,6 +74,12 @@ pub struct Settings {
     /// As tcpreplay 4.5.5 by mistake: frames without IP addresses are left out of passes with addresses of their own,
     /// and files say that their nanoseconds are microseconds.
     pub defects: bool,
+    /// Frames that get lost on purpose.
+    pub loss: Option<Loss>,
+    /// A flow that was silent for longer counts as another.
+    pub flow_expiry_s: Option<u64>,
+    /// Who else has a say while it sends.
+    pub hooks: Hooks,
 }
 
 impl TryFrom<Replay> for Settings {
@@ -111,7 +117,21 @@ impl TryFrom<Replay> for Settings {
             edits: edited.then(|| Arc::new(plan)),
             sides: args.sides,
             defects: false,
+            loss: args.loss.map(|percent| loss(percent, args.loss_seed)).transpose()?.flatten(),
+            flow_expiry_s: None,
+            hooks: Hooks::default(),
         })
+    }
+}
+
+/// Frames to lose of every hundred.
+pub fn loss(percent: Speed, seed: u64) -> Result<Option<Loss>> {
+    if percent.numerator == 0 {
+        return Ok(None);
+    }
+    match Loss::new(percent.numerator, percent.denominator.saturating_mul(100), seed) {
+        Some(loss) => Ok(Some(loss)),
+        None => bail!("--loss: of 100% or more nothing would be sent; give less"),
     }
 }
 
@@ -171,7 +191,10 @@ impl Settings {
     fn is_preloaded(&self, readers: &[Reader]) -> bool {
         let passes = self.unique_every.map_or(1, NonZeroU64::get);
         let unknown = self.rate() == Some(Rate::TopSpeed) || passes > 1;
+        // What is decided frame by frame, or told to somebody, happens where captures are streamed.
+        let watched = !self.hooks.is_empty() || self.loss.is_some() || self.flow_expiry_s.is_some();
         if self.stream
+            || watched
             || (self.defects && self.unique_every.is_some())
             || self.keeps_stamps()
             || (unknown && !self.pause.is_zero())
@@ -213,7 +236,7 @@ pub fn find_and_replay(command: &'static str, settings: Settings) -> Result<Repo
 /// Opens the captures and sends them from `place`.
 pub fn replay(
     command: &'static str,
-    settings: Settings,
+    mut settings: Settings,
     place: Option<Place>,
     rx: Option<(Place, meter::Options)>,
 ) -> Result<Report> {
@@ -234,7 +257,7 @@ pub fn replay(
         None if open_ended => None,
         None => Some(1),
     };
-    let mut warnings = Vec::new();
+    let (mut warnings, mut damage) = (Vec::new(), Vec::new());
     if settings.unique_every.is_some() && loops == Some(1) {
         warnings.push(
             "--unique-ip changes addresses from the second pass on, and there is only one: add --loop".into(),
@@ -254,12 +277,16 @@ pub fn replay(
         ..Requested::default()
     };
     let (source, requested_rate, total, truncated, longest) = if !preloaded {
-        let (source, rate) = streamed(&settings, readers, reading, loops, place.as_ref())?;
+        let (mut source, rate) = streamed(&settings, readers, reading, loops, place.as_ref())?;
+        if let Source::Stream(stream) = &mut source {
+            stream.hooks = std::mem::take(&mut settings.hooks);
+        }
         let longest = place.as_ref().map_or(STREAM_BUFFER, |p| p.interface.mtu as usize + 64);
         (source, rate, settings.pace.count, (0, 1), longest)
     } else {
         let mut loaded = load(readers, &reading, settings.output.quiet)?;
         run::oddities(&loaded.odd, &mut warnings);
+        damage = std::mem::take(&mut loaded.odd.cut_short);
         let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
         let pass = loaded.templates.len() as u64;
         let whole = loops.map(|loops| loops.saturating_mul(pass));
@@ -288,7 +315,12 @@ pub fn replay(
         spin: settings.pace.spin,
     };
     if let Some(path) = &settings.write {
-        return write(command, asked, requested_rate, job, path, longest, stop, warnings, &settings);
+        let mut report =
+            write(command, asked, requested_rate, job, path, longest, stop, warnings, &settings)?;
+        for why in damage {
+            report.result.verdict.fall_short(why);
+        }
+        return Ok(report);
     }
     run::run(Setup {
         command,
@@ -306,6 +338,7 @@ pub fn replay(
         round_trip: settings.metering.round_trip,
         cpus,
         warnings,
+        damage,
         truncated,
         output: settings.output,
         stop,
@@ -438,6 +471,8 @@ fn streamed(
         together: settings.together,
         pause_ns: u64::try_from(settings.pause.as_nanos()).unwrap_or(u64::MAX),
         count_flows: settings.count_flows,
+        flow_expiry_s: settings.flow_expiry_s,
+        loss: settings.loss,
     };
     Ok((Source::Stream(Box::new(StreamSource::new(readers, options, longest))), asked))
 }
@@ -478,7 +513,7 @@ fn write(
     report.requested = Requested { rate: Some(rate), ..asked };
     report.environment = crate::environment::collect();
     report.warnings = warnings;
-    run::stream_notes(&job, &mut report.warnings);
+    run::stream_notes(&job, &mut report);
     match sent.ended {
         // Nothing half-written: the file gets its name only when it is whole.
         Ended::Done => engine.into_inner().finish()?,

@@ -72,6 +72,7 @@ pub fn run(args: Send) -> Result<u8> {
         round_trip: args.metering.round_trip,
         cpus,
         warnings,
+        damage: Vec::new(),
         truncated: (0, 1),
         output: args.output.clone(),
         stop,

@@ -10,6 +10,7 @@ pub mod tcpprep;
 pub mod tcpreplay;
 mod tcpreplay_edit;
 pub mod tcprewrite;
+mod watching;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -6,13 +6,13 @@
 //! Exit status as tcpreplay's: 0 done; 1 wrong usage, or frames were refused or lost; 255 not done.
 
 use super::autoopts::{self, Parsed, Spec};
-use super::{presets, tcpreplay_edit};
-use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through};
+use super::{presets, tcpreplay_edit, watching};
+use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through, parse_percent};
 use crate::commands::replay::{self, Settings};
 use crate::output::{aside, note, print};
 use crate::run::Interim;
-use anyhow::{Context, Result, bail};
-use engine::source::{Seam, Selection};
+use anyhow::{Context, Error, Result, bail};
+use engine::source::{Hooks, Loss, Seam, Selection};
 use port::interface::Interface;
 use report::{Report, Totals, classic};
 use std::ffi::OsString;
@@ -57,8 +57,8 @@ const fn known(
     Known { spec: Spec { name, short, value }, here, help }
 }
 
-/// All options; the last three are netdyno's.
-const OPTIONS: [Known; 53] = [
+/// All options. --loss-seed and the last three are netdyno's.
+const OPTIONS: [Known; 54] = [
     known(Some('i'), "intf1", Some("IFACE"), Works, "send on this interface"),
     known(Some('w'), "write", Some("FILE"), Works, "write the frames into a capture file instead"),
     known(Some('K'), "preload-pcap", None, Works, "read the captures into memory first"),
@@ -74,10 +74,8 @@ const OPTIONS: [Known; 53] = [
         Some('o'),
         "oneatatime",
         None,
-        Refused(
-            "netdyno asks no questions while it sends: use --limit and --include for some packets at a time",
-        ),
-        "",
+        Works,
+        "ask on standard input for how many packets to send, again and again",
     ),
     known(None, "maxsleep", Some("MS"), Works, "cut longer pauses of the capture to this"),
     known(Some('L'), "limit", Some("N"), Works, "send so many packets at most"),
@@ -93,7 +91,13 @@ const OPTIONS: [Known; 53] = [
         "with --unique-ip: other addresses in every so many loops",
     ),
     known(None, "pktlen", None, Works, "packets captured short get zeros up to the length they had"),
-    known(None, "stats", Some("SECONDS"), Works, "print what was sent so far this often"),
+    known(
+        None,
+        "stats",
+        Some("SECONDS"),
+        Works,
+        "print what was sent so far this often; 0 is after each loop",
+    ),
     known(None, "no-flow-stats", None, Works, "print no flows, and do not count them"),
     known(None, "netmap", None, Works, "the fastest engine that works here, as without it"),
     known(None, "xdp", None, Works, "the fastest engine that works here, as without it"),
@@ -111,7 +115,7 @@ const OPTIONS: [Known; 53] = [
     known(None, "xdp-batch-size", Some("N"), Nothing, ""),
     known(None, "skip-soft-errors", None, Nothing, ""),
     known(Some('d'), "dbug", Some("N"), Nothing, ""),
-    known(None, "flow-expiry", Some("SECONDS"), Works, "only 0: flows do not expire"),
+    known(None, "flow-expiry", Some("SECONDS"), Works, "a flow silent for longer counts as another"),
     known(
         Some('I'),
         "intf2",
@@ -135,22 +139,8 @@ const OPTIONS: [Known; 53] = [
         Refused("this sends on one interface; run one for each of the two files"),
         "",
     ),
-    known(
-        Some('v'),
-        "verbose",
-        None,
-        Refused(
-            "`netdyno craft --show` and `tcpdump -r FILE` print packets; `netdyno info FILE` sums them up",
-        ),
-        "",
-    ),
-    known(
-        Some('A'),
-        "decode",
-        Some("ARGS"),
-        Refused("it belongs to --verbose; use `tcpdump -r FILE ARGS`"),
-        "",
-    ),
+    known(Some('v'), "verbose", None, Works, "have tcpdump print each packet"),
+    known(Some('A'), "decode", Some("ARGS"), Works, "with --verbose: options for tcpdump"),
     known(None, "load-opts", Some("FILE"), Works, "read options from a file, too: its section [TCPREPLAY]"),
     known(None, "no-load-opts", None, Nothing, ""),
     known(
@@ -160,21 +150,14 @@ const OPTIONS: [Known; 53] = [
         Refused("netdyno writes no option files; `netdyno replay --report DIR` records how it was called"),
         "",
     ),
+    known(None, "io-uring", None, Nothing, "the fastest engine that works here is taken"),
+    known(None, "loss", Some("PERCENT"), Works, "do not send this share of the packets"),
     known(
         None,
-        "io-uring",
-        None,
-        Refused("leave it out: the fastest engine is taken by itself (`netdyno replay --engine` names one)"),
-        "",
-    ),
-    known(
-        None,
-        "loss",
-        Some("PERCENT"),
-        Refused(
-            "netdyno sends all it is given; drop frames at the receiver, or with `tc qdisc ... netem loss`",
-        ),
-        "",
+        "loss-seed",
+        Some("SEED"),
+        Works,
+        "which packets --loss loses: the same seed, the same packets",
     ),
     known(
         None,
@@ -236,14 +219,17 @@ enum Wanted {
 struct Plan {
     settings: Settings,
     stats: bool,
+    /// Which loop begins, where that is told.
+    loops: String,
     flows: bool,
     quiet: bool,
     pid: bool,
+    given: Parsed,
 }
 
 /// Does what `words` ask for; returns the exit status.
 pub fn run(tool: Tool, words: &[OsString]) -> u8 {
-    let plan = match translate(tool, words) {
+    let mut plan = match translate(tool, words) {
         Ok(Wanted::Replay(plan)) => plan,
         Ok(other) => return told(tool, tell(tool, &other)),
         Err(error) => {
@@ -255,7 +241,15 @@ pub fn run(tool: Tool, words: &[OsString]) -> u8 {
         note(&format!("PID: {}", std::process::id()));
     }
     if plan.stats {
-        let _ = print(&format!("Test start: {} ...\n", now()));
+        let _ = print(&(plan.loops.clone() + &format!("Test start: {} ...\n", now())));
+    }
+    let device = plan.given.value("intf1").or(plan.given.value("write")).unwrap_or_default();
+    match watching::hooks(&plan.given, device, plan.settings.loops.unwrap_or(1)) {
+        Ok(hooks) => plan.settings.hooks = hooks,
+        Err(error) => {
+            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
+            return FAILED;
+        }
     }
     let (stats, flows, quiet, write) = (plan.stats, plan.flows, plan.quiet, plan.settings.write.clone());
     let report = match replay::find_and_replay(tool.name(), plan.settings) {
@@ -409,18 +403,21 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         bail!("standard input cannot be read a second time for a loop: add --preload-pcap, or give a file");
     }
     let stats = number::<u64>(&given, "stats", 0)?;
-    if stats == Some(0) {
-        bail!(
-            "--stats=0 (after each loop) is not supported, because loops follow one another without a pause: give seconds, --stats=1"
-        );
-    }
-    let interim = stats.map(|seconds| Interim {
+    let interim = stats.filter(|seconds| *seconds > 0).map(|seconds| Interim {
         every: Duration::from_secs(seconds),
         tell: |totals: &Totals| {
             // Whoever does not read on is no reason to end the run.
             let _ = print(&classic::totals(totals));
         },
     });
+    if (watching::wanted(&given) || given.has("loss") || given.has("flow-expiry"))
+        && loops != 1
+        && files.iter().any(|file| file.as_os_str() == "-")
+    {
+        bail!(
+            "standard input cannot be read a second time for a loop, and these options read captures while sending: give a file"
+        );
+    }
     let settings = Settings {
         files,
         // Called by these names where netmap is to be used.
@@ -469,20 +466,25 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         edits: tcpreplay_edit::plan(&given, false)?.map(Arc::new),
         sides: None,
         defects: super::defects()?,
+        loss: loss(&given)?,
+        flow_expiry_s: number::<u64>(&given, "flow-expiry", 0)?.filter(|seconds| *seconds > 0),
+        hooks: Hooks::default(),
     };
     Ok(Wanted::Replay(Box::new(Plan {
         settings,
         stats: stats.is_some(),
+        loops: if stats == Some(0) { watching::loop_line(1, loops) } else { String::new() },
         flows: !given.has("no-flow-stats"),
         quiet: given.has("quiet") || given.has("suppress-warnings"),
         pid: given.has("pid"),
+        given,
     })))
 }
 
 /// What goes together, and what does not.
 fn check(given: &Parsed) -> Result<()> {
     let exclusive: [&[&str]; 4] = [
-        &["multiplier", "pps", "mbps", "topspeed"],
+        &["multiplier", "pps", "mbps", "topspeed", "oneatatime"],
         &["include", "exclude"],
         &["loopdelay-ms", "loopdelay-ns"],
         &["intf1", "write"],
@@ -499,6 +501,8 @@ fn check(given: &Parsed) -> Result<()> {
         ("loopdelay-ms", "loop"),
         ("loopdelay-ns", "loop"),
         ("pps-multi", "pps"),
+        ("decode", "verbose"),
+        ("loss-seed", "loss"),
     ] {
         if given.has(name) && !given.has(needs) {
             bail!("--{name} needs --{needs}: add it");
@@ -518,9 +522,6 @@ fn check(given: &Parsed) -> Result<()> {
     for name in ["sleep-accel", "nm-delay", "xdp-batch-size", "dbug"] {
         number::<u64>(given, name, 0)?;
     }
-    if number::<u64>(given, "flow-expiry", 0)?.is_some_and(|seconds| seconds > 0) {
-        bail!("--flow-expiry is not supported: flows are counted without expiring; leave it out");
-    }
     if number::<u64>(given, "maxsleep", 0)?.is_some_and(|ms| ms > 0)
         && (given.has("pps") || given.has("mbps"))
     {
@@ -533,7 +534,7 @@ fn check(given: &Parsed) -> Result<()> {
 
 /// The rate that is asked for; `None`: the capture's own timing.
 fn rate(given: &Parsed) -> Result<Option<Rate>> {
-    if given.has("topspeed") {
+    if given.has("topspeed") || given.has("oneatatime") {
         return Ok(Some(Rate::TopSpeed));
     }
     for (name, unit) in [("pps", "pps"), ("mbps", "mbps")] {
@@ -549,6 +550,13 @@ fn rate(given: &Parsed) -> Result<Option<Rate>> {
         };
     }
     Ok(None)
+}
+
+/// The share of packets that is not sent.
+fn loss(given: &Parsed) -> Result<Option<Loss>> {
+    let Some(text) = given.value("loss") else { return Ok(None) };
+    let percent = parse_percent(text).map_err(Error::msg).with_context(|| format!("--loss={text}"))?;
+    replay::loss(percent, number::<u64>(given, "loss-seed", 0)?.unwrap_or(1))
 }
 
 /// The decimal number that an option has, as it is written.
@@ -747,12 +755,14 @@ mod tests {
             ("-i a --include 1 --exclude 2 f", "exclude each other"),
             ("-i a --load-opts nowhere f", "nowhere"),
             ("-i a -l 2 -", "--preload-pcap"),
-            ("-i a --stats 0 f", "--stats=1"),
-            ("-i a --flow-expiry 30 f", "leave it out"),
             ("-i a --timer sundial f", "--timer=sundial"),
-            ("-i a -o f", "--oneatatime is not supported"),
             ("-i a -I b -c x f", "one interface"),
-            ("-i a -v f", "tcpdump -r"),
+            ("-i a -o -p 5 f", "--pps and --oneatatime exclude"),
+            ("-i a -A -e f", "--decode needs --verbose"),
+            ("-i a --stats 0 -l 2 -", "give a file"),
+            ("-i a --loss 100 f", "100%"),
+            ("-i a --loss much f", "--loss=much"),
+            ("-i a --raw f", "--raw is not supported"),
             ("-i a --nonsense f", "no option --nonsense"),
         ] {
             let error = translate(Tool::Tcpreplay, &words(line)).map(|_| ()).expect_err(line);

@@ -101,11 +101,15 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
         Source::Stream(stream) if stream.counts_flows() => {
             let seen = &stream.seen;
             let others = c.frames.saturating_sub(seen.flow_frames);
-            Some(Flows::over(seen.flows(), seen.flow_frames, others, sent.duration_ns))
+            let flows = Flows::over(seen.flows(), seen.flow_frames, others, sent.duration_ns);
+            Some(Flows { expired: seen.expired(), ..flows })
         }
         Source::Stream(_) => None,
     };
-    stream_notes(&setup.job, &mut report.warnings);
+    for why in &setup.damage {
+        report.result.verdict.fall_short(why);
+    }
+    stream_notes(&setup.job, report);
 }
 
 /// One row for each worker.
@@ -121,9 +125,16 @@ fn cores(run: &Outcome<'_>) -> Vec<Core> {
 }
 
 /// What a streamed capture showed while it was read.
-pub fn stream_notes(job: &Job, warnings: &mut Vec<String>) {
-    if let Source::Stream(stream) = &job.source {
-        oddities(&stream.seen.odd, warnings);
+pub fn stream_notes(job: &Job, report: &mut Report) {
+    let Source::Stream(stream) = &job.source else { return };
+    oddities(&stream.seen.odd, &mut report.warnings);
+    if stream.seen.lost > 0 {
+        let lost = units::counted(stream.seen.lost, "frame");
+        report.warnings.push(format!("{lost} lost on purpose, as --loss asks: not sent"));
+    }
+    // What of a capture is sound was sent; that is not all of it.
+    for why in &stream.seen.odd.cut_short {
+        report.result.verdict.fall_short(why);
     }
 }
 
@@ -141,7 +152,6 @@ pub fn oddities(odd: &Oddities, warnings: &mut Vec<String>) {
     note(odd.unedited, "sent unedited: their headers cannot be read");
     note(odd.truncated, "captured shorter than they were (snap length): sent as captured");
     note(odd.backwards, "captured earlier than the one before: sent directly behind it");
-    warnings.extend(odd.cut_short.iter().cloned());
 }
 
 /// Frames a second that the schedule asks for, where that is one number.

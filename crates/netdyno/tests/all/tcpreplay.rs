@@ -135,6 +135,7 @@ fn tcpreplay_sends_and_says_the_same() {
     assert!(version.contains("4.4.3"), "this test knows tcpreplay 4.4.3, not {version}");
     for (options, count) in [
         ("-t", 40),
+        ("-t -l 2 --flow-expiry 1", 80),
         ("-K -t", 40),
         ("-t -l 3", 120),
         ("-tKl3", 120),
@@ -345,10 +346,23 @@ fn a_capture_cut_off_is_sent_as_far_as_it_goes() {
     let file = capture("x.pcap", &|name| net.file(name));
     let bytes = std::fs::read(&file).expect("a capture");
     std::fs::write(&file, &bytes[..bytes.len() - 5]).expect("a shorter one");
-    let ran = net.run(format!("{US} -i tx0 -t {file}")).ok().says(&["Warning: ", "cut off"]);
-    assert_eq!(block(&ran).packets, "39");
-    let quiet = net.run(format!("{US} -i tx0 -t -W {file}")).ok();
-    assert_eq!((quiet.stderr.as_str(), block(&quiet).packets.as_str()), ("", "39"));
+    for options in ["-t", "-t -W", "-t --flow-expiry 9"] {
+        let ran = net.run(format!("{US} -i tx0 {options} {file}")).with(1);
+        assert!(
+            ran.stderr.contains("cut off") && ran.stderr.lines().count() == 1,
+            "{options}: {}",
+            ran.stderr
+        );
+        assert_eq!(block(&ran).packets, "39");
+    }
+    // Our own verb wants to be told so.
+    net.run(format!("netdyno replay {file} --on tx0 --topspeed")).refused(&["cut off"]);
+    for stream in ["", "--stream"] {
+        let replay = format!("netdyno replay {file} --on tx0 --topspeed {stream} --skip-corrupt --json");
+        let ran = net.run(replay).with(1);
+        assert_eq!(number(&ran.json()["result"]["tx"]["frames"]), 39);
+        assert!(reasons(&ran.json())[0].contains("cut off"), "{}", ran.stdout);
+    }
 }
 
 #[test]
@@ -366,6 +380,80 @@ fn interim_figures_come_as_often_as_asked_for() {
         "{}",
         ran.stdout
     );
+}
+
+#[test]
+fn figures_after_each_loop_are_those_of_the_loops() {
+    let net = Net::new();
+    let file = capture("x.pcap", &|name| net.file(name));
+    let ran = net.run(format!("{US} -i tx0 -t -l 3 --stats=0 {file}")).ok();
+    let kept: Vec<&str> = ran
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("Loop ") || line.starts_with("Actual: "))
+        .map(|line| line.split_once(" packets").map_or(line, |(before, _)| before))
+        .collect();
+    let wanted =
+        ["Loop 1 of 3...", "Actual: 40", "Loop 2 of 3...", "Actual: 80", "Loop 3 of 3...", "Actual: 120"];
+    assert_eq!(kept, wanted, "{}", ran.stdout);
+}
+
+#[test]
+fn packets_leave_as_they_are_asked_for() {
+    let net = Net::new();
+    let file = capture("x.pcap", &|name| net.file(name));
+    let answers = net.file("answers");
+    std::fs::write(&answers, "3\n\nnone\n2\n").expect("a file");
+    let said = net.file("said");
+    let all = frames(&file);
+    let got = net.received(6, || {
+        let mut command = net.command(format!("{US} -i tx0 -o {file}"));
+        command.stdin(std::fs::File::open(&answers).expect("answers"));
+        command.stdout(std::fs::File::create(&said).expect("a file"));
+        assert!(command.status().expect("a process").success());
+    });
+    assert_same_frames(&got, &all[..6]);
+    let said = std::fs::read_to_string(&said).expect("its words");
+    let asked: Vec<&str> =
+        said.match_indices("**** Next packet #").map(|(at, _)| &said[at + 18..at + 19]).collect();
+    assert_eq!(asked, ["1", "4", "5", "5", "7"], "{said}");
+    assert!(said.contains("Actual: 6 packets"), "{said}");
+}
+
+#[test]
+fn packets_are_printed_by_tcpdump() {
+    let net = Net::new();
+    let file = capture("x.pcap", &|name| net.file(name));
+    let wanted = run(format!("tcpdump -n -r {file}")).ok().stdout;
+    assert_eq!(wanted.lines().count(), 40);
+    let ran = net.run(format!("{US} -i tx0 -t -v {file}")).ok();
+    assert!(ran.stdout.starts_with(&wanted), "{}", ran.stdout);
+    assert!(ran.stdout[wanted.len()..].starts_with("Actual: 40 packets"), "{}", ran.stdout);
+    let ran = net.run(format!("{US} -i tx0 -t -K --verbose --decode=-e {file}")).ok();
+    assert!(ran.stdout.lines().next().expect("a line").contains("ethertype IPv4"), "{}", ran.stdout);
+}
+
+#[test]
+fn lost_packets_are_told_and_the_same_for_the_same_seed() {
+    let net = Net::new();
+    let (file, out) = (net.file("x.pcap"), net.file("out.pcap"));
+    run(format!("netdyno craft ipv4(id=0..65535)/udp --count 2000 --rate 1mpps -w {file}")).ok();
+    let all = frames(&file);
+    let lost = |options: &str| {
+        run(format!("{US} -w {out} -t {options} {file}")).ok().says(&["lost on purpose"]);
+        let left = frames(&out);
+        let mut rest = all.iter();
+        assert!(left.iter().all(|frame| rest.any(|one| one == frame)), "{options}: in order");
+        assert!((1300..1500).contains(&left.len()), "{options}: {}", left.len());
+        left
+    };
+    let first = lost("--loss 30");
+    assert_same_frames(&lost("--loss 30.0"), &first);
+    assert_ne!(lost("--loss 30 --loss-seed 2"), first);
+    let got = net.received(first.len(), || {
+        net.run(format!("netdyno replay {file} --on tx0 --topspeed --loss 30%")).ok();
+    });
+    assert_same_frames(&got, &first);
 }
 
 #[test]
@@ -406,7 +494,7 @@ fn what_goes_wrong_is_one_clear_line_and_a_status() {
         (format!("-i tx0 --loop five {file}"), 1, "--loop=five"),
         (format!("-i tx0 -x 2 -t {file}"), 1, "exclude each other"),
         (format!("-i tx0 -I rx0 --cachefile=x {file}"), 1, "not supported"),
-        (format!("-i tx0 -o {file}"), 1, "--oneatatime is not supported"),
+        (format!("-i tx0 -o -t {file}"), 1, "exclude each other"),
         ("-i tx0 -t".to_owned(), 1, "which captures"),
         (format!("-i nope -t {file}"), 255, "there is no interface 'nope'"),
         ("-i tx0 -t nowhere.pcap".to_owned(), 255, "nowhere.pcap cannot be opened"),
@@ -438,4 +526,37 @@ fn help_version_and_interfaces_are_told() {
     }
     assert!(net.run(format!("{US} -V")).ok().stdout.contains("4.4.3"));
     assert_eq!(net.run(format!("{US} --listnics")).ok().stdout, "Available network interfaces:\nlo\ntx0\n");
+}
+
+#[test]
+fn hours_of_silence_pass_a_thousand_times_as_fast_without_drift() {
+    let net = Net::new();
+    let file = net.file("x.pcap");
+    // An hour: bursts of frames 100 ms apart, with silences of up to half an hour between them.
+    let mut bytes = pcap_header(1);
+    let mut sent = Vec::new();
+    for begin in [0, 60, 1860, 3540] {
+        for n in 0..600u32 {
+            let (second, micros) = (begin + n / 10, n % 10 * 100_000);
+            sent.push((f64::from(second) + f64::from(micros) / 1e6) / 1000.0);
+            bytes.extend(pcap_record(1_000_000_000 + second, micros, 60, &[7; 60]));
+        }
+    }
+    std::fs::write(&file, bytes).expect("a capture");
+    let tcpdump = net.file("times.pcap");
+    let mut capturing = net.start_there(format!("tcpdump -Z root -n -U -B 16384 -Q in -i rx0 -w {tcpdump}"));
+    capturing.until_it_says("listening on");
+    let ran = net.run(format!("{FIRST} {US} -i tx0 -x 1000 {file}")).ok();
+    eventually("all frames arrived", || frames(&tcpdump).len() >= sent.len());
+    capturing.signal("INT");
+    capturing.wait().ok();
+    assert_eq!(block(&ran).packets, "2400");
+    let times = tshark_field(&tcpdump, "frame.time_relative");
+    // How late the least late frame of each burst is: the same for all, or times drift.
+    let late = times.chunks(600).zip(sent.chunks(600)).map(|(times, sent)| {
+        let each = times.iter().zip(sent).map(|(t, s)| t.parse::<f64>().expect("seconds") - s);
+        each.fold(f64::INFINITY, f64::min)
+    });
+    let late: Vec<f64> = late.collect();
+    assert!(late.iter().all(|l| (l - late[0]).abs() < 0.005), "{late:?}");
 }
