@@ -143,13 +143,7 @@ const OPTIONS: [Known; 54] = [
     known(Some('A'), "decode", Some("ARGS"), Works, "with --verbose: options for tcpdump"),
     known(None, "load-opts", Some("FILE"), Works, "read options from a file, too: its section [TCPREPLAY]"),
     known(None, "no-load-opts", None, Nothing, ""),
-    known(
-        None,
-        "save-opts",
-        None,
-        Refused("netdyno writes no option files; `netdyno replay --report DIR` records how it was called"),
-        "",
-    ),
+    known(None, "save-opts", Some("FILE"), Works, "write the options into a file for --load-opts, and end"),
     known(None, "io-uring", None, Nothing, "the fastest engine that works here is taken"),
     known(None, "loss", Some("PERCENT"), Works, "do not send this share of the packets"),
     known(
@@ -211,6 +205,8 @@ enum Wanted {
     Help,
     Version,
     Interfaces,
+    /// The options are written.
+    Saved,
     Replay(Box<Plan>),
 }
 
@@ -323,6 +319,7 @@ fn tell(tool: Tool, wanted: &Wanted) -> Result<()> {
             let names = Interface::list()?.into_iter().map(|interface| interface.name + "\n");
             print(&format!("Available network interfaces:\n{}", names.collect::<String>()))
         }
+        Wanted::Saved => Ok(()),
         Wanted::Help | Wanted::Replay(_) => print(&help(tool)),
     }
 }
@@ -373,6 +370,10 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
     let mut given = autoopts::parse_repeated(&specs, tcpreplay_edit::is_repeated, words)?;
     if let Some(file) = given.value("load-opts").map(PathBuf::from) {
         presets::load(&file, "TCPREPLAY", &specs, &mut given)?;
+    }
+    if let Some(file) = given.value("save-opts") {
+        presets::save(Path::new(file), tool.name(), &given)?;
+        return Ok(Wanted::Saved);
     }
     if ["help", "less-help", "more-help"].iter().any(|help| given.has(help)) {
         return Ok(Wanted::Help);

@@ -462,7 +462,11 @@ fn loops_at_top_speed_wait_as_long_as_asked_for() {
     let file = capture("x.pcap", &|name| net.file(name));
     let options = net.file("options");
     std::fs::write(&options, "[TCPPREP]\nnonip\n[TCPREPLAY]\nintf1 tx0\ntopspeed\nloop=3\n").expect("a file");
-    let ran = net.run(format!("{US} --load-opts {options} --loopdelay-ns=125000000 {file}")).ok();
+    // Saved as they were read, they are the same.
+    let saved = net.file("saved");
+    let ran = net.run(format!("{US} --load-opts {options} --save-opts={saved} {file}")).ok();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    let ran = net.run(format!("{US} --load-opts {saved} --loopdelay-ns=125000000 {file}")).ok();
     let said = block(&ran);
     assert_eq!((said.packets.as_str(), said.flows.as_deref()), ("120", Some("10")));
     let seconds = ran.stdout.split_whitespace().nth(7).and_then(|s| s.parse::<f64>().ok()).expect("seconds");
