@@ -19,7 +19,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words = match compat::arguments(std::env::args_os().collect()) {
-        Ok(words) => words,
+        Ok(Some(words)) => words,
+        Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return failed(&error),
     };
     let cli = match cli::Cli::try_parse_from(words) {

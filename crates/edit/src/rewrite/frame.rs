@@ -32,10 +32,8 @@ pub enum Verdict {
 /// [`Plan::header`] is.
 pub fn edit(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, side: Side) -> Verdict {
     if plan.strip_fcs && frame.wire_len > 4 {
-        if frame.data.len() == frame.wire_len as usize {
-            frame.data.truncate(frame.data.len() - 4);
-        }
         frame.wire_len -= 4;
+        frame.data.truncate(frame.wire_len as usize);
     }
     if supported(frame, plan, input, output, side).is_none() {
         return if plan.drop_unsupported { Verdict::Left } else { Verdict::Unsupported };

@@ -77,6 +77,20 @@ pub enum EditError {
         /// The first record's.
         first: LinkType,
     },
+    /// The cache file is not of this capture.
+    #[error(
+        "{cache} says of {frames} frames which side sent them, and {file} has {read}: it is of another capture"
+    )]
+    OtherCache {
+        /// The cache file.
+        cache: String,
+        /// How many it knows.
+        frames: u64,
+        /// The capture.
+        file: String,
+        /// How many it has.
+        read: u64,
+    },
     /// A signal came.
     #[error("stopped by a signal: {file} was not written")]
     Stopped {

@@ -35,6 +35,8 @@ pub struct Target<'a> {
     pub link: Option<LinkType>,
     /// The snap length to write into the header of a pcap file; `None` for the greatest.
     pub snaplen: Option<u32>,
+    /// How many frames there must be, and who says so: a cache file that knows more or fewer is another capture's.
+    pub known: Option<(u64, &'a Path)>,
 }
 
 /// Edits the frames of `input` into `target`. `side` says which side sent the frame with a number from 1, or `None`
@@ -54,7 +56,13 @@ pub fn run(
         check(interface.link, target.link, plan, &name)?;
     }
     let mut checked = None;
+    let known = target.known.map_or(u64::MAX, |(frames, _)| frames);
     while let Some(record) = input.next_record()? {
+        if totals.read >= known {
+            // Too many; how many is told.
+            totals.read += 1;
+            continue;
+        }
         if record.number % 1024 == 1 && stop.load(Ordering::Relaxed) {
             return Err(EditError::Stopped { file: target.path.display().to_string() });
         }
@@ -96,6 +104,16 @@ pub fn run(
             writer.write(record.time_ns, &frame.data, frame.wire_len)?;
             totals.written += 1;
         }
+    }
+    if let Some((frames, cache)) = target.known
+        && (totals.read > frames || totals.read < frames && input.notes().cut_short.is_none())
+    {
+        return Err(EditError::OtherCache {
+            cache: cache.display().to_string(),
+            frames,
+            file: name,
+            read: totals.read,
+        });
     }
     let (writer, _) = match output {
         Some(open) => open,

@@ -4,7 +4,7 @@ use super::edits::{link, plan};
 use crate::cli::edit::{Edit, LinkChoice};
 use crate::output::note;
 use ::edit::cache::{Cache, Way};
-use ::edit::rewrite::{self, EditError, Plan, Side, Target, Totals};
+use ::edit::rewrite::{self, Plan, Side, Target, Totals};
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader};
 use report::units;
@@ -15,7 +15,7 @@ pub fn run(args: Edit) -> Result<u8> {
     let format = FileFormat::of_name(&args.write);
     let choice = args.link.or(args.edits.to_ethernet.then_some(LinkChoice::Ethernet));
     let link = choice.map(|choice| link(choice, &mut plan));
-    let target = Target { path: &args.write, format, link, snaplen: None };
+    let target = Target { path: &args.write, format, link, snaplen: None, known: None };
     let mut input = Reader::open(&args.input)?;
     if args.skip_corrupt {
         input = input.lenient();
@@ -38,29 +38,25 @@ fn summary(totals: &Totals, path: &Path, dropped: bool) -> String {
 }
 
 /// Edits the capture; the output gets its name only when it is whole. Besides the totals, whether the input was.
-pub fn pass(
+pub fn pass<'a>(
     path: &Path,
     mut input: Reader,
-    target: Target<'_>,
+    mut target: Target<'a>,
     plan: &Plan,
-    cache: Option<&Path>,
+    cache: Option<&'a Path>,
 ) -> Result<(Totals, bool)> {
     if same_file(path, target.path) {
         bail!("{} cannot be read and written at once: give another name for the output", path.display());
     }
     let cache = cache.map(|file| Cache::open(file).map(|cache| (file, cache))).transpose()?;
-    let side = |number: u64| {
-        let Some((file, cache)) = &cache else { return Ok(Some(Side::Client)) };
-        match cache.way(number) {
-            Some(Way::Primary) => Ok(Some(Side::Client)),
-            Some(Way::Secondary) => Ok(Some(Side::Server)),
-            Some(Way::Skip) => Ok(None),
-            None => Err(EditError::Side(format!(
-                "{} knows {}, and the capture has more: it is of another capture",
-                file.display(),
-                units::counted(cache.len(), "frame")
-            ))),
-        }
+    if let Some((file, cache)) = &cache {
+        target.known = Some((cache.len(), *file));
+    }
+    let side = |number: u64| match cache.as_ref().map(|(_, cache)| cache.way(number)) {
+        None | Some(Some(Way::Primary)) => Ok(Some(Side::Client)),
+        Some(Some(Way::Secondary)) => Ok(Some(Side::Server)),
+        // What it does not know is refused by its number.
+        Some(None | Some(Way::Skip)) => Ok(None),
     };
     let stop = crate::run::stop_on_signals()?;
     let totals = rewrite::run(&mut input, target, plan, side, &stop)?;

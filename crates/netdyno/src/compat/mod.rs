@@ -35,14 +35,18 @@ fn understood(value: Option<&OsStr>) -> anyhow::Result<bool> {
     }
 }
 
-/// The words of our own command line for those we were called with, and with those of option files.
-pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Vec<OsString>> {
+/// The words of our own command line for those we were called with, and with those of option files. `None`: all that was
+/// asked for is done.
+pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Option<Vec<OsString>>> {
     let mut words = named(words);
     if words.get(1).is_some_and(|word| word == "tcprewrite") {
         let rest = words.split_off(2);
-        words.extend(tcprewrite::arguments(rest)?);
+        match tcprewrite::arguments(rest)? {
+            Some(rest) => words.extend(rest),
+            None => return Ok(None),
+        }
     }
-    Ok(words)
+    Ok(Some(words))
 }
 
 /// Names the tool whose name we were called by.

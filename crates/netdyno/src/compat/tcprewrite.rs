@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// The words that follow tcprewrite's name, with what its option files say. What cannot be read is left to be refused
-/// where it is read again.
-pub fn arguments(words: Vec<OsString>) -> Result<Vec<OsString>> {
+/// where it is read again. `None`: they were saved, and like with AutoOpts that is all.
+pub fn arguments(words: Vec<OsString>) -> Result<Option<Vec<OsString>>> {
     static COMMAND: LazyLock<Command> =
         LazyLock::new(|| Tcprewrite::augment_args(Command::new("tcprewrite")));
     let specs: Vec<Spec> = COMMAND
@@ -28,30 +28,27 @@ pub fn arguments(words: Vec<OsString>) -> Result<Vec<OsString>> {
             Some(Spec { name: arg.get_long()?, short: arg.get_short(), value })
         })
         .collect();
-    let Ok(mut parsed) = autoopts::parse_repeated(&specs, |_| true, &words) else { return Ok(words) };
+    let Ok(mut parsed) = autoopts::parse_repeated(&specs, |_| true, &words) else { return Ok(Some(words)) };
     if !parsed.files.is_empty() {
-        return Ok(words);
+        return Ok(Some(words));
     }
     if let Some(file) = parsed.value("load-opts").map(str::to_owned) {
         presets::load(Path::new(&file), "tcprewrite", &specs, &mut parsed)?;
     }
     if let Some(file) = parsed.value("save-opts") {
         presets::save(Path::new(file), "tcprewrite", &parsed)?;
+        return Ok(None);
     }
     let word =
         |(name, value): &(&str, String)| match specs.iter().any(|s| s.name == *name && s.value.is_some()) {
             true => format!("--{name}={value}").into(),
             false => format!("--{name}").into(),
         };
-    Ok(parsed.options.iter().map(word).collect())
+    Ok(Some(parsed.options.iter().map(word).collect()))
 }
 
 /// Runs `netdyno tcprewrite`; returns the exit status.
 pub fn run(args: Tcprewrite) -> Result<u8> {
-    if args.save_opts.is_some() {
-        // They are saved; like AutoOpts, that is all.
-        return Ok(0);
-    }
     refuse(&args)?;
     // There are none that show in files, but a wrong value is always told.
     super::defects()?;
@@ -69,6 +66,7 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
         link,
         // What tcprewrite writes into the file's header.
         snaplen: Some(65_535),
+        known: None,
     };
     let mut input = Reader::open(&args.infile)?;
     if args.skip_corrupt {

@@ -14,6 +14,7 @@ mod faults;
 mod info;
 mod lab;
 mod leftovers;
+mod links;
 mod measure;
 mod reflect;
 mod replay;

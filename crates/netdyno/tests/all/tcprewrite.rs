@@ -246,6 +246,28 @@ fn a_whole_capture_comes_out_as_tcprewrites() {
 }
 
 #[test]
+fn a_seed_damages_the_bytes_that_it_damages_in_tcprewrite() {
+    let dir = folder();
+    let input = path(&dir, "small.pcap");
+    run(format!("netdyno synth --profile smallflows -w {input}")).ok();
+    let options = [
+        "--fuzz-seed=42 --fuzz-factor=2",
+        "--fuzz-seed=7 --fuzz-factor=1 --skip-soft-errors",
+        "--fuzz-seed=1234",
+        "--fuzz-seed=3 --fuzz-factor=1 --tos=9",
+    ];
+    for options in options {
+        alike(&dir, &input, options);
+    }
+    // Each edit is done once; 4.4.3 adds two tags.
+    let output = path(&dir, "out.pcap");
+    run(format!("netdyno tcprewrite -i {input} -o {output} --fuzz-seed=1 --enet-vlan=add --enet-vlan-tag=5"))
+        .ok();
+    let twice = frames(&output).iter().filter(|frame| frame.get(16..18) == Some(&[0x81, 0])).count();
+    assert_eq!(twice, 0);
+}
+
+#[test]
 fn frames_cut_by_the_capture_are_padded_and_truncated_alike() {
     let dir = folder();
     let input = path(&dir, "cut.pcap");
@@ -338,4 +360,133 @@ fn wrong_values_are_named_and_nothing_is_written() {
     }
     run(format!("netdyno tcprewrite -i {input} -o {input}")).refused(&["read and written at once"]);
     assert_eq!(listing(dir.path()), ["in.pcap"]);
+}
+
+#[test]
+fn options_are_saved_and_read_again_by_either() {
+    let dir = folder();
+    let (input, options) = (path(&dir, "in.pcap"), path(&dir, "options"));
+    crate::common::write_pcap(&input, 1, &crafted());
+    let words = "--ttl=7 -r 80:8080 -N 10.0.0.0/8:1.0.0.0/8 --fixcsum --fixlen=pad";
+    for saver in ["netdyno tcprewrite", "tcprewrite"] {
+        run(format!("{saver} {words} --save-opts={options}")).ok();
+        alike(&dir, &input, &format!("--load-opts={options}"));
+        assert_ne!(frames(&path(&dir, "ours.pcap")), crafted(), "the options had an effect");
+    }
+    // Options in words go before those of the file; the file's may be repeated as they may.
+    let text = "[TCPPREP]\nbogus\n[TCPREWRITE]\nenet-subsmac 02:00:00:00:00:01,00:aa:00:00:00:01\n\
+                enet-subsmac = 02:00:00:00:00:02,00:aa:00:00:00:02\nttl 9\n";
+    write(&options, text).unwrap();
+    alike(&dir, &input, &format!("--load-opts={options} --ttl=11"));
+    write(&options, "[tcprewrite]\nttl 9\nbogus 5\n").unwrap();
+    let output = path(&dir, "none.pcap");
+    run(format!("netdyno tcprewrite -i {input} -o {output} --load-opts={options}"))
+        .refused(&["line 3", "bogus"]);
+}
+
+#[test]
+fn fuzzing_our_way_keeps_headers_and_right_checksums() {
+    let dir = folder();
+    let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    let sent: Vec<_> = (0..400).map(|n| ether(1, 0x0800, &v4_of([A, B], 17, [n, 80], 100))).collect();
+    crate::common::write_pcap(&input, 1, &sent);
+    run(format!(
+        "netdyno edit {input} -w {output} --fuzz-seed 5 --fuzz-factor 2 --fix-header-length --drop-unsupported"
+    ))
+    .ok();
+    let got = frames(&output);
+    let dropped = sent.len() - got.len();
+    assert!((5..50).contains(&dropped), "{dropped}");
+    let fields = "-T fields -E separator=; -e ip.checksum.status -e ip.src -e udp.dstport";
+    let shown = run(format!("tshark -n -r {output} -o ip.check_checksum:TRUE {fields}")).ok().stdout;
+    assert!(shown.lines().all(|line| line == "1;10.1.2.3;80"), "{shown}");
+    let unchanged = got.iter().filter(|frame| sent.contains(frame)).count();
+    assert!((150..280).contains(&unchanged), "{unchanged}");
+}
+
+#[test]
+fn a_cache_of_another_capture_is_refused_with_both_counts() {
+    let dir = folder();
+    let [short, long] = ["short.pcap", "long.pcap"].map(|name| path(&dir, name));
+    crate::common::write_pcap(&short, 1, &crafted()[..20]);
+    crate::common::write_pcap(&long, 1, &crafted());
+    let output = path(&dir, "out.pcap");
+    for (of, with, says) in [
+        (&short, &long, ["20 frames", "long.pcap has 23"]),
+        (&long, &short, ["23 frames", "short.pcap has 20"]),
+    ] {
+        let cache = path(&dir, "cache");
+        run(format!("netdyno tcpprep -a first -i {of} -o {cache}")).ok();
+        run(format!("netdyno tcprewrite -c {cache} -i {with} -o {output}")).refused(&says);
+        run(format!("netdyno edit --sides {cache} {with} -w {output}")).refused(&says);
+        run(format!("netdyno edit --sides {cache} {of} -w {output}")).ok();
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
+#[test]
+fn a_damaged_capture_is_edited_as_far_as_it_is_sound_if_asked_to() {
+    let dir = folder();
+    let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    crate::common::write_pcap(&input, 1, &crafted());
+    let bytes = read(&input).unwrap();
+    write(&input, &bytes[..bytes.len() - 5]).unwrap();
+    for line in [
+        format!("netdyno tcprewrite -i {input} -o {output} --ttl=9"),
+        format!("netdyno edit {input} -w {output} --ttl 9"),
+    ] {
+        run(&line).refused(&["record 23", "--skip-corrupt"]);
+        assert_eq!(listing(dir.path()), ["in.pcap"]);
+        run(format!("{line} --skip-corrupt")).with(1).says(&["as far as it is sound", "record 23"]);
+        assert_eq!(frames(&output).len(), 22);
+        std::fs::remove_file(&output).unwrap();
+    }
+}
+
+#[test]
+fn tcpdump_shows_what_was_written() {
+    let dir = folder();
+    let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    crate::common::write_pcap(&input, 1, &[ether(1, 0x0800, &v4_of([A, B], 17, [7, 80], 9))]);
+    let line = format!("netdyno tcprewrite -v -i {input} -o {output} -r 80:8080");
+    let shown = run(&line).ok().stdout;
+    assert!(shown.contains("10.1.2.3.7 > 192.168.9.77.8080: UDP, length 9"), "{shown}");
+    assert!(!shown.contains("0x0010"), "{shown}");
+    assert!(run(format!("{line} -A -xx")).ok().stdout.contains("0x0010"));
+    let shown = run(format!("netdyno tcpprep -v -p -i {input} -o {output}")).ok().stdout;
+    assert!(shown.contains("192.168.9.77.80: UDP"), "{shown}");
+}
+
+#[test]
+fn defects_of_4_5_5_come_only_when_asked_for() {
+    let dir = folder();
+    let [input, ours, theirs] = ["in.pcap", "ours", "theirs"].map(|name| path(&dir, name));
+    let hosts = |frame: Vec<u8>| [&frame[..22], &frame[38..54], &frame[22..38], &frame[54..]].concat();
+    let mut syn = v6_of(6, [1024, 80], 0);
+    syn[40 + 13] = 0x02;
+    let mut reply = v6_of(6, [80, 1024], 0);
+    reply[40 + 13] = 0x12;
+    let sent = [
+        ether(1, 0x86dd, &syn),
+        hosts(ether(2, 0x86dd, &reply)),
+        ether(1, 0x0806, &[0; 46]),
+        ether(1, 0x0800, &v4_of([A, B], 17, [7, 80], 9)),
+    ];
+    crate::common::write_pcap(&input, 1, &sent);
+    let asked = "env NETDYNO_COMPAT=4.5.5 netdyno";
+    run(format!("tcpprep -a client -i {input} -o {theirs} --no-arg-comment")).ok();
+    for (program, same) in [(asked, true), ("netdyno", false)] {
+        run(format!("{program} tcpprep -a client -i {input} -o {ours} --no-arg-comment")).ok();
+        assert_eq!(read(&ours).unwrap() == read(&theirs).unwrap(), same);
+        run(format!("{program} tcpreplay -w {ours} -t -l 2 --unique-ip {input}")).ok();
+        // ARP is left out of the second pass; microseconds are promised, and nanoseconds written.
+        assert_eq!(frames(&ours).len(), if same { 7 } else { 8 });
+        let magic: [u8; 4] = if same { [0xd4, 0xc3, 0xb2, 0xa1] } else { [0x4d, 0x3c, 0xb2, 0xa1] };
+        assert_eq!(read(&ours).unwrap()[..4], magic);
+    }
+    let other = "env NETDYNO_COMPAT=4.4.3 netdyno";
+    run(format!("{other} tcprewrite -i {input} -o {ours}.2"))
+        .refused(&["NETDYNO_COMPAT=4.4.3", "only 4.5.5"]);
+    run(format!("{other} tcpprep -p -i {input} -o {ours}.2")).refused(&["only 4.5.5"]);
+    run(format!("{other} tcpreplay -w {ours}.2 {input}")).with(1).says(&["only 4.5.5"]);
 }
