@@ -4,6 +4,7 @@
 
 pub mod edit;
 pub mod lab;
+pub mod live;
 
 use crate::cores::Cores;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -67,6 +68,15 @@ pub enum Command {
     Edit(Box<edit::Edit>),
     /// Edit a capture with tcprewrite's options.
     Tcprewrite(Box<edit::Tcprewrite>),
+    /// Play the client's side of captured TCP connections against a real server, and compare its answers.
+    Live(live::Live),
+    /// tcpliveplay's command lines, as they are: `netdyno tcpliveplay --help` lists the options.
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Tcpliveplay {
+        /// Options, interface, capture, address, Ethernet address and port, as tcpliveplay takes them.
+        #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.

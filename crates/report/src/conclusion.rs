@@ -48,6 +48,9 @@ pub fn sentence(report: &Report) -> String {
             }
         }
         (None, Some(rx)) => format!("Received {}", volume(&rx.totals)),
+        (None, None) if !result.conversations.is_empty() => {
+            crate::conversations::sentence(&result.conversations)
+        }
         (None, None) => "Nothing was sent or received".to_owned(),
     };
     if let Some(latency) = result.latency_ns.as_ref().filter(|d| d.count > 0) {
@@ -78,6 +81,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
     let result = &report.result;
     let advice = match &result.verdict {
         Verdict::Done if page.is_some() => None,
+        Verdict::Done | Verdict::Short { .. } if !result.conversations.is_empty() => None,
         Verdict::Done => Some("Add `--report DIR` to keep this result with plots.".to_owned()),
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,

@@ -13,6 +13,7 @@
 
 pub mod classic;
 mod conclusion;
+pub mod conversations;
 pub mod csv;
 pub mod distribution;
 pub mod html;
@@ -25,6 +26,7 @@ mod table;
 pub mod text;
 pub mod units;
 
+pub use conversations::Conversation;
 pub use distribution::{Bucket, Distribution, Exact};
 pub use model::*;
 pub use schema::schema;

@@ -210,6 +210,9 @@ pub struct Achieved {
     /// What became of the frames that arrived at a reflector (`netdyno reflect`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<Reflection>,
+    /// TCP connections that were played against a server (`netdyno live`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<crate::Conversation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Flows>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -28,7 +28,8 @@ const WIDTH: usize = 100;
 /// The whole summary, ending with the verdict and what to do next.
 pub fn render(report: &Report, options: Options<'_>) -> String {
     let streams = streams(report, options.streams);
-    let parts = [totals(report), lines(report), cores(report), streams, warnings(report)];
+    let conversations = crate::conversations::text(&report.result.conversations);
+    let parts = [totals(report), lines(report), cores(report), streams, conversations, warnings(report)];
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         out += &part;

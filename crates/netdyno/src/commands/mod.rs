@@ -7,6 +7,7 @@ pub mod edit;
 pub mod edits;
 mod info;
 mod lab;
+pub mod live;
 mod measure;
 mod reflect;
 pub mod replay;
@@ -37,6 +38,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
         Command::Edit(args) => edit::run(*args),
         Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
+        Command::Live(args) => live::run(args),
+        Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -1,7 +1,7 @@
 //! The binary as its users run it, from end to end, on real interfaces, judged by tools that are not ours.
 //!
 //! One test binary, so that it is linked once and its tests share the CPUs. They need root and what
-//! `scripts/setup test` installs (tcpdump, tshark, tcpreplay 4.4.3, Scapy, clang, ip); without it they fail, and say
+//! `scripts/setup test` installs (tcpdump, tshark, tcpreplay 4.4.3, Scapy, clang, nginx, curl, ip); without it they fail, and say
 //! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
 
 mod cli;
@@ -15,6 +15,7 @@ mod info;
 mod lab;
 mod leftovers;
 mod links;
+mod live;
 mod measure;
 mod reflect;
 mod replay;

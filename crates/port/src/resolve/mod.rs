@@ -108,6 +108,15 @@ pub fn neighbour(interface: &str, address: IpAddr, source: Option<IpAddr>) -> Re
     }
 }
 
+/// The address that this host sends from by `interface` to `address`, if it has one for that.
+pub fn source(interface: &str, address: IpAddr) -> Result<Option<IpAddr>, ResolveError> {
+    let address = address.to_canonical();
+    let failed = |source| ResolveError::Netlink { address, source };
+    let link = Interface::by_name(interface)?;
+    let mut kernel = Socket::route().map_err(failed)?;
+    Ok(way_to(&mut kernel, link.index, address).map_err(failed)?.source)
+}
+
 /// Addresses of groups map to Ethernet groups by rule (RFC 1112 section 6.4, RFC 2464 section 7).
 fn of_group(address: IpAddr) -> Option<Mac> {
     match address {

@@ -35,7 +35,13 @@ pub fn render(report: &Report) -> String {
         include_str!("style.css"),
     );
     out += &header(report);
-    out += &plots(report);
+    if report.result.conversations.is_empty() {
+        out += &plots(report);
+    } else {
+        // A dialogue has no rates to plot.
+        let text = crate::conversations::text(&report.result.conversations);
+        out += &format!("<h2>Connections</h2>\n<pre>{}</pre>\n", Esc(&text));
+    }
     out += &tables::figures(report);
     out += &tables::requested(report);
     out += &tables::environment(report);

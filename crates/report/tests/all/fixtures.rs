@@ -110,6 +110,7 @@ pub fn lossy_replay() -> Report {
         }),
         loss: Some(Loss::of(lost, sent)),
         latency_ns: Some(latency.clone()),
+        conversations: vec![],
         flows: Some(Flows::over(2_034_300, sent - 21_800, 21_800, 6 * second)),
         pacing: Some(Pacing {
             measured_at: Some("sender".into()),

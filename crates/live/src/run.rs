@@ -1,0 +1,176 @@
+//! The loop: frames and the clock on one side, connections on the other. The only place where something is sent, and only
+//! to the one server.
+
+use crate::connection::Nanos;
+use crate::error::LiveError;
+use crate::guard::Guard;
+use crate::link::{Checksum, Link};
+use crate::packet::{self, Ends, Mac};
+use crate::play::{Outcome, Play};
+use crate::{neighbours, segment::Segment};
+use capture::FileWriter;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use wire::LinkType;
+
+/// Frames taken before anything is answered: so acknowledgements are one for many.
+const BATCH: usize = 64;
+/// The longest sleep, so that a signal is noticed.
+const NAP: Duration = Duration::from_millis(100);
+/// At full speed no more connections than this run side by side.
+const SIDE_BY_SIDE: usize = 32;
+
+/// Where it is played.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    pub interface: String,
+    pub ifindex: u32,
+    pub own_mac: Mac,
+    pub next_hop: Mac,
+    /// Our address and the server.
+    pub from: IpAddr,
+    pub to: SocketAddr,
+    /// Our address is none of this host's: we answer for it.
+    pub borrowed: bool,
+}
+
+/// Runs all of `plays`, each from its time on (`None`: as soon as there is room for it). Frames are also written to
+/// `record`. Ends early once `stop` is set.
+pub fn run(
+    wire: &Wire,
+    plays: &mut [(Option<Nanos>, Play)],
+    record: Option<&mut FileWriter>,
+    stop: &AtomicBool,
+    began: impl Fn(),
+) -> Result<Vec<Outcome>, LiveError> {
+    let failed = |what: &'static str| {
+        move |source: io::Error| match source.kind() {
+            io::ErrorKind::PermissionDenied => LiveError::Permission { what },
+            _ => LiveError::Io { what, interface: wire.interface.clone(), source },
+        }
+    };
+    // In place before the first SYN: its answer must not reach the stack.
+    let guard = match Guard::attach(wire.ifindex, plays.len()) {
+        Ok(guard) => Some(guard),
+        // Nobody's address is nobody's to reset for.
+        Err(LiveError::NoGuard { .. }) if wire.borrowed => None,
+        Err(error) => return Err(error),
+    };
+    for (_, play) in plays.iter() {
+        if let Some(guard) = &guard {
+            guard.add(play.ends())?;
+        }
+    }
+    let link = Link::open(wire.ifindex, wire.to.ip()).map_err(failed("opening a packet socket"))?;
+    let clock = Instant::now();
+    let mut hub = Hub { wire, link, record, id: 0, frame: Vec::new() };
+    began();
+    let mut stopping = false;
+    loop {
+        let now = clock.elapsed().as_nanos() as Nanos;
+        if stop.load(Ordering::Relaxed) && !stopping {
+            stopping = true;
+            plays.iter_mut().for_each(|(_, play)| play.stop(now));
+        }
+        begin_what_is_due(plays, now, stopping);
+        for (_, play) in plays.iter_mut() {
+            if play.deadline().is_some_and(|deadline| deadline <= now) {
+                play.on_time(now);
+            }
+            while let Some(segment) = play.poll(now) {
+                hub.send(play.ends(), &segment).map_err(failed("sending"))?;
+            }
+        }
+        if plays.iter().all(|(_, play)| play.is_done()) {
+            break;
+        }
+        let soon = plays.iter().filter_map(|(at, play)| play.deadline().or(at.filter(|at| *at > now))).min();
+        let nap = soon.map_or(NAP, |at| Duration::from_nanos(at.saturating_sub(now)).min(NAP));
+        if !hub.link.wait(nap).map_err(failed("receiving"))? {
+            continue;
+        }
+        let now = clock.elapsed().as_nanos() as Nanos;
+        for _ in 0..BATCH {
+            if !hub.receive(plays, now).map_err(failed("receiving"))? {
+                break;
+            }
+        }
+    }
+    Ok(plays.iter().map(|(_, play)| play.outcome()).collect())
+}
+
+fn begin_what_is_due(plays: &mut [(Option<Nanos>, Play)], now: Nanos, stopping: bool) {
+    let waiting = |play: &Play| !play.has_begun() && !play.is_done();
+    let mut running = plays.iter().filter(|(_, play)| play.has_begun() && !play.is_over()).count();
+    for (at, play) in plays.iter_mut().filter(|(_, play)| waiting(play)) {
+        if stopping || !at.map_or(running < SIDE_BY_SIDE, |at| at <= now) {
+            continue;
+        }
+        play.start(now);
+        running += 1;
+    }
+}
+
+struct Hub<'a> {
+    wire: &'a Wire,
+    link: Link,
+    record: Option<&'a mut FileWriter>,
+    id: u16,
+    frame: Vec<u8>,
+}
+
+impl Hub<'_> {
+    fn send(&mut self, ends: &Ends, segment: &Segment<'_>) -> io::Result<()> {
+        // Nothing is ever sent to anybody else, whoever built `ends`.
+        if ends.to != self.wire.to || ends.from.ip() != self.wire.from {
+            return Err(io::Error::other("a segment to somebody else than the server"));
+        }
+        self.id = self.id.wrapping_add(1);
+        let macs = (self.wire.own_mac, self.wire.next_hop);
+        packet::write(ends, macs, self.id, segment, &mut self.frame);
+        keep(&mut self.record, &self.frame)?;
+        self.link.send(&self.frame)
+    }
+
+    /// Takes one frame; false if there is none.
+    fn receive(&mut self, plays: &mut [(Option<Nanos>, Play)], now: Nanos) -> io::Result<bool> {
+        let Some((frame, checksum)) = self.link.receive()? else { return Ok(false) };
+        if let Ok(found) = packet::read(LinkType::ETHERNET, frame, frame.len() as u32) {
+            let ends = Ends { from: found.destination, to: found.source };
+            let ours = plays.iter().position(|(_, play)| play.has_begun() && *play.ends() == ends);
+            let Some(ours) = ours else { return Ok(true) };
+            match checksum {
+                Checksum::Unknown if !packet::sound(frame) => return Ok(true),
+                Checksum::Unknown | Checksum::Valid => {}
+                Checksum::Unfilled => packet::complete(frame),
+            }
+            keep(&mut self.record, frame)?;
+            if let Some((_, play)) = plays.get_mut(ours)
+                && let Ok(found) = packet::read(LinkType::ETHERNET, frame, frame.len() as u32)
+            {
+                play.receive(&found.segment, now);
+            }
+            return Ok(true);
+        }
+        if self.wire.borrowed
+            && let Some(reply) = neighbours::answer(frame, self.wire.from, self.wire.own_mac)
+        {
+            self.link.send(&reply)?;
+            return Ok(true);
+        }
+        let any = Ends { from: SocketAddr::new(self.wire.from, 0), to: self.wire.to };
+        if let Some((port, mtu)) = neighbours::too_long(frame, &any) {
+            let named = plays.iter_mut().filter(|(_, play)| play.ends().from.port() == port);
+            named.for_each(|(_, play)| play.limit_path(mtu));
+        }
+        Ok(true)
+    }
+}
+
+fn keep(record: &mut Option<&mut FileWriter>, frame: &[u8]) -> io::Result<()> {
+    let Some(record) = record else { return Ok(()) };
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+    record.write(time, frame, frame.len() as u32).map_err(io::Error::other)
+}

@@ -1,0 +1,91 @@
+//! `netdyno tcpliveplay`: tcpliveplay's command line, played by `netdyno live`.
+//!
+//! What differs from tcpliveplay stands in docs/compat.md.
+
+use super::autoopts::{self, Spec};
+use crate::cli::Output;
+use crate::cli::live::{Answers, Live, Port, Server, Timing};
+use crate::output::print;
+use anyhow::{Result, bail};
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const SPECS: [Spec; 7] = [
+    Spec { name: "dbug", short: Some('d'), value: Some("LEVEL") },
+    Spec { name: "version", short: Some('V'), value: None },
+    Spec { name: "less-help", short: Some('h'), value: None },
+    Spec { name: "help", short: Some('H'), value: None },
+    Spec { name: "more-help", short: Some('!'), value: None },
+    Spec { name: "save-opts", short: None, value: Some("FILE") },
+    Spec { name: "load-opts", short: None, value: Some("FILE") },
+];
+
+const HELP: &str = "\
+Plays the client's side of the first TCP connection of a capture against a server, as tcpliveplay does. No firewall rule is
+needed. `netdyno live` does the same and more: IPv6, any connection or all of them, other ports, reports.
+
+Usage: netdyno tcpliveplay [-d LEVEL] IFACE FILE ADDRESS MAC random|PORT
+
+  IFACE        the interface
+  FILE         the capture
+  ADDRESS      the server's IPv4 address
+  MAC          the server's Ethernet address, or that of the next hop to it
+  random|PORT  the port to play from; the server's is the captured one
+";
+
+/// Runs `netdyno tcpliveplay` with the words that follow its name; returns the exit status.
+pub fn run(words: &[OsString]) -> Result<u8> {
+    let parsed = autoopts::parse(&SPECS, words)?;
+    if ["less-help", "help", "more-help"].iter().any(|name| parsed.has(name)) {
+        print(HELP)?;
+        return Ok(0);
+    }
+    if parsed.has("version") {
+        print(&format!("netdyno {}, for tcpliveplay 4.4.3 to 4.5.5\n", env!("CARGO_PKG_VERSION")))?;
+        return Ok(0);
+    }
+    for name in ["save-opts", "load-opts"] {
+        if parsed.has(name) {
+            bail!("--{name} is not supported: write the words on the command line");
+        }
+    }
+    let [interface, file, address, mac, port] = parsed.files.as_slice() else {
+        bail!("five words are needed: IFACE FILE ADDRESS MAC random|PORT (--help explains them)");
+    };
+    let text = |word: &OsString| word.to_string_lossy().into_owned();
+    let Ok(address) = text(address).parse::<Ipv4Addr>() else {
+        bail!("`{}` is not an IPv4 address (`netdyno live` plays over IPv6, too)", text(address));
+    };
+    let Ok(mac) = text(mac).parse::<wire::Mac>() else {
+        bail!("`{}` is not an Ethernet address, as 02:00:00:00:00:01", text(mac));
+    };
+    let port = match text(port).as_str() {
+        "random" => Port::Random,
+        number => match number.parse::<u16>() {
+            Ok(number) if number > 0 => Port::Number(number),
+            _ => bail!("`{number}` is neither a port from 1 to 65535 nor `random`"),
+        },
+    };
+    crate::commands::live::run(Live {
+        file: PathBuf::from(file),
+        to: Server { address: IpAddr::V4(address), port: None },
+        interface: text(interface),
+        flow: None,
+        all: false,
+        from: None,
+        port,
+        mac: Some(mac),
+        timing: Timing::Fast,
+        answers: Answers::Same,
+        ignore: Vec::new(),
+        timeout: Duration::from_secs(10),
+        quiet_time: Duration::from_secs(1),
+        retries: 3,
+        until_gap: false,
+        skip_corrupt: false,
+        write: None,
+        output: Output::default(),
+    })
+}
