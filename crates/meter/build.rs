@@ -4,5 +4,5 @@
 mod bpf;
 
 fn main() {
-    bpf::compile(&["meter", "reflect"]);
+    bpf::compile(&["bridge", "meter", "reflect"]);
 }

@@ -1,6 +1,7 @@
 //! Measures what arrives at an interface: counts, sizes, and for frames that carry a [`wire::signature`] the loss,
 //! order and latency of each stream. It draws no conclusions; `measure`, `replay --measure` and the searches call it.
-//! Beside it stands the [`Reflector`], the other end of a round trip: it sends back what arrives.
+//! Beside it stands the [`Reflector`], the other end of a round trip: it sends back what arrives, and the [`forward::Forwarder`],
+//! which sends it on by another interface.
 //!
 //! ```text
 //!   bpf/meter.bpf.c  --loader-->  per-CPU arrays, mapped  --.
@@ -15,6 +16,7 @@
 
 mod attach;
 mod error;
+pub mod forward;
 mod layout;
 mod loader;
 mod mapping;
@@ -28,6 +30,7 @@ mod tracker;
 mod twin;
 
 pub use error::MeterError;
+pub use forward::Forwarder;
 pub use histogram::{Bucket, Histogram};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
 pub use meter::{Action, Meter, Mode, Options};

@@ -4,6 +4,7 @@
     reason = "shared memory is mapped and read by address; everything above this module is safe"
 )]
 
+use crate::forward::Passage;
 use crate::layout::{Buckets, Stream, Totals};
 use crate::reflector::Counters;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -30,6 +31,8 @@ unsafe impl Words for Stream {}
 unsafe impl Words for Buckets {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
 unsafe impl Words for Counters {}
+// SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
+unsafe impl Words for Passage {}
 
 /// The entries of a BPF array map that was made with `BPF_F_MMAPABLE`.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 //!
 //! Parsing only collects; what the words mean together is decided by the commands.
 
+pub mod bridge;
 pub mod edit;
 pub mod lab;
 pub mod live;
@@ -77,6 +78,10 @@ pub enum Command {
         #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
+    /// Bridge two interfaces: send what arrives on one out of the other, edited on the way if asked.
+    Bridge(Box<bridge::Bridge>),
+    /// Bridge two interfaces with tcpbridge's options.
+    Tcpbridge(Box<bridge::Tcpbridge>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.

@@ -84,6 +84,15 @@ impl Place {
         }
     }
 
+    /// Whether `other` is in the same network namespace.
+    pub fn shares_namespace(&self, other: &Place) -> Result<bool> {
+        let file = |place: &Place| -> Result<_> {
+            let namespace = place.located.run_in(Namespace::current)??;
+            Ok(rustix::fs::fstat(&namespace).map(|stat| (stat.st_dev, stat.st_ino))?)
+        };
+        Ok(file(self)? == file(other)?)
+    }
+
     pub fn describe(&self, role: &str) -> report::Interface {
         let i = &self.interface;
         report::Interface {

@@ -31,6 +31,7 @@ const NAME: usize = 32;
 const MOST_STATISTICS: usize = 16_384;
 
 const FLAG_LRO: u32 = 1 << 15;
+const FLAG_RX_VLAN: u32 = 1 << 8;
 
 /// The most words any structure here has: link settings with three masks of 127 words.
 const WORDS: usize = 12 + 3 * 127;
@@ -204,6 +205,11 @@ impl Ethtool {
         // SAFETY: `fenced` is memory of ours that ends in pages nobody may write: an answer that is longer than what
         // was asked for (a driver that has more counters by now) ends in EFAULT, and overwrites nothing.
         unsafe { self.ioctl(fenced.start()) }
+    }
+
+    /// Whether the NIC takes VLAN tags out of frames it receives, so that XDP sees them without.
+    pub fn takes_tags_out(&self) -> Result<bool, Errno> {
+        Ok(self.call(GFLAGS, &[])?[1] & FLAG_RX_VLAN != 0)
     }
 
     /// One ethtool command: `arguments` follow the command word, the answer is what the kernel left there.

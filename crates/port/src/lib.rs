@@ -6,6 +6,7 @@ pub mod ethtool;
 pub mod interface;
 pub mod netlink;
 pub mod packet;
+pub mod receive;
 pub mod resolve;
 pub mod tx;
 pub mod watch;

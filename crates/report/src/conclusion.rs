@@ -1,7 +1,7 @@
 //! The run in words: one sentence that says what happened, and what to do next. Shared by the terminal summary
 //! and the HTML page, so that both say the same.
 
-use crate::model::{Reflection, Report, Verdict};
+use crate::model::{Passage, Reflection, Report, Verdict};
 use crate::units;
 
 /// The verdict in two to five words.
@@ -29,6 +29,13 @@ pub fn sentence(report: &Report) -> String {
         (Some(tx), Some(rx)) if result.reflection.is_some() => {
             format!(
                 "Received {}; sent {} back",
+                volume(&rx.totals),
+                units::counted(tx.totals.frames, "frame")
+            )
+        }
+        (Some(tx), Some(rx)) if !result.passages.is_empty() => {
+            format!(
+                "Received {}; forwarded {}",
                 volume(&rx.totals),
                 units::counted(tx.totals.frames, "frame")
             )
@@ -70,6 +77,23 @@ pub fn reflection(r: &Reflection) -> Vec<(&'static str, u64)> {
         ("of address resolution, passed to the host", r.resolution_frames, false),
         ("unsigned, passed to the host", r.unsigned_frames, false),
         ("malformed, dropped", r.malformed_frames, false),
+    ];
+    all.into_iter().filter(|(_, count, always)| *always || *count > 0).map(|(what, n, _)| (what, n)).collect()
+}
+
+/// What became of frames in one direction of a bridge, as facts with their counts: what there was of it.
+pub fn passage(p: &Passage) -> Vec<(&'static str, u64)> {
+    let all = [
+        ("edited", p.edited_frames.unwrap_or(0), p.edited_frames.is_some()),
+        ("without headers to edit", p.unedited_frames.unwrap_or(0), false),
+        ("checksums completed", p.completed_checksums, false),
+        ("not chosen", p.filtered_frames, false),
+        ("left out by the edits", p.left_out_frames, false),
+        ("after the last one asked for", p.over_limit_frames, false),
+        ("too long", p.too_long_frames, false),
+        ("refused", p.refused_frames, false),
+        ("super-frames not cut", p.uncut_frames, false),
+        ("missed for want of room", p.missed_frames, false),
     ];
     all.into_iter().filter(|(_, count, always)| *always || *count > 0).map(|(what, n, _)| (what, n)).collect()
 }

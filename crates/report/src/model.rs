@@ -213,6 +213,9 @@ pub struct Achieved {
     /// TCP connections that were played against a server (`netdyno live`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<crate::Conversation>,
+    /// What went in each direction through a bridge (`netdyno bridge`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passages: Vec<Passage>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Flows>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -260,6 +263,52 @@ pub struct Reflection {
     pub unsigned_frames: u64,
     /// Cut short or with headers that contradict themselves, dropped.
     pub malformed_frames: u64,
+}
+
+/// One direction through a bridge: what arrived, what was sent on, and what became of the rest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Passage {
+    /// The interface that frames arrived on.
+    pub from: String,
+    /// The one they were sent on by.
+    pub to: String,
+    pub received: Totals,
+    pub forwarded: Totals,
+    /// Of the forwarded: looked at from link to transport layer, and edited where that was asked for. Left out where
+    /// nothing was to be edited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edited_frames: Option<u64>,
+    /// Of the forwarded: with headers that no edit can be made in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unedited_frames: Option<u64>,
+    /// Of the forwarded: with a checksum that the sender had left to hardware, and that was computed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub completed_checksums: u64,
+    /// Not chosen by the rules.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub filtered_frames: u64,
+    /// Left out by the edits.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out_frames: u64,
+    /// Arrived after the last frame that was asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub over_limit_frames: u64,
+    /// Longer than the MTU they would have had to leave by.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub too_long_frames: u64,
+    /// Not taken by the interface they should have left by.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused_frames: u64,
+    /// Super-frames of the host's that could not be cut into frames.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub uncut_frames: u64,
+    /// Arrived when there was no room for them; not among the received.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub missed_frames: u64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 /// Whether the run did what was asked. Decides the exit status.

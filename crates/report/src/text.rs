@@ -59,10 +59,19 @@ fn totals(report: &Report) -> String {
             let l1 = asked.and_then(|r| r.bits_per_second_l1).map(units::bit_rate);
             table.row("offered", [tx.offered_frames.map(units::count), None, pps, l2, l1]);
         }
-        table.row(if result.reflection.is_some() { "sent back" } else { "sent" }, rates(&tx.totals));
+        let sent = match (&result.reflection, result.passages.is_empty()) {
+            (Some(_), _) => "sent back",
+            (None, false) => "forwarded",
+            (None, true) => "sent",
+        };
+        table.row(sent, rates(&tx.totals));
     }
     if let Some(rx) = &result.rx {
         table.row(if result.round_trip { "came back" } else { "received" }, rates(&rx.totals));
+    }
+    for p in &result.passages {
+        let way = format!("{} > {}", printable(&p.from), printable(&p.to));
+        table.row(&way, rates(&p.forwarded));
     }
     if let Some(loss) = result.loss {
         let share = Some(units::percent(loss.ratio));
@@ -119,6 +128,14 @@ fn lines(report: &Report) -> String {
     if let Some(r) = &result.reflection {
         let facts = crate::conclusion::reflection(r).into_iter();
         line("reflector", facts.map(|(what, count)| format!("{} {what}", units::count(count))).collect());
+    }
+    for p in &result.passages {
+        let facts = crate::conclusion::passage(p).into_iter();
+        let mut facts: Vec<String> = facts.map(|(what, n)| format!("{} {what}", units::count(n))).collect();
+        let way = format!("{} > {}", printable(&p.from), printable(&p.to));
+        let received = units::counted(p.received.frames, "frame");
+        facts.insert(0, format!("{way}: {received} in, {} out", units::count(p.forwarded.frames)));
+        line("bridge", facts);
     }
     if let Some(f) = &result.flows {
         let (flows, rate) = (units::counted(f.flows, "flow"), units::flow_rate(f.flows_per_second));

@@ -2,6 +2,9 @@
 
 use std::net::IpAddr;
 
+use wire::LinkType;
+
+use super::Packet;
 use super::nets::{BadNet, Nets};
 
 /// A rule and whether it names what is sent or what is not.
@@ -64,6 +67,14 @@ impl Selection {
             }
             _ => true,
         }
+    }
+
+    /// Whether packet `number` (from 1), this frame, may be sent. What is not IP has no address that could exclude it.
+    pub fn takes(&self, link: LinkType, number: u64, frame: &[u8]) -> bool {
+        self.takes_number(number)
+            && (matches!(self.rule, Rule::Numbers(_))
+                || Packet::of(link, frame)
+                    .is_none_or(|packet| self.takes_addresses(packet.source, packet.destination)))
     }
 
     /// Whether a packet may be sent as far as its addresses go.

@@ -1,5 +1,6 @@
 //! One file for each verb: what its words mean together, then the rooms that do it.
 
+pub mod bridge;
 mod craft;
 mod demo;
 mod doctor;
@@ -40,6 +41,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
         Command::Live(args) => live::run(args),
         Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
+        Command::Bridge(args) => bridge::run(*args),
+        Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -4,6 +4,7 @@
 
 mod autoopts;
 mod presets;
+pub mod tcpbridge;
 pub mod tcpcapinfo;
 mod tcpdump;
 pub mod tcpliveplay;
@@ -17,8 +18,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 6] =
-    ["tcpcapinfo", "tcpliveplay", "tcpprep", "tcpreplay", "tcpreplay-edit", "tcprewrite"];
+const TOOLS: [&str; 7] =
+    ["tcpbridge", "tcpcapinfo", "tcpliveplay", "tcpprep", "tcpreplay", "tcpreplay-edit", "tcprewrite"];
 
 /// Whether the drop-ins make the mistakes of tcpreplay 4.5.5, too, for scripts and tests that expect its very bytes:
 /// `NETDYNO_COMPAT=4.5.5`. docs/compat.md lists them.

@@ -318,7 +318,7 @@ impl Net {
     }
 }
 
-fn inside(namespace: &Namespace, line: &str) -> Command {
+pub fn inside(namespace: &Namespace, line: &str) -> Command {
     let mut words = line.split_whitespace();
     let program = executable(words.next().expect("a program"));
     let mut command = namespace.command(OsStr::new(program)).expect("a command");

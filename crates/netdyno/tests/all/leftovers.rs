@@ -52,7 +52,7 @@ fn namespaces_of(pid: u32) -> Vec<String> {
 }
 
 /// The numbers of the BPF programs a process holds, directly or by a link.
-fn programs_of(pid: u32) -> BTreeSet<u32> {
+pub fn programs_of(pid: u32) -> BTreeSet<u32> {
     let infos = std::fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("its descriptors");
     infos
         .flatten()
@@ -61,7 +61,7 @@ fn programs_of(pid: u32) -> BTreeSet<u32> {
         .collect()
 }
 
-fn is_loaded(program: u32) -> bool {
+pub fn is_loaded(program: u32) -> bool {
     libbpf_rs::query::ProgInfoIter::default().any(|info| info.id == program)
 }
 

@@ -33,7 +33,12 @@ pub(super) fn figures(report: &Report) -> String {
                 [units::count(offered), DASH.into(), DASH.into(), rate, DASH.into(), DASH.into()],
             );
         }
-        totals.row(if result.reflection.is_some() { "sent back" } else { "sent" }, row(&tx.totals));
+        let sent = match (&result.reflection, result.passages.is_empty()) {
+            (Some(_), _) => "sent back",
+            (None, false) => "forwarded",
+            (None, true) => "sent",
+        };
+        totals.row(sent, row(&tx.totals));
     }
     if let Some(rx) = &result.rx {
         totals.row(if result.round_trip { "came back" } else { "received" }, row(&rx.totals));
@@ -103,6 +108,14 @@ fn counters(report: &Report) -> String {
     }
     for (what, count) in result.reflection.iter().flat_map(crate::conclusion::reflection) {
         facts.add(&format!("frames {what}"), &units::count(count));
+    }
+    for p in &result.passages {
+        let way = format!("{} to {}", p.from, p.to);
+        facts.add(&format!("{way}, frames received"), &units::count(p.received.frames));
+        facts.add(&format!("{way}, frames forwarded"), &units::count(p.forwarded.frames));
+        for (what, count) in crate::conclusion::passage(p) {
+            facts.add(&format!("{way}, {what}"), &units::count(count));
+        }
     }
     if let Some(f) = &result.flows {
         facts.add("flows", &format!("{} ({})", units::count(f.flows), units::flow_rate(f.flows_per_second)));

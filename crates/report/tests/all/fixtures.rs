@@ -86,6 +86,7 @@ pub fn lossy_replay() -> Report {
         verdict: Verdict::Done,
         round_trip: false,
         reflection: None,
+        passages: Vec::new(),
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),
             offered_frames: Some(offered),

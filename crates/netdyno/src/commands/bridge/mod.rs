@@ -1,0 +1,275 @@
+//! `netdyno bridge`: two interfaces become one cable, on which frames may be chosen and edited.
+
+mod outcome;
+mod ways;
+
+use super::edits;
+use super::samples::{SAMPLE, Samples};
+use super::shared;
+use crate::cli::bridge::{Bridge, BridgeEngine};
+use crate::cli::{self, Output};
+use crate::output::{self, conclude};
+use crate::place::Place;
+use crate::{environment, run};
+use ::bridge::Filter;
+use ::edit::rewrite::Plan;
+use anyhow::{Context, Result, bail};
+use port::interface::Interface;
+use report::live::{Pace, Progress};
+use report::{Report, Requested, Totals};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use ways::Counts;
+
+/// The interfaces are looked at every so many samples.
+const LOOK: u32 = 3;
+
+/// What is asked for, by `bridge` or by `tcpbridge`.
+#[derive(Debug)]
+pub struct Settings {
+    /// `bridge`, `tcpbridge`.
+    pub command: &'static str,
+    pub between: [String; 2],
+    pub one_way: bool,
+    pub count: Option<u64>,
+    pub duration: Option<Duration>,
+    pub filter: Option<Filter>,
+    /// `None`: frames stay as they are.
+    pub plan: Option<Plan>,
+    pub engine: BridgeEngine,
+    pub yes_disrupt: Vec<String>,
+    pub output: Output,
+}
+
+pub fn run(args: Bridge) -> Result<u8> {
+    if args.edits.to_ethernet {
+        bail!("--to-ethernet: what comes from an Ethernet interface is Ethernet already; leave it out");
+    }
+    let plan = edits::plan(&args.edits, true)?;
+    let Ok(between) = <[String; 2]>::try_from(args.between) else {
+        bail!("--between takes two interfaces");
+    };
+    let settings = Settings {
+        command: "bridge",
+        between,
+        one_way: args.one_way,
+        count: args.count,
+        duration: args.duration,
+        filter: filter(args.include.as_deref(), args.exclude.as_deref())?,
+        plan: (plan != Plan::default()).then_some(plan),
+        engine: args.engine,
+        yes_disrupt: args.yes_disrupt,
+        output: args.output,
+    };
+    let output = settings.output.clone();
+    conclude(&bridge(settings)?, &output, false)
+}
+
+/// The one rule there may be.
+pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Filter>> {
+    Ok(match (include, exclude) {
+        (Some(rule), _) => Some(Filter::include(rule).context("--include")?),
+        (None, Some(rule)) => Some(Filter::exclude(rule).context("--exclude")?),
+        (None, None) => None,
+    })
+}
+
+/// Bridges until it is over, and says what went through.
+pub fn bridge(settings: Settings) -> Result<Report> {
+    if let Some(dir) = &settings.output.report {
+        report::prepare_dir(dir)?;
+    }
+    let places = places(&settings)?;
+    let mut warnings = warnings(&places, settings.one_way);
+    let stop = run::stop_on_signals()?;
+    let mut counters = Vec::new();
+    for place in &places {
+        let mut reader = place.counters()?;
+        let before = reader.read()?;
+        counters.push((reader, before));
+    }
+    let (running, choice) = ways::start(&places, &settings)?;
+    let mut report = Report::new(settings.command);
+    report.requested = Requested {
+        command_line: shared::command_line(),
+        engine: Some(ways::name(settings.engine)),
+        count: settings.count,
+        duration_ns: settings.duration.map(|d| d.as_nanos() as u64),
+        interfaces: settings.between.to_vec(),
+        ..Requested::default()
+    };
+    report.environment = environment::collect();
+    report.environment.interfaces = places.iter().map(|place| place.describe("bridge")).collect();
+    if !settings.output.quiet {
+        let arrow = if settings.one_way { "to" } else { "and" };
+        let [a, b] = &settings.between;
+        output::note(&format!("bridging {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
+        warnings.iter().for_each(|warning| output::note(&format!("Warning: {warning}")));
+    }
+    report.environment.engine = Some(choice);
+    report.warnings.append(&mut warnings);
+
+    let start = Instant::now();
+    let mut live = output::live(&settings.output);
+    let mut samples: Samples<Counts> = Samples::new();
+    let mut shown = (0u64, Counts::default());
+    let mut looked = 0;
+    let ended = loop {
+        let left = settings.duration.map(|d| d.saturating_sub(start.elapsed()));
+        std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
+        let [there, back] = running.snapshot();
+        let (at, now) = (start.elapsed().as_nanos() as u64, there.plus(&back));
+        looked += 1;
+        let gone = running.ended().or_else(|| (looked % LOOK == 0).then(|| trouble(&places)).flatten());
+        let over = stop.load(Relaxed)
+            || gone.is_some()
+            || settings.duration.is_some_and(|d| start.elapsed() >= d)
+            || settings.count.is_some_and(|count| now.forwarded + now.refused >= count);
+        samples.push(at, now, over);
+        if let Some(live) = &mut live
+            && at - shown.0 >= 2 * SAMPLE.as_nanos() as u64
+        {
+            let _ = live.update(&progress((at, now), shown, left));
+            shown = (at, now);
+        }
+        if over {
+            break gone;
+        }
+    };
+    if let Some(live) = &mut live {
+        let _ = live.clear();
+    }
+    let elapsed = start.elapsed();
+    let way = running.name();
+    let (counts, said) = running.finish();
+    let ended = said.or(ended);
+    outcome::fill(&mut report, &settings, way, &counts);
+    report.intervals = samples.intervals().map(outcome::interval).collect();
+    let verdict = &mut report.result.verdict;
+    if stop.load(Relaxed) && settings.duration.is_some_and(|duration| elapsed < duration) {
+        verdict.fall_short("stopped by a signal before its time was over");
+    }
+    let forwarded = counts[0].forwarded + counts[1].forwarded;
+    if let Some(count) = settings.count
+        && forwarded < count
+    {
+        verdict.fall_short(format!("{forwarded} of the {count} frames waited for were forwarded"));
+    }
+    match ended {
+        Some(why) => verdict.fall_short(why),
+        None => outcome::compare(&mut report, &places, &counts, &mut counters, settings.one_way),
+    }
+    Ok(report)
+}
+
+/// Finds both interfaces, and refuses what cannot be a bridge or would cut the user off.
+fn places(settings: &Settings) -> Result<[Place; 2]> {
+    let [first, second] = settings.between.each_ref().map(|spec| Place::find(spec));
+    let places = [first?, second?];
+    let [a, b] = &places;
+    if !a.shares_namespace(b)? {
+        bail!(
+            "{} and {} are in different network namespaces: a bridge stands in one, between cables that lead out of it",
+            a.spec,
+            b.spec
+        );
+    }
+    if a.interface.index == b.interface.index {
+        bail!("{} cannot be bridged with itself: name two interfaces", a.spec);
+    }
+    if a.is_joined_to(b) {
+        bail!("{} and {} are the two ends of one cable: frames would go round for ever", a.spec, b.spec);
+    }
+    if let Some(master) = a.interface.master
+        && b.interface.master == Some(master)
+    {
+        bail!(
+            "{} and {} belong to one bridge or bond already, and frames would go round: take one out (`ip link set {} \
+             nomaster`)",
+            a.spec,
+            b.spec,
+            b.interface.name
+        );
+    }
+    for place in &places {
+        let yes = settings.yes_disrupt.iter().find(|name| **name == place.interface.name);
+        place.guard(yes.map(String::as_str))?;
+        if !place.interface.ethernet || place.interface.loopback {
+            bail!("{} is not an Ethernet interface: netdyno bridges Ethernet frames", place.spec);
+        }
+        if !place.interface.up {
+            bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+        }
+    }
+    Ok(places)
+}
+
+/// What the user should know before frames go through.
+fn warnings(places: &[Place; 2], one_way: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    let [a, b] = places;
+    for (from, to) in [(a, b), (b, a)].into_iter().take(if one_way { 1 } else { 2 }) {
+        if from.interface.mtu > to.interface.mtu {
+            said.push(format!(
+                "{} carries packets of up to {} bytes (its MTU) and {} only {}: longer ones from {} are dropped",
+                from.spec, from.interface.mtu, to.spec, to.interface.mtu, from.spec
+            ));
+        }
+    }
+    said
+}
+
+/// Why nothing can go through any more.
+fn trouble(places: &[Place; 2]) -> Option<String> {
+    places.iter().find_map(|place| {
+        let name = &place.interface.name;
+        let now = place.run_in(|| Interface::by_name(name)).ok()?;
+        match now {
+            Ok(now) if now.index != place.interface.index => Some(format!("{} was removed", place.spec)),
+            Ok(now) if !now.up => Some(format!("{} went down", place.spec)),
+            Ok(_) => None,
+            Err(port::interface::InterfaceError::Unknown { .. }) => {
+                Some(format!("{} was removed", place.spec))
+            }
+            Err(_) => None,
+        }
+    })
+}
+
+fn progress(now: (u64, Counts), before: (u64, Counts), left: Option<Duration>) -> Progress {
+    let span = now.0 - before.0;
+    let pace = |frames: fn(&Counts) -> u64, bytes: fn(&Counts) -> u64| {
+        let since = |get: fn(&Counts) -> u64| get(&now.1).saturating_sub(get(&before.1));
+        let rate = Totals::over(since(frames), since(bytes), span);
+        Some(Pace {
+            frames: frames(&now.1),
+            frames_per_second: rate.frames_per_second,
+            bits_per_second: rate.bits_per_second,
+        })
+    };
+    Progress {
+        elapsed: Duration::from_nanos(now.0),
+        remaining: left,
+        received: pace(|c| c.frames, |c| c.bytes),
+        sent: pace(|c| c.forwarded, |c| c.forwarded_bytes),
+        ..Progress::default()
+    }
+}
+
+/// The settings that every bridge begins with.
+impl Settings {
+    pub fn of_two(command: &'static str, between: [String; 2]) -> Settings {
+        Settings {
+            command,
+            between,
+            one_way: false,
+            count: None,
+            duration: None,
+            filter: None,
+            plan: None,
+            engine: BridgeEngine::Auto,
+            yes_disrupt: Vec::new(),
+            output: cli::Output::default(),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! By which way frames are taken over: in the kernel where nothing but forwarding is asked for, else in user space.
+
+use super::Settings;
+use crate::cli::bridge::BridgeEngine;
+use crate::place::Place;
+use ::bridge::{Budget, Job, Relay, RelayError, Relayed, relay};
+use ::edit::rewrite::Side;
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use meter::MeterError;
+use meter::forward::{Forwarder, Hold, Options, Passed, Way};
+use port::ethtool::Ethtool;
+use port::interface::xdp_features;
+use report::{Choice, NotTaken};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// What went in one direction, whichever way it took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    pub frames: u64,
+    pub bytes: u64,
+    pub forwarded: u64,
+    pub forwarded_bytes: u64,
+    /// The forwarded, each super-frame counted once.
+    pub buffers: u64,
+    pub unedited: u64,
+    pub completed: u64,
+    pub filtered: u64,
+    pub left: u64,
+    pub too_long: u64,
+    pub over_limit: u64,
+    pub refused: u64,
+    pub uncut: u64,
+    pub missed: u64,
+    pub duration_ns: u64,
+}
+
+impl Counts {
+    /// Both directions together, as far as is shown while it runs.
+    pub fn plus(&self, other: &Counts) -> Counts {
+        Counts {
+            frames: self.frames + other.frames,
+            bytes: self.bytes + other.bytes,
+            forwarded: self.forwarded + other.forwarded,
+            forwarded_bytes: self.forwarded_bytes + other.forwarded_bytes,
+            refused: self.refused + other.refused,
+            duration_ns: self.duration_ns.max(other.duration_ns),
+            ..Counts::default()
+        }
+    }
+}
+
+impl From<&Passed> for Counts {
+    fn from(p: &Passed) -> Counts {
+        Counts {
+            frames: p.frames,
+            bytes: p.bytes,
+            forwarded: p.forwarded,
+            forwarded_bytes: p.forwarded_bytes,
+            buffers: p.buffers,
+            completed: p.completed,
+            over_limit: p.over_limit,
+            too_long: p.too_long,
+            refused: p.failed,
+            duration_ns: p.duration_ns(),
+            ..Counts::default()
+        }
+    }
+}
+
+impl From<&Relayed> for Counts {
+    fn from(r: &Relayed) -> Counts {
+        Counts {
+            frames: r.frames,
+            bytes: r.bytes,
+            forwarded: r.sent,
+            forwarded_bytes: r.sent_bytes,
+            buffers: r.sent,
+            unedited: r.unedited,
+            filtered: r.filtered,
+            left: r.left,
+            too_long: r.too_long,
+            over_limit: r.over_limit,
+            refused: r.refused,
+            uncut: r.unfit,
+            missed: r.missed,
+            duration_ns: r.duration_ns(),
+            ..Counts::default()
+        }
+    }
+}
+
+/// A bridge at work.
+pub enum Running {
+    Kernel { forwarder: Forwarder, way: Way },
+    User(User),
+}
+
+/// In user space: a thread for each direction.
+pub struct User {
+    threads: Vec<JoinHandle<Result<(), RelayError>>>,
+    counts: Vec<Arc<Mutex<Relayed>>>,
+    stop: Arc<AtomicBool>,
+    holds: Vec<Hold>,
+}
+
+impl Running {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Running::Kernel { way, .. } => way.name(),
+            Running::User(_) => "packet",
+        }
+    }
+
+    /// From the first interface to the second, and back.
+    pub fn snapshot(&self) -> [Counts; 2] {
+        match self {
+            Running::Kernel { forwarder, .. } => forwarder.snapshot().each_ref().map(Counts::from),
+            Running::User(user) => user.snapshot(),
+        }
+    }
+
+    /// Why it works no more, if it does not.
+    pub fn ended(&self) -> Option<String> {
+        match self {
+            Running::Kernel { forwarder, .. } => (!forwarder.is_attached())
+                .then(|| "an interface was removed, or the bridge detached from it by force".to_owned()),
+            Running::User(user) => user.ended(),
+        }
+    }
+
+    /// Ends it; the last word on what went through, and why it had ended before, if it had.
+    pub fn finish(self) -> ([Counts; 2], Option<String>) {
+        match self {
+            Running::Kernel { forwarder, .. } => (forwarder.finish().each_ref().map(Counts::from), None),
+            Running::User(mut user) => {
+                user.stop.store(true, Relaxed);
+                let mut why = None;
+                for thread in user.threads.drain(..) {
+                    let ended = thread.join().unwrap_or(Ok(()));
+                    // Frames that wait for room when the end comes are not forwarded, and are counted nowhere.
+                    if let Err(error) = ended
+                        && !matches!(error, RelayError::Send(port::tx::TxError::Stopped(_)))
+                    {
+                        why.get_or_insert(error.to_string());
+                    }
+                }
+                (user.snapshot(), why)
+            }
+        }
+    }
+}
+
+impl User {
+    fn snapshot(&self) -> [Counts; 2] {
+        [0, 1].map(|direction| match self.counts.get(direction) {
+            Some(counts) => Counts::from(&*counts.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Counts::default(),
+        })
+    }
+
+    fn ended(&self) -> Option<String> {
+        if self.holds.iter().any(|hold| !hold.is_attached()) {
+            return Some("an interface was removed, or the bridge detached from it by force".to_owned());
+        }
+        // Why, it says when it is joined.
+        self.threads.iter().any(JoinHandle::is_finished).then(|| "a direction ended".to_owned())
+    }
+}
+
+/// An engine's name as it is written on the command line.
+pub fn name(engine: BridgeEngine) -> String {
+    engine.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// Starts the fastest way that does what is asked for.
+pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choice)> {
+    let inspects = match (&settings.plan, &settings.filter) {
+        (Some(_), _) => Some("frames are edited"),
+        (None, Some(_)) => Some("frames are chosen"),
+        (None, None) => None,
+    };
+    let ways: &[Way] = match (settings.engine, inspects) {
+        (BridgeEngine::Packet, _) | (BridgeEngine::Auto, Some(_)) => &[],
+        (_, Some(why)) => {
+            bail!("--engine {}: {why}, which only --engine packet does", name(settings.engine))
+        }
+        (BridgeEngine::Auto, None) => &[Way::XdpNative, Way::Tc, Way::XdpGeneric],
+        (BridgeEngine::Xdp, None) => &[Way::XdpNative],
+        (BridgeEngine::Tc, None) => &[Way::Tc],
+        (BridgeEngine::XdpGeneric, None) => &[Way::XdpGeneric],
+    };
+    let mut not_taken = Vec::new();
+    for way in ways {
+        match kernel(places, settings, *way)? {
+            Ok(forwarder) => {
+                let reason = match way {
+                    Way::XdpNative => "native XDP",
+                    Way::Tc => "the kernel's receive path (tcx)",
+                    Way::XdpGeneric => {
+                        "generic XDP; super-frames (TSO, GRO) do not go through, switch them off"
+                    }
+                };
+                let name = way.name().to_owned();
+                let choice = Choice { name, reason: reasoned(reason, &not_taken), not_taken };
+                return Ok((Running::Kernel { forwarder, way: *way }, choice));
+            }
+            Err(reason) => not_taken.push(NotTaken { name: way.name().to_owned(), reason }),
+        }
+    }
+    if !matches!(settings.engine, BridgeEngine::Auto | BridgeEngine::Packet) {
+        let reasons: Vec<_> = not_taken.into_iter().map(|not| not.reason).collect();
+        bail!("--engine {} is not possible: {}", name(settings.engine), reasons.join("; "));
+    }
+    let (user, held) = user_space(places, settings)?;
+    let mut reason = match inspects {
+        Some(why) => format!("packet sockets, because {why}"),
+        None => reasoned("packet sockets", &not_taken),
+    };
+    if let Some(why) = held {
+        reason += &format!("; this host's own stack gets the frames as well ({why})");
+    }
+    Ok((Running::User(user), Choice { name: "packet".to_owned(), reason, not_taken }))
+}
+
+fn reasoned(reason: &str, not_taken: &[NotTaken]) -> String {
+    match not_taken.first() {
+        Some(not) => format!("{reason} (not {}: {})", not.name, not.reason),
+        None => reason.to_owned(),
+    }
+}
+
+/// One of the kernel's ways. The inner error says why not, for a person.
+fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<Forwarder, String>> {
+    let inward = if settings.one_way { &places[..1] } else { &places[..] };
+    if way == Way::XdpNative {
+        let outward = if settings.one_way { &places[1..] } else { &places[..] };
+        let obstacle =
+            outward.iter().find_map(takes_no_frames).or_else(|| inward.iter().find_map(takes_tags));
+        if let Some(obstacle) = obstacle {
+            return Ok(Err(obstacle));
+        }
+    }
+    let options = Options {
+        one_way: settings.one_way,
+        limit: settings.count,
+        mtu: [places[1].interface.mtu, places[0].interface.mtu],
+        // A veth's far end has no hardware that would compute checksums, and leaves them all the same.
+        complete: places.each_ref().map(|place| way == Way::XdpNative && is_veth(place)),
+    };
+    let [a, b] = places;
+    let names = [a.interface.name.as_str(), b.interface.name.as_str()];
+    match a.run_in(|| Forwarder::attach(names, way, &options))? {
+        Ok(forwarder) => Ok(Ok(forwarder)),
+        Err(error @ MeterError::Permission { .. }) => Err(error.into()),
+        Err(MeterError::NotPossible { reasons, .. }) => Ok(Err(reasons)),
+        Err(error) => Ok(Err(error.to_string())),
+    }
+}
+
+fn is_veth(place: &Place) -> bool {
+    place.interface.kind.as_deref() == Some("veth")
+}
+
+/// Why frames that XDP redirects to it would not leave.
+fn takes_no_frames(place: &Place) -> Option<String> {
+    let index = place.interface.index;
+    let features = place.run_in(|| xdp_features(index)).ok()?.ok()??;
+    if features.transmit {
+        return None;
+    }
+    Some(if is_veth(place) {
+        format!("the other end of {} takes frames from XDP only with GRO on, or an XDP program", place.spec)
+    } else {
+        format!("the driver of {} sends no frames for XDP", place.spec)
+    })
+}
+
+/// Why frames would lose their VLAN tags. (A veth says so, too, and takes nothing out.)
+fn takes_tags(place: &Place) -> Option<String> {
+    let name = &place.interface.name;
+    let takes = place.run_in(|| Ethtool::open(name)?.takes_tags_out()).ok()?.ok()?;
+    (takes && !is_veth(place)).then(|| {
+        format!("{0} takes VLAN tags out before XDP sees a frame (`ethtool -K {0} rxvlan off`)", place.spec)
+    })
+}
+
+/// Packet sockets and a thread for each direction; and why the host's own stack sees the frames as well, if it does.
+fn user_space(places: &[Place; 2], settings: &Settings) -> Result<(User, Option<String>)> {
+    let [a, b] = places;
+    let budget = Arc::new(Budget::new(settings.count));
+    let mut user = User { threads: Vec::new(), counts: Vec::new(), stop: Arc::default(), holds: Vec::new() };
+    let mut why = None;
+    let directions = [(a, b, Side::Client), (b, a, Side::Server)];
+    let mut relays = Vec::new();
+    for (from, to, side) in directions.into_iter().take(if settings.one_way { 1 } else { 2 }) {
+        let name = &from.interface.name;
+        match from.run_in(|| Hold::attach(name))? {
+            Ok(hold) => user.holds.push(hold),
+            Err(error) => why = Some(error.to_string()),
+        }
+        let relay = from.run_in(|| Relay::open(&from.target(), &to.target()))??;
+        user.counts.push(relay.counts());
+        let job = Job {
+            filter: settings.filter.clone(),
+            plan: settings.plan.clone(),
+            side,
+            budget: budget.clone(),
+            stop: user.stop.clone(),
+        };
+        relays.push((relay, job));
+    }
+    for (opened, job) in relays {
+        user.threads.push(std::thread::spawn(move || relay(opened, &job)));
+    }
+    Ok((user, why))
+}
