@@ -6,36 +6,46 @@
  * stream, whether it is in order, reordered or a duplicate, and how long it was under way. Optionally the arrival
  * time of every frame. It changes no frame and decides nothing: one verdict for all, drop or pass.
  *
- * Everything is kept per CPU, in plain arrays that user space maps: no locks and no atomics on the way of a frame
- * (except one for arrivals, which must share one order), and a reader costs no system call. A program runs on one CPU
- * with its soft interrupts off, so no other run of it can come in between. Arrays rather than hash tables because a
- * stream's number *is* its index: a look-up is a multiplication that the JIT inlines; the price is memory, 256 bytes
- * for each possible stream and CPU, allocated at load.
+ * Everything is kept in plain arrays that user space maps, so that a reader costs no system call. What is about all
+ * frames is kept per CPU, without locks and atomics (except one for arrivals, which must share one order): a program
+ * runs on one CPU with its soft interrupts off, so no other run of it can come in between. Streams are kept per CPU,
+ * too, while that takes little memory; of many there is one record each, of 256 bytes, that a CPU takes hold of by one
+ * exchange. Arrays rather than hash tables because a stream's number *is* its index: a look-up is a multiplication that
+ * the JIT inlines.
  *
  * User space adds the CPUs' shares (crates/meter/src/layout.rs says why that is exact). It sets the constants below
  * before loading; the verifier removes what they switch off. crates/meter/src/tracker.rs does the same in Rust for
  * machines without XDP, and a property test holds the two equal.
  *
- * Cost of a 60-byte frame beyond that of an empty program, which takes 30 ns in the same test run (Linux 6.18 on a
- * virtual machine; crates/meter/src/twin.rs prints it; the signed ones take a duplicate's way, which is as long as
- * that of one in order): counted only 9 ns, signed 13 ns; with the clock read for each frame: unsigned 44 ns, signed
- * with latency 54 ns, and with its arrival recorded 57 ns.
+ * crates/meter/src/twin.rs prints what a frame costs (docs/measuring.md has the figures).
  */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/content.h"
 #include "include/icmp.h"
 #include "include/meter.h"
 #include "include/sequence.h"
 #include "include/signature.h"
 #include "include/tick.h"
+#include "include/trailer.h"
 
 const volatile __u32 verdict = XDP_PASS;
-/* Size of the table of streams on each CPU. */
+/* Size of the table of streams. */
 const volatile __u32 stream_limit = 1;
+/* 1: one table for all CPUs, whose records are taken hold of; else each has its own. */
+const volatile __u32 shared_streams = 0;
+/* 1: stores are seen in their order by other CPUs (x86), so that letting go of a record takes no exchange. */
+const volatile __u32 ordered_stores = 0;
 /* 1: read the clock for each frame (about 33 ns on a virtual machine), else once a tick (1 to 10 ms). */
 const volatile __u32 exact_clock = 0;
 const volatile __u32 measure_latency = 0;
+/* 1: frames are stamped by CLOCK_TAI, which hosts can share, instead of CLOCK_MONOTONIC. */
+const volatile __u32 tai_clock = 0;
+/* 1: look for the signature up to 18 bytes before the frame's end, too. */
+const volatile __u32 find_trailers = 0;
+/* Entries of `contents` for each stream; 0: the bytes before the signature are not looked at. */
+const volatile __u32 content_slots = 0;
 /* The first so many streams have a histogram of their latencies each. */
 const volatile __u32 histogram_limit = 0;
 /* How many arrival times are kept; 0: none. */
@@ -54,7 +64,7 @@ struct {
 	__type(value, struct totals);
 } totals SEC(".maps");
 
-/* Entry cpu * histogram_limit + stream. */
+/* Entry stream, or cpu * histogram_limit + stream. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -63,7 +73,7 @@ struct {
 	__type(value, struct histogram);
 } histograms SEC(".maps");
 
-/* Entry cpu * stream_limit + stream. */
+/* Entry stream, or cpu * stream_limit + stream. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -80,6 +90,15 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } arrivals SEC(".maps");
+
+/* Entry stream * content_slots and those behind it; written by user space. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct content);
+} contents SEC(".maps");
 
 /* etherStats size classes (RFC 2819, section 5); sizes there include the FCS. The most frequent ones are asked first. */
 static __always_inline __u32 size_class(__u64 length)
@@ -120,20 +139,73 @@ static __always_inline void record_arrival(__u64 now)
 		*time = now;
 }
 
-static __always_inline void add_latency(struct latency *sums, __s64 elapsed)
-{
-	__u64 latency = elapsed;
+/* How often a record that another CPU holds is asked for: some tens of microseconds. */
+#define PATIENCE 1024
 
-	if (elapsed < 0) {
-		sums->negative++;
-		return;
+static __always_inline bool hold(struct stream *stream)
+{
+	for (int i = 0; i < PATIENCE; i++) {
+		if (!__sync_lock_test_and_set(&stream->busy, 1))
+			return true;
 	}
-	if (!sums->count || latency < sums->min)
-		sums->min = latency;
-	if (latency > sums->max)
-		sums->max = latency;
+	return false;
+}
+
+static __always_inline void let_go(struct stream *stream)
+{
+	if (ordered_stores) {
+		asm volatile("" ::: "memory");
+		*(volatile __u64 *)&stream->busy = 0;
+	} else {
+		/* Its result is used, or the compiler would make a plain store of it. */
+		__u64 was = __sync_lock_test_and_set(&stream->busy, 0);
+
+		asm volatile("" : "+r"(was));
+	}
+}
+
+static __always_inline void add_sums(struct latency *sums, __u64 value)
+{
+	if (!sums->count || value < sums->min)
+		sums->min = value;
+	if (value > sums->max)
+		sums->max = value;
 	sums->count++;
-	sums->sum += latency;
+	sums->sum += value;
+}
+
+static __always_inline __u64 bucket_of(__u64 value)
+{
+	__u64 bucket = loglinear_bucket(value);
+
+	/* Hides from the compiler where it comes from, so that the register that is tested is the one that is used. */
+	asm volatile("" : "+r"(bucket));
+	return bucket;
+}
+
+static __always_inline void record_gap(struct totals *sums, __u64 gap)
+{
+	__u64 bucket = bucket_of(gap);
+
+	add_sums(&sums->gap, gap);
+	if (bucket < LOGLINEAR_BUCKETS) /* it always is, here and below: this is for the verifier */
+		sums->gaps[bucket]++;
+}
+
+/* How the time under way changes from frame to frame of a stream, whatever the clocks' offset. */
+static __always_inline void record_variation(struct totals *sums, struct stream *stream, __s64 elapsed)
+{
+	__s64 change = elapsed - (__s64)stream->transit;
+	__u64 size = change < 0 ? -change : change, bucket;
+
+	stream->transit = elapsed;
+	if (!(stream->latency.count + stream->latency.negative))
+		return;
+	stream->jitter += size - ((stream->jitter + 8) >> 4);
+	add_sums(&sums->variation, size);
+	bucket = bucket_of(size);
+	if (bucket < LOGLINEAR_BUCKETS)
+		sums->variations[bucket]++;
 }
 
 static __always_inline void record_latency(struct totals *sums, struct stream *stream, struct histogram *own,
@@ -141,31 +213,59 @@ static __always_inline void record_latency(struct totals *sums, struct stream *s
 {
 	__u64 bucket;
 
-	add_latency(&sums->latency, elapsed);
 	if (stream)
-		add_latency(&stream->latency, elapsed);
-	if (elapsed < 0)
+		record_variation(sums, stream, elapsed);
+	if (elapsed < 0) {
+		sums->latency.negative++;
+		if (stream)
+			stream->latency.negative++;
 		return;
-	bucket = loglinear_bucket(elapsed);
-	/* Hides from the compiler where it comes from, so that the register that is tested is the one that is used. */
-	asm volatile("" : "+r"(bucket));
-	if (bucket < LOGLINEAR_BUCKETS) { /* it always is: this is for the verifier */
-		sums->histogram[bucket]++;
+	}
+	add_sums(&sums->latency, elapsed);
+	if (stream)
+		add_sums(&stream->latency, elapsed);
+	bucket = bucket_of(elapsed);
+	if (bucket < LOGLINEAR_BUCKETS) {
+		sums->latencies[bucket]++;
 		if (own)
 			own->buckets[bucket]++;
 	}
+}
+
+/* Do the bytes before the signature, which begins at `end`, differ from what the stream's frames have there? */
+static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32 length, __u32 end)
+{
+	struct content *content = NULL, *any;
+	__u32 slot, bytes;
+
+	for (__u32 i = 0; i < 8 && i < content_slots; i++) {
+		slot = stream * content_slots + i;
+		any = bpf_map_lookup_elem(&contents, &slot);
+		if (!any)
+			return false;
+		/* The first is about frames of any length, so it is the last resort. */
+		if (!i || (__u32)any->length == length)
+			content = any;
+	}
+	if (!content)
+		return false;
+	bytes = content->length >> 32;
+	if (!bytes)
+		return false;
+	return bytes > end || content_hash(ctx, end - bytes, bytes) != content->hash;
 }
 
 SEC("xdp")
 int meter(struct xdp_md *ctx)
 {
 	__u64 linear = (long)ctx->data_end - (long)ctx->data, length = linear, now;
-	__u32 cpu = bpf_get_smp_processor_id(), slot;
+	__u32 cpu = bpf_get_smp_processor_id(), copy = shared_streams ? 0 : cpu, slot, behind = 0;
 	struct signature signature = {}, copied;
 	struct totals *sums;
 	struct stream *stream = NULL;
 	struct histogram *own = NULL;
-	bool is_signed;
+	bool is_signed, corrupted = false;
+	__s64 elapsed = 0;
 
 	sums = bpf_map_lookup_elem(&totals, &cpu);
 	if (!sums)
@@ -178,6 +278,8 @@ int meter(struct xdp_md *ctx)
 	sums->bytes += length;
 	if (!sums->first_ns)
 		sums->first_ns = now;
+	else if (exact_clock)
+		record_gap(sums, now - sums->last_ns);
 	sums->last_ns = now;
 	if (arrivals_limit)
 		record_arrival(now);
@@ -188,30 +290,57 @@ int meter(struct xdp_md *ctx)
 			signature = copied;
 	} else {
 		is_signed = signature_in_place(ctx, length, &signature);
+		if (!is_signed && find_trailers) {
+			behind = signature_trailer(ctx, length);
+			is_signed = behind && signature_in_place(ctx, length - behind, &signature);
+		}
 	}
 	if (!is_signed || (ignore_icmp_errors && is_icmp_error(ctx)))
 		return verdict;
 
 	sums->signed_frames++;
+	if (find_trailers && behind)
+		sums->trailed++;
 	if (signature.stream < stream_limit) {
-		slot = cpu * stream_limit + signature.stream;
+		slot = copy * stream_limit + signature.stream;
 		stream = bpf_map_lookup_elem(&streams, &slot);
 	}
-	if (stream) {
-		stream->frames++;
-		stream->bytes += length;
-		sequence_seen(sums, stream, signature.sequence);
-	} else {
-		sums->unplaced++;
+	if (content_slots && stream && length >= behind + SIGNATURE_LEN) {
+		corrupted = is_corrupted(ctx, signature.stream, length - behind, length - behind - SIGNATURE_LEN);
+		sums->corrupted += corrupted;
 	}
 	/* A sender that spares itself the clock writes 0. */
 	if (measure_latency && signature.time) {
+		elapsed = signature_elapsed(signature.time, tai_clock ? bpf_ktime_get_tai_ns() : now);
 		if (signature.stream < histogram_limit) {
-			slot = cpu * histogram_limit + signature.stream;
+			slot = copy * histogram_limit + signature.stream;
 			own = bpf_map_lookup_elem(&histograms, &slot);
 		}
-		record_latency(sums, stream, own, signature_elapsed(signature.time, now));
 	}
+	if (!stream) {
+		sums->unplaced++;
+	} else if (shared_streams && !hold(stream)) {
+		sums->contended++;
+		stream = NULL;
+		own = NULL;
+	}
+	if (stream) {
+		sequence_seen(sums, stream, signature.sequence);
+		if (exact_clock) {
+			if (!stream->frames)
+				stream->first_ns = now;
+			else if (now - stream->last_ns > stream->gap_max && now > stream->last_ns)
+				stream->gap_max = now - stream->last_ns;
+			stream->last_ns = now;
+		}
+		stream->frames++;
+		stream->bytes += length;
+		stream->corrupted += corrupted;
+	}
+	if (measure_latency && signature.time)
+		record_latency(sums, stream, own, elapsed);
+	if (shared_streams && stream)
+		let_go(stream);
 	return verdict;
 }
 

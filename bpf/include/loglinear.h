@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Buckets of a log-linear histogram: every power of two is cut into 32 equal parts, values below 32 are exact, so a
- * bucket is never wider than 1/32 (3.1 %) of the values in it. 1,056 buckets reach to 2^37 ns (137 s); whatever is
- * longer is counted in the last one. crates/meter/src/histogram.rs is the same in Rust.
+ * Buckets of a log-linear histogram: every power of two is cut into 128 equal parts, values below 128 are exact, so a
+ * bucket is never wider than 1/128 (0.8 %) of the values in it. 3,968 buckets reach to 2^37 ns (137 s); whatever is
+ * longer is counted in the last one. crates/histogram/src/lib.rs is the same in Rust.
  */
 #ifndef NETDYNO_LOGLINEAR_H
 #define NETDYNO_LOGLINEAR_H
@@ -10,7 +10,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
-#define LOGLINEAR_PART_BITS 5
+#define LOGLINEAR_PART_BITS 7
 #define LOGLINEAR_RANGE_BITS 37
 #define LOGLINEAR_BUCKETS ((LOGLINEAR_RANGE_BITS - LOGLINEAR_PART_BITS + 1) << LOGLINEAR_PART_BITS)
 
@@ -40,7 +40,7 @@ static __always_inline __u64 loglinear_bucket(__u64 value)
 	}
 	shift += rest < 2 ? rest : 2;
 	if (shift <= 1)
-		return value; /* the first two rows of 32 have buckets one wide */
+		return value; /* the first two rows of 128 have buckets one wide */
 	return ((shift - 1) << LOGLINEAR_PART_BITS) + (value >> (shift - 1));
 }
 

@@ -13,9 +13,12 @@
 #define FCS_LEN 4
 #define SIZE_CLASSES 8
 
-/* Words of a stream's duplicate window: 1,024 bits, of which the last 961 to 1,024 sequence numbers are in view. */
-#define WINDOW_WORDS 16
+/* Words of a stream's duplicate window: 512 bits, of which the last 449 to 512 sequence numbers are in view. */
+#define WINDOW_WORDS 8
 #define WINDOW_WORD(sequence) ((sequence) >> 6)
+
+/* The last so many times that a stream left out sequence numbers are remembered, to tell how far frames are reordered. */
+#define HOLES 3
 
 /* Nanoseconds under way, without buckets. */
 struct latency {
@@ -35,29 +38,55 @@ struct totals {
 	__u64 tick;     /* in jiffies: when last_ns was read, if the clock is not read for each frame */
 	__u64 signed_frames;
 	__u64 unplaced;   /* signed, but the stream's number is beyond the table */
+	__u64 contended;  /* signed, but another CPU held the stream's record for too long */
 	__u64 reordered;  /* of all streams, as below */
 	__u64 duplicates;
 	__u64 late;
+	__u64 corrupted;
+	__u64 trailed;    /* signed, but with bytes behind the signature */
 	struct latency latency;
-	__u64 histogram[LOGLINEAR_BUCKETS]; /* of the latencies */
+	struct latency variation; /* between one frame of a stream and the one before, without sign */
+	struct latency gap;       /* between one arrival on this CPU and the one before */
+	__u64 latencies[LOGLINEAR_BUCKETS];
+	__u64 variations[LOGLINEAR_BUCKETS];
+	__u64 gaps[LOGLINEAR_BUCKETS];
 } __attribute__((aligned(64)));
 
-/* One CPU's share of one stream; what every frame touches comes first. */
+/*
+ * One stream, or one CPU's share of it: four cache lines, of which a frame in order touches the first two and the word
+ * of the window that it belongs to.
+ */
 struct stream {
+	__u64 busy; /* 1 while a CPU works on it, if they share it */
+	__u64 next; /* highest sequence number seen + 1; 0: none yet */
 	__u64 frames;
 	__u64 bytes;
-	__u64 next; /* highest sequence number seen + 1; 0: none yet */
+	__u64 last_ns; /* arrival of the last frame, if the clock is read for each */
+	__u64 gap_max; /* longest time between two arrivals */
+	__u64 transit; /* time under way of the last frame with a stamp: two's complement, clocks may differ */
+	__u64 jitter;  /* RFC 3550, appendix A.8: nanoseconds, times 16 */
 	struct latency latency;
-	__u64 lowest;     /* lowest sequence number seen */
-	__u64 reordered;  /* below the highest, in the window, not seen before */
+	__u64 first_ns;
+	__u64 lowest;    /* lowest sequence number seen */
+	__u64 reordered; /* below the highest, in the window, not seen before */
+	__u64 window[WINDOW_WORDS];
 	__u64 duplicates; /* in the window, seen before */
 	__u64 late;       /* so far below the highest that nobody remembers whether it was seen */
-	__u64 window[WINDOW_WORDS];
+	__u64 corrupted;
+	__u64 extent_max; /* of the reordered and late ones: frames that came since the first with a higher number */
+	__u64 extent_sum;
+	__u64 holes[HOLES]; /* the latest last: its highest end (low 32 bits), and `frames` at the time (low 32 bits) */
 } __attribute__((aligned(64)));
 
-/* One CPU's share of one stream's latencies. */
+/* One stream's latencies, or one CPU's share of them. */
 struct histogram {
 	__u64 buckets[LOGLINEAR_BUCKETS];
+};
+
+/* What a stream's frames must have before the signature. */
+struct content {
+	__u64 length; /* of the frames this is about, in the low 32 bits; of the bytes to look at, in the high ones */
+	__u64 hash;
 };
 
 #endif

@@ -89,6 +89,10 @@ pub enum Far {
     Count,
     /// netdyno's meter, which also reads the clock for each, for latency.
     Time,
+    /// netdyno's meter, that tells so many streams apart, and reads the clock for each frame or not.
+    Streams { streams: u32, latency: bool },
+    /// A program that counts frames and their bytes, and drops them.
+    Bare,
     /// What the sender brings along (`--measure`).
     Own,
 }
@@ -98,6 +102,7 @@ pub enum Far {
 pub struct Receiver {
     _meter: Option<Meter>,
     _link: Option<OwnedFd>,
+    _counts: Option<xdp::sys::Memory>,
 }
 
 /// A process that ended.
@@ -298,11 +303,13 @@ impl Bench {
     /// Puts a receiver at the far end.
     pub fn receiver(&self, far: Far) -> Result<Receiver> {
         let end = &self.lab.receiver;
-        let meter = |latency| -> Result<Receiver> {
+        let usual = MeterOptions::default().streams;
+        let meter = |latency, streams| -> Result<Receiver> {
             // In all else as `netdyno send --measure` has it.
             let options = MeterOptions {
                 mode: Mode::XdpNative,
                 latency,
+                streams,
                 action: Action::Drop,
                 ..MeterOptions::default()
             };
@@ -311,8 +318,17 @@ impl Bench {
         };
         match far {
             Far::Stack | Far::Own => Ok(Receiver::default()),
-            Far::Count => meter(false),
-            Far::Time => meter(true),
+            Far::Count => meter(false, usual),
+            Far::Time => meter(true, usual),
+            Far::Streams { streams, latency } => meter(latency, streams.max(usual)),
+            Far::Bare => {
+                let (program, counts) = crate::floors::counting()?;
+                let link = end.namespace.run_in(|| -> Result<OwnedFd> {
+                    let index = Interface::by_name(end.interface)?.index;
+                    program.attach(index).context("XDP at the far end")
+                })??;
+                Ok(Receiver { _link: Some(link), _counts: Some(counts), ..Receiver::default() })
+            }
             Far::Drop => {
                 let link = end.namespace.run_in(|| -> Result<OwnedFd> {
                     let index = Interface::by_name(end.interface)?.index;

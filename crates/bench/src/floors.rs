@@ -7,7 +7,7 @@ use port::packet::Target;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use xdp::asm::{Asm, If, Op, R0, R1, R2, R3, R7, Size, helper};
+use xdp::asm::{Asm, If, Op, R0, R1, R2, R3, R4, R6, R7, Size, helper};
 use xdp::sys::{Insn, Loaded, Memory, interrupt, prepare_interrupts};
 use xdp::{Way, way};
 
@@ -45,6 +45,96 @@ pub fn live_frames(
     mut watch: impl FnMut() -> Result<()>,
 ) -> Result<()> {
     let running = Running::start(bench, cores, &bench::frame(bytes)?, &Arc::new(verdict(XDP_TX)?), BATCH)?;
+    let start = Instant::now();
+    let mut watched = Ok(());
+    while watched.is_ok() && start.elapsed() < length && !running.is_over() {
+        std::thread::sleep(tick);
+        watched = watch();
+    }
+    running.stop()?;
+    watched
+}
+
+/// A program that counts frames and their bytes in memory that it shares, and drops them.
+pub fn counting() -> Result<(Loaded, Memory)> {
+    let state = Memory::new(c"netdyno_floor", 16).context("a map")?;
+    let mut asm = Asm::new();
+    asm.load(Size::W, R2, R1, 0);
+    asm.load(Size::W, R3, R1, 4);
+    asm.op(Op::Sub, R3, R2);
+    asm.map_value(R7, state.descriptor(), 0);
+    asm.load(Size::D, R2, R7, 0);
+    asm.op_small(Op::Add, R2, 1);
+    asm.store(Size::D, R7, 0, R2);
+    asm.load(Size::D, R2, R7, 8);
+    asm.op(Op::Add, R2, R3);
+    asm.store(Size::D, R7, 8, R2);
+    asm.mov_imm(R0, XDP_DROP);
+    asm.exit();
+    Ok((load(asm)?, state))
+}
+
+/// Frames that end with a signature.
+#[derive(Debug, Clone, Copy)]
+pub struct Signed {
+    /// Taking turns frame by frame; a power of two.
+    pub streams: u32,
+    /// The clock is read for each frame.
+    pub stamped: bool,
+}
+
+/// Sends live frames of 60 bytes that end with a signature, and are otherwise not touched, for so long.
+pub fn signed_live_frames(
+    bench: &Bench,
+    signed: Signed,
+    length: Duration,
+    tick: Duration,
+    mut watch: impl FnMut() -> Result<()>,
+) -> Result<()> {
+    const FRAME: u64 = 60;
+    const AT: i16 = FRAME as i16 - wire::signature::LEN as i16;
+    let state = Memory::new(c"netdyno_floor", 8).context("a map")?;
+    let mut asm = Asm::new();
+    let short = asm.label();
+    asm.mov(R6, R1);
+    asm.mov_imm(R0, 0);
+    if signed.stamped {
+        asm.call(helper::KTIME);
+    }
+    asm.load(Size::W, R2, R6, 0);
+    asm.load(Size::W, R3, R6, 4);
+    asm.mov(R1, R2);
+    asm.op_small(Op::Add, R1, FRAME as u32);
+    asm.jump_if(If::Gt, R1, R3, short);
+    asm.map_value(R7, state.descriptor(), 0);
+    asm.load(Size::D, R3, R7, 0);
+    asm.mov(R4, R3);
+    asm.op_small(Op::Add, R4, 1);
+    asm.store(Size::D, R7, 0, R4);
+    // Stream: the number's low bits; sequence: the rest.
+    asm.mov(R4, R3);
+    asm.op_small(Op::And, R4, signed.streams - 1);
+    asm.op_small(Op::Shr, R3, signed.streams.trailing_zeros());
+    asm.op_small(Op::Shl, R4, 40);
+    asm.op(Op::Or, R3, R4);
+    asm.big_endian(R3, 64);
+    asm.store(Size::D, R2, AT + 4, R3);
+    asm.mov_imm(R3, wire::signature::MAGIC.into());
+    asm.big_endian(R3, 32);
+    asm.store(Size::W, R2, AT, R3);
+    asm.mov(R3, R0);
+    asm.op_small(Op::Shr, R3, 32);
+    asm.big_endian(R3, 16);
+    asm.store(Size::H, R2, AT + 12, R3);
+    asm.big_endian(R0, 32);
+    asm.store(Size::W, R2, AT + 14, R0);
+    asm.mov_imm(R0, XDP_TX);
+    asm.exit();
+    asm.place(short);
+    asm.mov_imm(R0, XDP_DROP);
+    asm.exit();
+    let frame = bench::frame(FRAME as u32)?;
+    let running = Running::start(bench, &[bench.core], &frame, &Arc::new(load(asm)?), BATCH)?;
     let start = Instant::now();
     let mut watched = Ok(());
     while watched.is_ok() && start.elapsed() < length && !running.is_over() {

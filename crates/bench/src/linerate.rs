@@ -358,9 +358,9 @@ fn last_words(error: &anyhow::Error) -> String {
 fn received_by(far: Far) -> &'static str {
     match far {
         Far::Stack => "stack",
-        Far::Drop => "drop",
+        Far::Drop | Far::Bare => "drop",
         Far::Count | Far::Own => "meter",
-        Far::Time => "clock",
+        Far::Time | Far::Streams { .. } => "clock",
     }
 }
 

@@ -14,6 +14,7 @@ mod fixtures;
 mod floors;
 mod linerate;
 mod machine;
+mod metering;
 mod pacing;
 mod plot;
 mod stability;
@@ -68,6 +69,8 @@ enum Case {
     LineRate,
     /// Two sending cores beside one.
     Cores,
+    /// What the meter leaves of the rate of a program that only counts.
+    Metering,
     /// How exactly frames keep their times.
     Pacing,
     /// The same for live frames, at higher rates.
@@ -87,6 +90,7 @@ impl Case {
             Case::Topspeed => topspeed::run(bench),
             Case::LineRate => linerate::run(bench),
             Case::Cores => cores::run(bench),
+            Case::Metering => metering::run(bench),
             Case::Pacing => pacing::run(bench),
             Case::LivePacing => pacing::live(bench),
             Case::Cpu => cost::cpu(bench),

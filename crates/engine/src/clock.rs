@@ -1,14 +1,36 @@
 //! Reading the clock, and waiting for a time.
 
 use rustix::thread::ClockId;
-use rustix::time::{ClockId as Readable, Timespec, clock_gettime};
-use std::sync::atomic::Ordering;
+use rustix::time::{ClockId as Readable, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::Control;
 
 /// CLOCK_MONOTONIC in nanoseconds. About 30 ns on a virtual machine, 15 elsewhere: once a batch, not once a frame.
 pub fn now() -> u64 {
     nanoseconds(clock_gettime(Readable::Monotonic))
+}
+
+/// Whether frames are stamped by CLOCK_TAI. One for the process: all that it sends at a time is measured by one clock.
+static STAMPS_ARE_TAI: AtomicBool = AtomicBool::new(false);
+
+/// Lets frames be stamped by CLOCK_TAI, which hosts can share, instead of CLOCK_MONOTONIC.
+pub fn stamp_by_tai(tai: bool) {
+    STAMPS_ARE_TAI.store(tai, Ordering::Relaxed);
+}
+
+/// Are frames stamped by CLOCK_TAI?
+pub fn stamps_are_tai() -> bool {
+    STAMPS_ARE_TAI.load(Ordering::Relaxed)
+}
+
+/// The time that goes into a frame, in nanoseconds.
+pub fn stamp() -> u64 {
+    if !stamps_are_tai() {
+        return now();
+    }
+    // Every kernel that runs XDP has this clock. 0 says that there is no stamp.
+    clock_gettime_dynamic(DynamicClockId::Tai).map_or(0, nanoseconds)
 }
 
 /// CPU time of the calling thread, in nanoseconds.

@@ -8,14 +8,27 @@ use histogram::BUCKETS;
 /// Bytes of the frame check sequence, which no program sees and the standards count.
 pub const FCS_LEN: u64 = 4;
 /// Words of a stream's duplicate window.
-pub const WINDOW_WORDS: usize = 16;
+pub const WINDOW_WORDS: usize = 8;
 /// Number of etherStats size classes, undersize and oversize included.
 pub const CLASSES: usize = 8;
+/// The last so many times that a stream left out sequence numbers are remembered.
+pub const HOLES: usize = 3;
 
-/// The first so many streams have histograms of their latencies: 8 KiB each and CPU.
-pub const HISTOGRAMS: u32 = 64;
+/// Each CPU has its own records of the streams while they take no more than this in all, histograms not counted; of
+/// more streams there is one record each.
+const OWN_RECORDS: u64 = 8 << 20;
+/// The same for the streams' histograms.
+const OWN_HISTOGRAMS: u64 = 32 << 20;
 
-/// One CPU's share of one stream's latencies.
+/// Whether all CPUs share the records of `streams` streams, of which `histograms` have a histogram.
+pub fn is_shared(cpus: u32, streams: u32, histograms: u32) -> bool {
+    let of = |count: u32, size: usize| u64::from(cpus) * u64::from(count) * size as u64;
+    cpus > 1
+        && (of(streams, size_of::<Stream>()) > OWN_RECORDS
+            || of(histograms, size_of::<Buckets>()) > OWN_HISTOGRAMS)
+}
+
+/// One stream's latencies, or one CPU's share of them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buckets(pub [u64; BUCKETS]);
@@ -58,31 +71,70 @@ pub struct Totals {
     /// The kernel's own: when it last read the clock, if not for each frame.
     pub tick: u64,
     pub signed_frames: u64,
+    /// Signed, of a stream beyond the table.
     pub unplaced: u64,
+    /// Signed, but another CPU held the stream's record for too long.
+    pub contended: u64,
     pub reordered: u64,
     pub duplicates: u64,
     pub late: u64,
+    pub corrupted: u64,
+    /// Signed, but with bytes behind the signature.
+    pub trailed: u64,
     pub latency: LatencySums,
-    pub histogram: [u64; BUCKETS],
+    /// From one frame of a stream to the next, without sign.
+    pub variation: LatencySums,
+    /// From one arrival on this CPU to the next.
+    pub gap: LatencySums,
+    pub latencies: Buckets,
+    pub variations: Buckets,
+    pub gaps: Buckets,
 }
 
-/// One CPU's share of one stream.
+/// One stream, or one CPU's share of it.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stream {
-    pub frames: u64,
-    pub bytes: u64,
+    /// The kernel's own: 1 while a CPU works on it, if they share it.
+    pub busy: u64,
     /// Highest sequence number seen + 1; 0: none yet.
     pub next: u64,
+    pub frames: u64,
+    pub bytes: u64,
+    /// Arrival of the last frame, if the clock is read for each.
+    pub last_ns: u64,
+    pub gap_max: u64,
+    /// Time under way of the last frame with a stamp, in two's complement.
+    pub transit: u64,
+    /// RFC 3550, appendix A.8: nanoseconds, times 16.
+    pub jitter: u64,
     pub latency: LatencySums,
+    pub first_ns: u64,
     pub lowest: u64,
     /// Below the highest, in the window, not seen before.
     pub reordered: u64,
+    pub window: [u64; WINDOW_WORDS],
     /// In the window, seen before.
     pub duplicates: u64,
     /// So far below the highest that nobody remembers whether it was seen.
     pub late: u64,
-    pub window: [u64; WINDOW_WORDS],
+    pub corrupted: u64,
+    /// Of the reordered and late ones: frames that came since the first with a higher number.
+    pub extent_max: u64,
+    pub extent_sum: u64,
+    /// The latest last: its higher end (low 32 bits), and `frames` at the time (low 32 bits).
+    pub holes: [u64; HOLES],
+}
+
+const _: () = assert!(size_of::<Stream>() == 256);
+
+/// What a stream's frames must have before the signature.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Of the frames this is about, in the low 32 bits; of the bytes to look at, in the high ones.
+    pub length: u64,
+    pub hash: u64,
 }
 
 impl Default for Totals {
@@ -95,11 +147,18 @@ impl Default for Totals {
             tick: 0,
             signed_frames: 0,
             unplaced: 0,
+            contended: 0,
             reordered: 0,
             duplicates: 0,
             late: 0,
+            corrupted: 0,
+            trailed: 0,
             latency: LatencySums::default(),
-            histogram: [0; BUCKETS],
+            variation: LatencySums::default(),
+            gap: LatencySums::default(),
+            latencies: Buckets::default(),
+            variations: Buckets::default(),
+            gaps: Buckets::default(),
         }
     }
 }
@@ -123,7 +182,6 @@ impl Totals {
     /// Adds another CPU's share.
     pub fn add(&mut self, other: &Totals) {
         self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
-        self.histogram.iter_mut().zip(&other.histogram).for_each(|(mine, theirs)| *mine += theirs);
         self.bytes += other.bytes;
         self.first_ns = match (self.first_ns, other.first_ns) {
             (0, only) | (only, 0) => only,
@@ -135,7 +193,23 @@ impl Totals {
         self.reordered += other.reordered;
         self.duplicates += other.duplicates;
         self.late += other.late;
-        self.latency.add(&other.latency);
+        self.contended += other.contended;
+        self.corrupted += other.corrupted;
+        self.trailed += other.trailed;
+        for (mine, theirs) in [
+            (&mut self.latency, &other.latency),
+            (&mut self.variation, &other.variation),
+            (&mut self.gap, &other.gap),
+        ] {
+            mine.add(theirs);
+        }
+        for (mine, theirs) in [
+            (&mut self.latencies, &other.latencies),
+            (&mut self.variations, &other.variations),
+            (&mut self.gaps, &other.gaps),
+        ] {
+            mine.add(theirs);
+        }
     }
 }
 
@@ -155,6 +229,19 @@ impl Stream {
         }
         self.lowest = if self.next == 0 { other.lowest } else { self.lowest.min(other.lowest) };
         self.next = self.next.max(other.next);
+        // Each CPU has a jitter of its own; of them the one that most frames were in is taken.
+        if other.frames > self.frames {
+            self.jitter = other.jitter;
+        }
+        self.gap_max = self.gap_max.max(other.gap_max);
+        self.first_ns = match (self.first_ns, other.first_ns) {
+            (0, only) | (only, 0) => only,
+            (mine, theirs) => mine.min(theirs),
+        };
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.extent_max = self.extent_max.max(other.extent_max);
+        self.extent_sum += other.extent_sum;
+        self.corrupted += other.corrupted;
         self.frames += other.frames;
         self.bytes += other.bytes;
         self.reordered += other.reordered;

@@ -15,6 +15,8 @@
 //! (`layout`, `tracker`), and a property test runs them against each other.
 
 mod attach;
+pub mod clock;
+pub mod content;
 mod error;
 pub mod forward;
 mod layout;
@@ -22,6 +24,8 @@ mod loader;
 mod mapping;
 mod measurement;
 mod meter;
+#[cfg(test)]
+mod order;
 pub mod reflector;
 mod ring;
 mod socket;
@@ -33,6 +37,6 @@ pub use error::MeterError;
 pub use forward::Forwarder;
 pub use histogram::{Bucket, Histogram};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
-pub use meter::{Action, Meter, Mode, Options};
+pub use meter::{Action, Clock, Meter, Mode, Options};
 pub use reflector::Reflector;
-pub use tracker::Tracker;
+pub use tracker::{Tracker, Wanted};

@@ -7,9 +7,9 @@
 
 use crate::error::MeterError;
 use crate::forward::{self, Passage, Way};
-use crate::layout::{Buckets, HISTOGRAMS, LatencySums, Stream, Totals};
+use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
 use crate::mapping::Mapping;
-use crate::meter::{Action, Options};
+use crate::meter::{Action, Clock, Options};
 use crate::reflector::{self, Counters};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::query::ProgInfoIter;
@@ -48,8 +48,11 @@ const _: () = {
     );
     assert!(size_of::<types::latency>() == size_of::<LatencySums>());
     assert!(offset_of!(types::totals, latency) == offset_of!(Totals, latency));
-    assert!(offset_of!(types::totals, histogram) == offset_of!(Totals, histogram));
+    assert!(offset_of!(types::totals, latencies) == offset_of!(Totals, latencies));
+    assert!(offset_of!(types::totals, gaps) == offset_of!(Totals, gaps));
     assert!(offset_of!(types::stream, latency) == offset_of!(Stream, latency));
+    assert!(offset_of!(types::stream, holes) == offset_of!(Stream, holes));
+    assert!(size_of::<types::content>() == size_of::<Content>());
     assert!(offset_of!(types::stream, window) == offset_of!(Stream, window));
     assert!(size_of::<types::histogram>() == size_of::<Buckets>());
     assert!(size_of::<reflected>() == size_of::<Counters>());
@@ -101,9 +104,11 @@ pub struct Loaded {
     pub program: Program,
     /// One entry for each CPU number.
     pub totals: Mapping<Totals>,
-    /// Entry cpu * streams + stream.
+    /// One record for each stream, which the CPUs share; else one for each stream and CPU.
+    pub shared: bool,
+    /// Entry stream, or cpu * streams + stream.
     pub streams: Mapping<Stream>,
-    /// Entry cpu * `with_histogram` + stream.
+    /// Entry stream, or cpu * `with_histogram` + stream.
     pub histograms: Mapping<Buckets>,
     /// Streams that have a histogram, the first ones.
     pub with_histogram: u32,
@@ -124,16 +129,23 @@ pub fn load(options: &Options) -> Result<Loaded, MeterError> {
 /// With or without support for frames in several buffers.
 pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterError> {
     let cpus = cpu_numbers()?;
-    let slots = u64::from(cpus) * u64::from(options.streams);
+    let with_histogram = if options.latency { options.streams.min(options.stream_histograms) } else { 0 };
+    let shared = options.share_records.unwrap_or(layout::is_shared(cpus, options.streams, with_histogram));
+    let copies = if shared { 1 } else { u64::from(cpus) };
+    let slots = copies * u64::from(options.streams);
     let times = options.arrivals as u64 + 1;
-    let with_histogram = if options.latency { options.streams.min(HISTOGRAMS) } else { 0 };
-    let histograms = (cpus * with_histogram).max(1);
+    let histograms = (copies * u64::from(with_histogram)).max(1);
+    let contents = options.content.entries();
     let bytes = slots * size_of::<Stream>() as u64
         + times * 8
         + u64::from(cpus) * size_of::<Totals>() as u64
-        + u64::from(histograms) * size_of::<Buckets>() as u64;
+        + histograms * size_of::<Buckets>() as u64
+        + size_of_val(contents) as u64;
     let too_many = |_| MeterError::Memory { bytes };
-    let (slots, times) = (u32::try_from(slots).map_err(too_many)?, u32::try_from(times).map_err(too_many)?);
+    let slots = u32::try_from(slots).map_err(too_many)?;
+    let times = u32::try_from(times).map_err(too_many)?;
+    let histograms = u32::try_from(histograms).map_err(too_many)?;
+    let expected = u32::try_from(contents.len()).map_err(too_many)?;
     let failed = |error| refusal("meter", bytes, &error);
 
     let mut storage = MaybeUninit::uninit();
@@ -146,6 +158,11 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
     constants.stream_limit = options.streams;
     constants.histogram_limit = with_histogram;
     constants.measure_latency = options.latency.into();
+    constants.shared_streams = shared.into();
+    constants.ordered_stores = cfg!(any(target_arch = "x86_64", target_arch = "x86")).into();
+    constants.tai_clock = (options.clock == Clock::Tai).into();
+    constants.find_trailers = options.trailers.into();
+    constants.content_slots = options.content.slots();
     constants.arrivals_limit = times - 1;
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
     constants.exact_clock = (options.latency || options.arrivals > 0).into();
@@ -158,10 +175,16 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
     resize(&mut open.maps.streams, slots)?;
     resize(&mut open.maps.histograms, histograms)?;
     resize(&mut open.maps.arrivals, times)?;
+    resize(&mut open.maps.contents, expected.max(1))?;
 
     let skeleton = open.load().map_err(failed)?;
+    for (slot, content) in (0u32..).zip(contents) {
+        let value = [content.length.to_ne_bytes(), content.hash.to_ne_bytes()].concat();
+        skeleton.maps.contents.update(&slot.to_ne_bytes(), &value, MapFlags::ANY).map_err(failed)?;
+    }
     Ok(Loaded {
         program: Program::keep(skeleton.progs.meter.as_fd())?,
+        shared,
         totals: map_all(&skeleton.maps.totals)?,
         streams: map_all(&skeleton.maps.streams)?,
         histograms: map_all(&skeleton.maps.histograms)?,

@@ -5,7 +5,7 @@
 )]
 
 use crate::forward::Passage;
-use crate::layout::{Buckets, Stream, Totals};
+use crate::layout::{Buckets, Content, Stream, Totals};
 use crate::reflector::Counters;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ffi::c_void;
@@ -29,6 +29,8 @@ unsafe impl Words for Totals {}
 unsafe impl Words for Stream {}
 // SAFETY: repr(C), an array of u64.
 unsafe impl Words for Buckets {}
+// SAFETY: repr(C), two u64.
+unsafe impl Words for Content {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
 unsafe impl Words for Counters {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
@@ -59,6 +61,16 @@ impl<T: Words> Mapping<T> {
     /// Number of entries.
     pub fn len(&self) -> usize {
         self.entries
+    }
+
+    /// One word of entry `index`.
+    pub fn word(&self, index: usize, word: usize) -> Option<u64> {
+        let words = size_of::<T>() / size_of::<u64>();
+        if index >= self.entries || word >= words {
+            return None;
+        }
+        // SAFETY: inside the mapping, as in `get`.
+        Some(unsafe { (*self.start.cast::<AtomicU64>().add(index * words + word)).load(Ordering::Relaxed) })
     }
 
     /// Entry `index` as it is now. Each `u64` is read in one piece, the whole is not: a frame may be counted in one

@@ -32,10 +32,21 @@ pub struct Snapshot {
     pub reordered: u64,
     /// Frames that had come before, of all streams.
     pub duplicates: u64,
+    /// Frames whose bytes before the signature are not those that were sent, where that was asked for.
+    pub corrupted: u64,
+    /// Signed frames with bytes behind the signature.
+    pub trailed: u64,
+    /// Signed frames that are in no stream because another CPU held its record for too long.
+    pub contended: u64,
     /// See [`StreamStats::late`].
     pub late: u64,
     /// Latency of all signed frames with a time stamp.
     pub latency: Histogram,
+    /// How much longer or shorter each frame was under way than the one of its stream that came before, without sign
+    /// (RFC 3393 over arrivals).
+    pub variation: Histogram,
+    /// Time between one arrival and the next, by CPU (so by receive queue), where the clock is read for each frame.
+    pub gaps: Histogram,
     /// Frames stamped in the future of this clock: the clocks of sender and meter differ. Not in `latency`.
     pub negative_latencies: u64,
     /// Arrival times kept, and those there was no room for.
@@ -73,14 +84,27 @@ pub struct StreamStats {
     pub reordered: u64,
     /// Frames that had come before.
     pub duplicates: u64,
-    /// Frames that came 961 or more sequence numbers too late, so that nobody remembers whether they came before.
+    /// Frames that came 449 or more sequence numbers too late, so that nobody remembers whether they came before.
     /// They are taken as reordered. If some were duplicates after all, up to that many more were lost than is said;
     /// with `late` = 0 every figure is exact.
     pub late: u64,
+    /// Frames whose bytes before the signature are not those that were sent, where that was asked for.
+    pub corrupted: u64,
+    /// How many frames came between the first with a higher number and a reordered one, this included: its extent (RFC
+    /// 4737, section 4.2.2), the greatest and the mean. At least that, where numbers were left out more than three times
+    /// in between.
+    pub extent_max: u64,
+    pub extent_mean: f64,
     /// `None` if nothing was measured.
     pub latency: Option<Latency>,
-    /// How the latencies spread, of the first 64 streams.
+    /// How the latencies spread, of the first streams.
     pub latencies: Option<Histogram>,
+    /// Interarrival jitter (RFC 3550, section 6.4.1) at the end.
+    pub jitter_ns: Option<f64>,
+    /// The longest time between two arrivals, where the clock is read for each frame.
+    pub gap_max_ns: Option<u64>,
+    /// From the first arrival to the last, where the clock is read for each frame.
+    pub duration_ns: Option<u64>,
     /// Frames stamped in the future of this clock.
     pub negative_latencies: u64,
 }
@@ -88,7 +112,7 @@ pub struct StreamStats {
 impl StreamStats {
     /// How many different sequence numbers arrived.
     pub fn distinct(&self) -> u64 {
-        self.frames - self.duplicates
+        self.frames.saturating_sub(self.duplicates)
     }
 
     /// How many of the `sent` frames of this stream did not arrive, those at its end included.
@@ -104,7 +128,9 @@ impl StreamStats {
         base: Option<u64>,
     ) -> Option<StreamStats> {
         let highest_sequence = sum.next.checked_sub(1)?;
-        let distinct = sum.frames - sum.duplicates;
+        let distinct = sum.frames.saturating_sub(sum.duplicates);
+        let behind = sum.reordered + sum.late;
+        let timed = sum.latency.count + sum.latency.negative;
         Some(StreamStats {
             stream,
             frames: sum.frames,
@@ -115,10 +141,14 @@ impl StreamStats {
             reordered: sum.reordered + sum.late,
             duplicates: sum.duplicates,
             late: sum.late,
+            corrupted: sum.corrupted,
+            extent_max: sum.extent_max,
+            extent_mean: if behind == 0 { 0.0 } else { sum.extent_sum as f64 / behind as f64 },
             latency: Latency::from_sums(&sum.latency),
-            latencies: buckets
-                .filter(|_| sum.latency.count > 0)
-                .map(|b| Histogram::from_counts(&b.0, sum.latency.sum, sum.latency.min, sum.latency.max)),
+            jitter_ns: (timed > 1).then_some(sum.jitter as f64 / 16.0),
+            gap_max_ns: (sum.first_ns > 0 && sum.frames > 1).then_some(sum.gap_max),
+            duration_ns: (sum.first_ns > 0).then(|| sum.last_ns.saturating_sub(sum.first_ns)),
+            latencies: buckets.filter(|_| sum.latency.count > 0).map(|b| histogram(b, &sum.latency)),
             negative_latencies: sum.latency.negative,
         })
     }
@@ -133,6 +163,10 @@ impl Latency {
             max_ns: sums.max,
         })
     }
+}
+
+fn histogram(buckets: &Buckets, sums: &LatencySums) -> Histogram {
+    Histogram::from_counts(&buckets.0, sums.sum, sums.min, sums.max)
 }
 
 impl Snapshot {
@@ -150,12 +184,12 @@ impl Snapshot {
             reordered: sum.reordered + sum.late,
             duplicates: sum.duplicates,
             late: sum.late,
-            latency: Histogram::from_counts(
-                &sum.histogram,
-                sum.latency.sum,
-                sum.latency.min,
-                sum.latency.max,
-            ),
+            corrupted: sum.corrupted,
+            trailed: sum.trailed,
+            contended: sum.contended,
+            latency: histogram(&sum.latencies, &sum.latency),
+            variation: histogram(&sum.variations, &sum.variation),
+            gaps: histogram(&sum.gaps, &sum.gap),
             negative_latencies: sum.latency.negative,
             arrivals: seen.min(room),
             arrivals_missed: seen.saturating_sub(room),

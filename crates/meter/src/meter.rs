@@ -1,17 +1,21 @@
 //! The meter as its users see it: attach to an interface, look at the numbers, finish.
 
 use crate::attach;
+use crate::content::Expected;
 use crate::error::MeterError;
-use crate::layout::{Buckets, Stream, Totals};
+use crate::layout::{Buckets, CLASSES, Stream, Totals};
 use crate::loader::{self, Link, Loaded};
 use crate::measurement::{Measurement, Snapshot, StreamStats};
 use crate::ring;
 use crate::socket::Socket;
-use crate::tracker::Tracker;
+use crate::tracker::{Tracker, Wanted};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
+
+/// The word of a stream's record that is 0 while nothing was seen.
+const NEXT: usize = std::mem::offset_of!(Stream, next) / 8;
 
 /// What becomes of frames that were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,18 +39,38 @@ pub enum Mode {
     PacketSocket,
 }
 
+/// The clock that senders stamp frames with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// `CLOCK_MONOTONIC`, which all namespaces of a host share and no two hosts do.
+    Monotonic,
+    /// `CLOCK_TAI`, which PTP or NTP can keep alike on several hosts (Linux 6.1).
+    Tai,
+}
+
 /// What to measure, and how.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub action: Action,
     pub mode: Mode,
-    /// Streams 0 to this - 1 are told apart, at most 2^24. Takes 256 bytes for each stream and CPU; a million
-    /// streams on two CPUs were seen to take 1.5 s to set up and 0.2 s for [`Meter::streams`] to look through.
+    /// Streams 0 to this - 1 are told apart, at most 2^24. Takes 256 bytes for each stream. While that is little (8
+    /// MiB), each CPU has records of its own, which costs a frame the least; of more streams they share them.
     pub streams: u32,
-    /// Measure latency: from the stamp in the frame to its arrival, both by `CLOCK_MONOTONIC`. So it means something
-    /// only if the sender is on this machine (in whatever namespace) and stamps; a stamp of 0 is none. Costs an exact clock reading for each frame (about 33 ns on a virtual machine), as arrivals
-    /// do; together they still cost one.
+    /// The first so many streams have a histogram of their latencies, of 32 KB.
+    pub stream_histograms: u32,
+    /// Whether the CPUs share the streams' records; `None`: as their number says.
+    pub share_records: Option<bool>,
+    /// Measure latency: from the stamp in the frame to its arrival, both by `clock`; a stamp of 0 is none. Costs an
+    /// exact clock reading for each frame (about 33 ns on a virtual machine), as arrivals do; together they still cost
+    /// one.
     pub latency: bool,
+    /// The stamps' clock. With the monotonic one latency means something only if the sender is on this machine, in
+    /// whatever namespace.
+    pub clock: Clock,
+    /// Find a signature up to 18 bytes before a frame's end, too: a device may add padding or a trailer.
+    pub trailers: bool,
+    /// What streams' frames must have before their signatures.
+    pub content: Expected,
     /// How many arrival times to keep, 8 bytes each.
     pub arrivals: usize,
     /// Take frames for any destination address while the meter runs: test frames are seldom addressed to this host.
@@ -64,7 +88,12 @@ impl Default for Options {
             action: Action::Drop,
             mode: Mode::Auto,
             streams: 1024,
+            stream_histograms: 64,
+            share_records: None,
             latency: true,
+            clock: Clock::Monotonic,
+            trailers: true,
+            content: Expected::default(),
             arrivals: 0,
             promiscuous: true,
             midstream: false,
@@ -156,12 +185,15 @@ impl Meter {
         }
     }
 
-    /// The sums over everything up to now. Cheap (some 9 KB for each CPU are read): poll it ten times a second.
+    /// The sums over everything up to now. Cheap (some 95 KB for each CPU that saw frames are read): poll it ten times a
+    /// second.
     pub fn snapshot(&self) -> Snapshot {
         match &self.source {
             Source::Kernel { tables, .. } => {
                 let mut sum = Totals::default();
+                // A CPU that saw nothing has no frame of any size.
                 (0..tables.totals.len())
+                    .filter(|cpu| (0..CLASSES).any(|class| tables.totals.word(*cpu, class) > Some(0)))
                     .filter_map(|cpu| tables.totals.get(cpu))
                     .for_each(|share| sum.add(&share));
                 let seen = tables.arrivals.get(0).unwrap_or(0);
@@ -192,9 +224,13 @@ impl Meter {
             Source::Kernel { tables, .. } => {
                 let (streams, own, number) =
                     (self.streams as usize, tables.with_histogram as usize, number as usize);
-                let cpus = 0..tables.totals.len();
+                let cpus = 0..if tables.shared { 1 } else { tables.totals.len() };
                 let shares = cpus.clone().map(|cpu| cpu * streams + number);
-                shares.filter_map(|slot| tables.streams.get(slot)).for_each(|share| sum.add(&share));
+                // Most of many have seen nothing, which one word tells.
+                shares
+                    .filter(|slot| tables.streams.word(*slot, NEXT) > Some(0))
+                    .filter_map(|slot| tables.streams.get(slot))
+                    .for_each(|share| sum.add(&share));
                 if number < own && sum.latency.count > 0 {
                     let shares = cpus.filter_map(|cpu| tables.histograms.get(cpu * own + number));
                     shares.for_each(|share| buckets.get_or_insert_with(Buckets::default).add(&share));
@@ -345,9 +381,16 @@ impl Tried<'_> {
     }
 
     fn packet_socket(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
-        let mut tracker = Tracker::new(options.streams, options.latency, options.arrivals);
-        tracker.ignore_icmp_errors = options.ignore_icmp_errors;
-        match Socket::open(self.ifindex, options.promiscuous, tracker) {
+        let tracker = Tracker::new(Wanted {
+            streams: options.streams,
+            histograms: options.stream_histograms,
+            latency: options.latency,
+            arrivals: options.arrivals,
+            trailers: options.trailers,
+            ignore_icmp_errors: options.ignore_icmp_errors,
+            content: options.content.clone(),
+        });
+        match Socket::open(self.ifindex, options.promiscuous, options.clock, tracker) {
             Ok(socket) => Ok(Some(Source::Socket(socket))),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(MeterError::Permission { what: "opening a packet socket" })

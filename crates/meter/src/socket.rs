@@ -4,9 +4,10 @@
 //! million a second (the kernel counts them) and cannot keep frames from the host's own stack. No unsafe code here:
 //! `ring.rs` hands out blocks as plain bytes.
 
+use crate::meter::Clock;
 use crate::ring::{RETIRE, Ring};
 use crate::tracker::Tracker;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,12 +32,13 @@ struct Shared {
 
 impl Socket {
     /// Starts to count, with a tracker that has seen nothing yet.
-    pub fn open(ifindex: u32, promiscuous: bool, tracker: Tracker) -> io::Result<Socket> {
+    pub fn open(ifindex: u32, promiscuous: bool, clock: Clock, tracker: Tracker) -> io::Result<Socket> {
         let ring = Ring::open(ifindex, promiscuous)?;
         let tracker = Mutex::new(tracker);
         let shared = Arc::new(Shared { tracker, dropped: 0.into(), down: false.into(), stop: false.into() });
         let theirs = Arc::clone(&shared);
-        let thread = Builder::new().name("netdyno-meter".to_owned()).spawn(move || run(ring, &theirs))?;
+        let thread =
+            Builder::new().name("netdyno-meter".to_owned()).spawn(move || run(ring, clock, &theirs))?;
         Ok(Socket { shared, thread: Some(thread) })
     }
 
@@ -77,7 +79,7 @@ impl Shared {
     }
 }
 
-fn run(mut ring: Ring, shared: &Shared) {
+fn run(mut ring: Ring, clock: Clock, shared: &Shared) {
     // The kernel keeps a block that is not full for RETIRE: what arrived before the stop is there twice that later.
     let mut until: Option<Instant> = None;
     while until.is_none_or(|end| Instant::now() < end) {
@@ -86,11 +88,13 @@ fn run(mut ring: Ring, shared: &Shared) {
             // Both run at the same speed (the kernel disciplines them together), so their difference changes only
             // when somebody sets the clock. It is read anew for each block, to within some 50 ns; a step spoils the
             // one block it falls into.
-            let offset = realtime_ahead_of_monotonic();
+            let offset = realtime_ahead_of(Clock::Monotonic);
+            let stamps = if clock == Clock::Monotonic { offset } else { realtime_ahead_of(clock) };
             shared.down.store(false, Ordering::Relaxed);
             let mut tracker = shared.tracker();
             for frame in frames(block) {
-                tracker.frame(frame.bytes, frame.length, frame.realtime_ns.wrapping_sub_signed(offset));
+                let by = |offset| frame.realtime_ns.wrapping_sub_signed(offset);
+                tracker.frame(frame.bytes, frame.length, by(offset), by(stamps));
             }
         }) {}
         if let Ok(dropped) = ring.dropped() {
@@ -108,12 +112,18 @@ fn run(mut ring: Ring, shared: &Shared) {
 }
 
 /// Nanoseconds from one clock to the other, by reading one between two readings of the other.
-fn realtime_ahead_of_monotonic() -> i64 {
+fn realtime_ahead_of(other: Clock) -> i64 {
     let read = |clock| {
-        let time = clock_gettime(clock);
-        time.tv_sec * 1_000_000_000 + time.tv_nsec
+        // The kernel has had all of these for long.
+        let time = clock_gettime_dynamic(clock);
+        time.map_or(0, |time| time.tv_sec * 1_000_000_000 + time.tv_nsec)
     };
-    let (before, real, after) = (read(ClockId::Monotonic), read(ClockId::Realtime), read(ClockId::Monotonic));
+    let known = |clock| read(DynamicClockId::Known(clock));
+    let other = || match other {
+        Clock::Monotonic => known(ClockId::Monotonic),
+        Clock::Tai => read(DynamicClockId::Tai),
+    };
+    let (before, real, after) = (other(), known(ClockId::Realtime), other());
     real - before - (after - before) / 2
 }
 
@@ -157,6 +167,7 @@ fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracker::Wanted;
 
     /// A block as the kernel lays it out, with one header for each of `packets`: length, captured, status.
     fn block(packets: &[(u32, u32, u32)]) -> Vec<u8> {
@@ -211,7 +222,8 @@ mod tests {
         let lab = lab::Lab::two_hosts(&lab::Options { addresses: true, ..Default::default() })
             .expect("a lab (as root)");
         let index = lab.receiver.namespace.index_of("rx0").expect("the namespace").expect("rx0");
-        let open = || Socket::open(index, true, Tracker::new(1, false, 0)).expect("a packet socket");
+        let tracker = || Tracker::new(Wanted { streams: 1, ..Wanted::default() });
+        let open = || Socket::open(index, true, Clock::Monotonic, tracker()).expect("a packet socket");
         let mut socket = lab.receiver.namespace.run_in(open).expect("the receiver's namespace");
         let sender =
             lab.sender.namespace.run_in(|| std::net::UdpSocket::bind("198.18.0.1:0").expect("a socket"));
@@ -231,7 +243,7 @@ mod tests {
 
     #[test]
     fn the_two_clocks_differ_by_what_the_kernel_says() {
-        let (first, second) = (realtime_ahead_of_monotonic(), realtime_ahead_of_monotonic());
+        let (first, second) = (realtime_ahead_of(Clock::Monotonic), realtime_ahead_of(Clock::Monotonic));
         assert!(first > 1_000_000_000 && (first - second).abs() < 100_000, "{first} {second}");
     }
 }

@@ -3,9 +3,30 @@
 //! The packet-socket fallback runs it on every frame; the property tests run it beside the kernel's program. When one
 //! of the two changes, so must the other.
 
-use crate::layout::{Buckets, FCS_LEN, HISTOGRAMS, LatencySums, Stream, Totals, WINDOW_WORDS};
+use crate::content::Expected;
+use crate::layout::{Buckets, FCS_LEN, HOLES, LatencySums, Stream, Totals, WINDOW_WORDS};
 use histogram::bucket_of;
 use wire::signature::{self, Signature};
+
+/// Most bytes behind a signature that is still found.
+const TRAILER: usize = 18;
+
+/// What of it is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// Streams 0 to this - 1 are told apart.
+    pub streams: u32,
+    /// The first so many of them have a histogram of their latencies.
+    pub histograms: u32,
+    pub latency: bool,
+    /// Arrival times to keep.
+    pub arrivals: usize,
+    /// Look for the signature before the frame's end, too.
+    pub trailers: bool,
+    /// See [`Options::ignore_icmp_errors`](crate::Options::ignore_icmp_errors).
+    pub ignore_icmp_errors: bool,
+    pub content: Expected,
+}
 
 /// Counts the frames it is shown, as one CPU running the kernel's program would.
 #[derive(Debug)]
@@ -17,75 +38,113 @@ pub struct Tracker {
     pub(crate) arrivals: Vec<u64>,
     /// Frames that an arrival was asked for, those beyond the limit included.
     pub(crate) arrivals_seen: u64,
-    /// See [`Options::ignore_icmp_errors`](crate::Options::ignore_icmp_errors).
-    pub(crate) ignore_icmp_errors: bool,
-    arrivals_limit: usize,
-    latency: bool,
+    wanted: Wanted,
 }
 
 impl Tracker {
-    /// For streams 0 to `streams` - 1; `arrivals` is how many arrival times to keep.
-    pub fn new(streams: u32, latency: bool, arrivals: usize) -> Self {
+    /// One that has seen nothing yet.
+    pub fn new(wanted: Wanted) -> Self {
+        let histograms = if wanted.latency { wanted.histograms.min(wanted.streams) } else { 0 };
         Tracker {
             totals: Box::default(),
-            streams: vec![Stream::default(); streams as usize],
-            histograms: vec![Buckets::default(); if latency { streams.min(HISTOGRAMS) as usize } else { 0 }],
+            streams: vec![Stream::default(); wanted.streams as usize],
+            histograms: vec![Buckets::default(); histograms as usize],
             arrivals: Vec::new(),
             arrivals_seen: 0,
-            ignore_icmp_errors: false,
-            arrivals_limit: arrivals,
-            latency,
+            wanted,
         }
     }
 
-    /// One frame of `length` bytes (without FCS) that arrived at `now`, nanoseconds of `CLOCK_MONOTONIC`.
+    /// Is the clock that says when frames arrive read for each of them?
+    fn is_exact(&self) -> bool {
+        self.wanted.latency || self.wanted.arrivals > 0
+    }
+
+    /// One frame of `length` bytes (without FCS) that arrived at `now`, nanoseconds of `CLOCK_MONOTONIC`, which is
+    /// `stamped` by the clock that senders stamp with.
     ///
     /// `bytes` must end where the frame ends; give none of it if the end was not captured. The two lengths differ
     /// where the kernel has taken a VLAN tag out of the frame.
-    pub fn frame(&mut self, bytes: &[u8], length: u64, now: u64) {
+    pub fn frame(&mut self, bytes: &[u8], length: u64, now: u64, stamped: u64) {
+        let exact = self.is_exact();
         let totals = &mut *self.totals;
         totals.sizes[size_class(length)] += 1;
         totals.bytes += length;
         if totals.first_ns == 0 {
             totals.first_ns = now;
+        } else if exact {
+            let gap = now.wrapping_sub(totals.last_ns);
+            add_sums(&mut totals.gap, gap);
+            totals.gaps.0[bucket_of(gap)] += 1;
         }
         totals.last_ns = now;
-        if self.arrivals_limit > 0 {
+        if self.wanted.arrivals > 0 {
             self.arrivals_seen += 1;
-            if self.arrivals.len() < self.arrivals_limit {
+            if self.arrivals.len() < self.wanted.arrivals {
                 self.arrivals.push(now);
             }
         }
-        let Some(signature) = Signature::at_end_of(bytes) else { return };
-        if self.ignore_icmp_errors && is_icmp_error(bytes) {
+        let Some((signature, behind)) = find(bytes, self.wanted.trailers) else { return };
+        if self.wanted.ignore_icmp_errors && is_icmp_error(bytes) {
             return;
         }
         totals.signed_frames += 1;
-        let mut stream = self.streams.get_mut(signature.stream as usize);
-        match &mut stream {
-            Some(stream) => {
-                stream.frames += 1;
-                stream.bytes += length;
-                sequence_seen(totals, stream, signature.sequence);
-            }
-            None => totals.unplaced += 1,
-        }
+        totals.trailed += u64::from(behind > 0);
+        let stream = self.streams.get_mut(signature.stream as usize);
         // A sender that spares itself the clock writes 0.
-        if self.latency && signature.time != 0 {
-            let elapsed = signature::elapsed(signature.time, now);
-            add_latency(&mut totals.latency, elapsed);
-            if let Some(stream) = stream {
-                add_latency(&mut stream.latency, elapsed);
+        let elapsed =
+            (self.wanted.latency && signature.time != 0).then(|| signature::elapsed(signature.time, stamped));
+        if let Some(stream) = stream {
+            let before = &bytes[..bytes.len() - behind - signature::LEN];
+            let own_length = length as usize - behind;
+            let corrupted = u64::from(self.wanted.content.differs(signature.stream, before, own_length));
+            sequence_seen(totals, stream, signature.sequence);
+            if exact {
+                if stream.frames == 0 {
+                    stream.first_ns = now;
+                } else {
+                    stream.gap_max = stream.gap_max.max(now.saturating_sub(stream.last_ns));
+                }
+                stream.last_ns = now;
             }
-            if let Ok(latency) = u64::try_from(elapsed) {
+            stream.frames += 1;
+            stream.bytes += length;
+            stream.corrupted += corrupted;
+            totals.corrupted += corrupted;
+            if let Some(elapsed) = elapsed {
+                record_variation(totals, stream, elapsed);
+                match u64::try_from(elapsed) {
+                    Ok(latency) => add_sums(&mut stream.latency, latency),
+                    Err(_) => stream.latency.negative += 1,
+                }
+            }
+        } else {
+            totals.unplaced += 1;
+        }
+        match elapsed.map(u64::try_from) {
+            None => {}
+            Some(Err(_)) => totals.latency.negative += 1,
+            Some(Ok(latency)) => {
                 let bucket = bucket_of(latency);
-                totals.histogram[bucket] += 1;
+                add_sums(&mut totals.latency, latency);
+                totals.latencies.0[bucket] += 1;
                 if let Some(own) = self.histograms.get_mut(signature.stream as usize) {
                     own.0[bucket] += 1;
                 }
             }
         }
     }
+}
+
+/// The signature, and how many bytes stand behind it.
+fn find(bytes: &[u8], trailers: bool) -> Option<(Signature, usize)> {
+    if let Some(signature) = Signature::at_end_of(bytes) {
+        return Some((signature, 0));
+    }
+    if !trailers || bytes.len() < signature::LEN + TRAILER {
+        return None;
+    }
+    (1..=TRAILER).find_map(|behind| Some((Signature::at_end_of(&bytes[..bytes.len() - behind])?, behind)))
 }
 
 /// Whether a frame is an ICMP error: its last bytes are those of the packet it quotes.
@@ -127,17 +186,25 @@ fn size_class(length: u64) -> usize {
     }
 }
 
-fn add_latency(sums: &mut LatencySums, elapsed: i64) {
-    let Ok(latency) = u64::try_from(elapsed) else {
-        sums.negative += 1;
-        return;
-    };
-    if sums.count == 0 || latency < sums.min {
-        sums.min = latency;
+fn add_sums(sums: &mut LatencySums, value: u64) {
+    if sums.count == 0 || value < sums.min {
+        sums.min = value;
     }
-    sums.max = sums.max.max(latency);
+    sums.max = sums.max.max(value);
     sums.count += 1;
-    sums.sum += latency;
+    sums.sum += value;
+}
+
+/// How the time under way changes from frame to frame of a stream, whatever the clocks' offset.
+fn record_variation(totals: &mut Totals, stream: &mut Stream, elapsed: i64) {
+    let change = elapsed.abs_diff(stream.transit as i64);
+    stream.transit = elapsed as u64;
+    if stream.latency.count + stream.latency.negative == 0 {
+        return;
+    }
+    stream.jitter = stream.jitter + change - ((stream.jitter + 8) >> 4);
+    add_sums(&mut totals.variation, change);
+    totals.variations.0[bucket_of(change)] += 1;
 }
 
 /// In order, reordered, duplicate, or too late to tell; see `bpf/include/sequence.h`.
@@ -147,7 +214,13 @@ fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64) {
     let bit = 1 << (sequence % 64);
     if stream.next == 0 {
         stream.lowest = sequence;
+        if sequence > 0 {
+            left_out(stream, sequence);
+        }
     } else if sequence >= stream.next {
+        if sequence > stream.next {
+            left_out(stream, sequence);
+        }
         let top = (stream.next - 1) / 64;
         for entered in (top + 1..=word).take(WINDOW_WORDS) {
             stream.window[entered as usize % WINDOW_WORDS] = 0;
@@ -160,13 +233,32 @@ fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64) {
         } else if stream.window[slot] & bit != 0 {
             stream.duplicates += 1;
             totals.duplicates += 1;
+            return;
         } else {
             stream.window[slot] |= bit;
             stream.reordered += 1;
             totals.reordered += 1;
         }
+        let extent = extent(stream, sequence);
+        stream.extent_sum += extent;
+        stream.extent_max = stream.extent_max.max(extent);
         return;
     }
     stream.window[slot] |= bit;
     stream.next = sequence + 1;
+}
+
+/// Numbers before `sequence` were left out by the frame that arrives now.
+fn left_out(stream: &mut Stream, sequence: u64) {
+    stream.holes.rotate_left(1);
+    stream.holes[HOLES - 1] = sequence << 32 | u64::from(stream.frames as u32);
+}
+
+/// How many frames came since the first with a higher number (RFC 4737, section 4.2.2), or at least so many if more
+/// than [`HOLES`] holes were left since.
+fn extent(stream: &Stream, sequence: u64) -> u64 {
+    let ends_above = |hole: u64| (((hole >> 32) as u32).wrapping_sub(sequence as u32) as i32) > 0;
+    // All behind the oldest one that ends above the number end higher.
+    let hole = stream.holes.iter().find(|hole| **hole != 0 && ends_above(**hole));
+    hole.map_or(0, |hole| (stream.frames as u32).wrapping_sub(*hole as u32).into())
 }

@@ -175,9 +175,41 @@ pub struct Metering {
     /// so that loss and latency are of the way there and back. Signs the frames.
     #[arg(long, conflicts_with = "measure")]
     pub round_trip: bool,
+    /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
+    /// minimum, mean and maximum.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub stream_histograms: u32,
+    /// The clock of the time stamps in frames: monotonic, this host's own; or tai, which PTP or NTP keep alike on several
+    /// hosts, for delays between them. Sender and meter must use the same.
+    #[arg(long, value_name = "CLOCK", default_value = "monotonic")]
+    pub clock: Clock,
+    /// Check the payload of each frame that arrives against what was sent, as far as it does not vary: frames that
+    /// differ are counted as corrupted. Headers may change on the way. Costs the receiver some time for each byte.
+    #[arg(long)]
+    pub check_content: bool,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
+}
+
+impl Metering {
+    /// Nothing is measured.
+    pub fn none() -> Metering {
+        Metering {
+            measure: None,
+            round_trip: false,
+            meter: Meter::Auto,
+            stream_histograms: 64,
+            clock: Clock::Monotonic,
+            check_content: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Clock {
+    Monotonic,
+    Tai,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -393,9 +425,16 @@ pub struct Measure {
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
-    /// Streams to tell apart by their signatures.
+    /// Streams to tell apart by their signatures, up to 16777216; 256 bytes of memory each.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub streams: u32,
+    /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if it was told the same.
+    #[arg(long, value_name = "CLOCK", default_value = "monotonic")]
+    pub clock: Clock,
+    /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
+    /// minimum, mean and maximum.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub stream_histograms: u32,
     /// Yes, drop on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Option<String>,

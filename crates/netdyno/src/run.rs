@@ -7,11 +7,14 @@
 //!   afterwards: add up the workers, wait for stragglers, compare with the interface's own counters, judge (outcome.rs)
 //! ```
 
+pub mod content;
 mod offered;
 mod outcome;
+mod received;
 mod watch;
 
-pub use outcome::{count_flows, fill_measured, oddities, stream_notes};
+pub use outcome::{count_flows, oddities, stream_notes};
+pub use received::{WatchedClock, fill_measured, list_streams, stream};
 
 use crate::environment;
 use crate::place::Place;
@@ -166,6 +169,8 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     };
 
     let counting = begin_counting(&setup)?;
+    let clock = setup.rx.as_ref().map(|(_, options)| WatchedClock::start(options.clock));
+
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let mut watch = Watch::new(&setup, jobs, meter.as_ref());
     let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
@@ -212,6 +217,9 @@ pub fn run(mut setup: Setup) -> Result<Report> {
             ));
         }
         outcome::fill_rx(&mut report, &done, &measured);
+        if let Some(clock) = clock {
+            clock.tell(&mut report);
+        }
     }
     outcome::judge(&mut report, &done);
     Ok(report)

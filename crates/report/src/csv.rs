@@ -9,7 +9,7 @@ use crate::model::{Interval, Report};
 pub const HEADER: &str = "start_ns,end_ns,offered_frames,offered_frames_per_second,\
 tx_frames,tx_bytes,tx_frames_per_second,tx_bits_per_second,tx_bits_per_second_l1,\
 rx_frames,rx_bytes,rx_frames_per_second,rx_bits_per_second,rx_bits_per_second_l1,\
-lost_frames,late_frames,latency_p50_ns,latency_p99_ns";
+lost_frames,late_frames,latency_p50_ns,latency_p99_ns,latency_p999_ns,latency_max_ns";
 
 pub fn render(report: &Report) -> String {
     let mut out = format!("{HEADER}\n");
@@ -44,5 +44,7 @@ fn row(i: &Interval) -> String {
     cell(i.late_frames);
     cell(i.latency_p50_ns);
     cell(i.latency_p99_ns);
+    cell(i.latency_p999_ns);
+    cell(i.latency_max_ns);
     out
 }

@@ -26,6 +26,11 @@ pub struct Distribution {
     pub p90: u64,
     pub p99: u64,
     pub p999: u64,
+    /// Of fewer than 10,000 values the greatest, and so on.
+    #[serde(default)]
+    pub p9999: u64,
+    #[serde(default)]
+    pub p99999: u64,
     pub max: u64,
     /// Ascending, empty buckets left out; for plotting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -47,18 +52,20 @@ impl Distribution {
         let (&min, &max) = (samples.first()?, samples.last()?);
         let sum: u128 = samples.iter().map(|&s| u128::from(s)).sum();
         let count = samples.len() as u64;
-        let at = |per_mille| {
-            let index = usize::try_from(rank(count, per_mille) - 1).unwrap_or(usize::MAX);
+        let at = |part| {
+            let index = usize::try_from(rank(count, part) - 1).unwrap_or(usize::MAX);
             samples.get(index).copied().unwrap_or(max)
         };
         Some(Self {
             count,
             min,
             mean: sum as f64 / count as f64,
-            p50: at(500),
-            p90: at(900),
-            p99: at(990),
-            p999: at(999),
+            p50: at(50_000),
+            p90: at(90_000),
+            p99: at(99_000),
+            p999: at(99_900),
+            p9999: at(99_990),
+            p99999: at(99_999),
             max,
             histogram: Vec::new(),
         })
@@ -75,8 +82,8 @@ impl Distribution {
             Some(sum) => sum as f64,
             None => histogram.iter().map(|b| (b.from as f64 + b.to as f64) / 2.0 * b.count as f64).sum(),
         } / count as f64;
-        let at = |per_mille| {
-            let wanted = rank(count, per_mille);
+        let at = |part| {
+            let wanted = rank(count, part);
             let mut seen = 0u64;
             let found = histogram.iter().find(|b| {
                 seen = seen.saturating_add(b.count);
@@ -84,19 +91,27 @@ impl Distribution {
             });
             found.map_or(max, |b| b.to).clamp(min, max)
         };
-        let (p50, p90, p99, p999) = (at(500), at(900), at(990), at(999));
-        Some(Self { count, min, mean, p50, p90, p99, p999, max, histogram })
+        let [p50, p90, p99, p999, p9999, p99999] = [50_000, 90_000, 99_000, 99_900, 99_990, 99_999].map(at);
+        Some(Self { count, min, mean, p50, p90, p99, p999, p9999, p99999, max, histogram })
     }
 
     /// The percentiles with their names, lowest first.
     pub fn percentiles(&self) -> [(&'static str, u64); 5] {
         [("p50", self.p50), ("p90", self.p90), ("p99", self.p99), ("p99.9", self.p999), ("max", self.max)]
     }
+
+    /// The same and those that only many values have: each needs ten values above it.
+    pub fn far_percentiles(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let [rest @ .., max] = self.percentiles();
+        let far = [("p99.99", self.p9999, 100_000), ("p99.999", self.p99999, 1_000_000)];
+        let far = far.into_iter().filter(|(_, _, least)| self.count >= *least).map(|(name, v, _)| (name, v));
+        rest.into_iter().chain(far).chain([max])
+    }
 }
 
-/// Nearest rank, from 1, of `per_mille` among `count` values.
-fn rank(count: u64, per_mille: u64) -> u64 {
-    let rank = (u128::from(count) * u128::from(per_mille)).div_ceil(1000).max(1);
+/// Nearest rank, from 1, of `part` in 100,000 among `count` values.
+fn rank(count: u64, part: u64) -> u64 {
+    let rank = (u128::from(count) * u128::from(part)).div_ceil(100_000).max(1);
     u64::try_from(rank).unwrap_or(u64::MAX)
 }
 

@@ -203,6 +203,14 @@ pub struct Achieved {
     /// Delay of signed frames, from departure to the meter: one way, or there and back if `round_trip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
+    /// The clock that the delays are by, and how far it may be wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_clock: Option<LatencyClock>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_variation: Option<DelayVariation>,
+    /// Time from one arrival to the next, by receive queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival_gap_ns: Option<Distribution>,
     /// The frames were sent back by a reflector and measured where they had left: what arrived, was lost and took how
     /// long is of the way there and back. Left out when false.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -246,6 +254,39 @@ pub struct HostCounter {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// How the delay varies from frame to frame.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DelayVariation {
+    /// Interarrival jitter (RFC 3550, 6.4.1) at the end: of several streams the greatest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<f64>,
+    /// The 99.9th percentile of the delay over its minimum (RFC 8219, 7.3.1).
+    pub pdv_ns: u64,
+    /// From one frame of a stream to the next that arrived, without sign (RFC 8219, 7.3.2).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipdv_ns: Option<Distribution>,
+}
+
+/// The clock of time stamps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyClock {
+    /// `monotonic`: one host's own, without error between sender and meter; `tai`: one that hosts share.
+    pub name: String,
+    /// The most by which this host's clock may be off, as the kernel knows it (adjtimex(2): maxerror). That of the other
+    /// host comes on top.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_error_ns: Option<u64>,
+    /// By how much it probably is (adjtimex(2): esterror).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_error_ns: Option<u64>,
+    /// Does a daemon (PTP, NTP) keep it?
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synchronised: Option<bool>,
+    /// By how much it was set during the run: delays before and after cannot be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stepped_ns: Option<i64>,
 }
 
 /// Frames that a reflector got, by what it did with them.
@@ -491,6 +532,9 @@ pub struct Rx {
     /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped_frames: Option<u64>,
+    /// Signed frames that had bytes behind the signature: a device has padded them, or added a trailer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trailed_frames: Option<u64>,
 }
 
 /// Frames sent and never received.
@@ -587,8 +631,32 @@ pub struct Stream {
     pub lost_frames: u64,
     pub duplicated_frames: u64,
     pub reordered_frames: u64,
+    /// How far the reordered ones were (RFC 4737, 4.2.2): frames from the first with a higher number on, the greatest
+    /// and the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_extent_max: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_extent_mean: Option<f64>,
+    /// Frames whose bytes before the signature were not those that were sent, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_frames: Option<u64>,
+    /// Of the first streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_min_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_mean_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_max_ns: Option<u64>,
+    /// Interarrival jitter (RFC 3550, 6.4.1) at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<f64>,
+    /// Time between two arrivals, the mean and the longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_mean_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_max_ns: Option<u64>,
 }
 
 /// A stretch of the run. Times count from the run's start.
@@ -616,6 +684,10 @@ pub struct Interval {
     pub latency_p50_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p999_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_max_ns: Option<u64>,
 }
 
 impl Interval {

@@ -3,7 +3,7 @@
 
 use crate::conclusion;
 use crate::distribution::Distribution;
-use crate::model::{Choice, Pacing, Report, Totals};
+use crate::model::{Choice, LatencyClock, Pacing, Report, Totals};
 use crate::table::Table;
 use crate::units::{self, printable};
 
@@ -113,6 +113,7 @@ fn lines(report: &Report) -> String {
             (rx.duplicated_frames, "duplicated"),
             (rx.reordered_frames, "reordered"),
             (rx.corrupted_frames, "corrupted"),
+            (rx.trailed_frames, "with bytes behind the signature"),
             (rx.foreign_frames, "not ours"),
             (rx.dropped_frames, "dropped by the receiver"),
         ];
@@ -122,8 +123,25 @@ fn lines(report: &Report) -> String {
     if let Some(d) = &result.latency_ns {
         let mut facts =
             vec![format!("min {}", units::time(d.min)), format!("mean {}", units::time(d.mean as u64))];
-        facts.extend(percentiles(d));
+        facts.extend(d.far_percentiles().map(|(name, value)| format!("{name} {}", units::time(value))));
         line(if result.round_trip { "round trip" } else { "latency" }, facts);
+        if let Some(clock) = &result.latency_clock {
+            line("clock", latency_clock(clock));
+        }
+    }
+    if let Some(v) = &result.delay_variation {
+        let mut facts = vec![format!("PDV {}", units::time(v.pdv_ns))];
+        facts.extend(v.jitter_ns.map(|ns| format!("jitter {}", units::time(ns as u64))));
+        if let Some(d) = &v.ipdv_ns {
+            facts.push(format!("from frame to frame mean {}", units::time(d.mean as u64)));
+            facts.extend(percentiles(d));
+        }
+        line("variation", facts);
+    }
+    if let Some(d) = &result.arrival_gap_ns {
+        let mut facts = vec![format!("between arrivals mean {}", units::time(d.mean as u64))];
+        facts.extend(percentiles(d));
+        line("gaps", facts);
     }
     if let Some(r) = &result.reflection {
         let facts = crate::conclusion::reflection(r).into_iter();
@@ -219,6 +237,23 @@ fn cores(report: &Report) -> String {
 
 fn percentiles(d: &Distribution) -> impl Iterator<Item = String> {
     d.percentiles().into_iter().map(|(name, value)| format!("{name} {}", units::time(value)))
+}
+
+/// What a delay may be wrong by; nothing is said of a clock that sender and meter have in common.
+fn latency_clock(clock: &LatencyClock) -> Vec<String> {
+    if clock.name == "monotonic" && clock.stepped_ns.is_none() {
+        return Vec::new();
+    }
+    let mut facts = vec![printable(&clock.name).to_uppercase()];
+    facts.extend(clock.max_error_ns.map(|ns| format!("here right within {}", units::time(ns))));
+    facts.extend(clock.estimated_error_ns.map(|ns| format!("probably within {}", units::time(ns))));
+    match clock.synchronised {
+        Some(true) => facts.push("kept by a daemon (PTP, NTP)".to_owned()),
+        Some(false) => facts.push("kept by no daemon".to_owned()),
+        None => {}
+    }
+    facts.extend(clock.stepped_ns.map(|ns| format!("set by {} during the run", units::signed_time(ns))));
+    facts
 }
 
 fn pacing(p: &Pacing) -> Vec<String> {

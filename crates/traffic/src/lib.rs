@@ -11,9 +11,11 @@
 //! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
 //! * [`walk`]: whose frame comes next when several lanes run side by side.
 //! * `share`: the same program for several cores ([`Program::share`]).
+//! * [`endings`]: what a receiver can check of a frame.
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
 //! * [`expr`]: the packet expression language. [`scenario`]: files of several streams.
 
+pub mod endings;
 pub mod executor;
 pub mod expr;
 pub mod lengths;
@@ -26,6 +28,7 @@ pub mod templates;
 pub mod values;
 pub mod walk;
 
+pub use endings::Ending;
 pub use executor::{Buffers, Executor, Slab};
 pub use lengths::Lengths;
 pub use program::{Field, Lane, LengthField, Program, Stream, Sum};

@@ -156,6 +156,8 @@ pub struct TooFar;
 pub mod helper {
     /// `u64 bpf_ktime_get_ns(void)`
     pub const KTIME: i32 = 5;
+    /// `u64 bpf_ktime_get_tai_ns(void)` (Linux 6.1)
+    pub const KTIME_TAI: i32 = 208;
     /// `long bpf_redirect(ifindex, flags)`
     pub const REDIRECT: i32 = 23;
     /// `long bpf_xdp_adjust_tail(ctx, delta)`

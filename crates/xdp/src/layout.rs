@@ -55,16 +55,16 @@ pub const FIRST_LANE: u32 = 216;
 /// As above.
 pub const FIRST_DUE: u32 = 224;
 
-/// A log-linear histogram of lateness.
-pub const HISTOGRAM: u32 = 512;
-/// The lanes.
-pub const LANES: u32 = HISTOGRAM + 8 * BUCKETS as u32;
+/// The lanes: before the histogram, because offsets in instructions have 16 bits.
+pub const LANES: u32 = 512;
 /// Bytes for each lane.
 pub const LANE: u32 = 64;
 /// Most lanes: what one run of the program looks through before each frame.
 pub const MAX_LANES: usize = 64;
+/// A log-linear histogram of lateness.
+pub const HISTOGRAM: u32 = LANES + LANE * MAX_LANES as u32;
 /// The streams' own words.
-pub const STREAMS: u32 = LANES + LANE * MAX_LANES as u32;
+pub const STREAMS: u32 = HISTOGRAM + 8 * BUCKETS as u32;
 
 /// A lane's words.
 pub mod lane {

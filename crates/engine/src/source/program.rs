@@ -30,7 +30,7 @@ impl Frames for ProgramSource<'_> {
         until: u64,
         due: &mut [u64],
     ) -> Result<usize, SourceError> {
-        Ok(self.executor.render_due(buffers, max, until, due, clock::now))
+        Ok(self.executor.render_due(buffers, max, until, due, clock::stamp))
     }
 
     fn end(&mut self) -> u64 {

@@ -359,7 +359,7 @@ impl StreamSource {
             if let Some(stream) = self.options.sign
                 && room_for_signature(&layers, frame)
             {
-                sign_captured(frame, Signature { stream, sequence: self.seen.signed, time: clock::now() });
+                sign_captured(frame, Signature { stream, sequence: self.seen.signed, time: clock::stamp() });
                 self.seen.signed += 1;
             }
         }

@@ -63,7 +63,7 @@ pub fn run(args: Demo) -> Result<u8> {
         oversize: if args.capture.is_some() { OversizeChoice::Skip } else { OversizeChoice::Refuse },
         skip_corrupt: args.capture.is_some(),
         through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
-        metering: Metering { measure: None, round_trip: false, meter: Meter::Auto },
+        metering: Metering::none(),
         output: output.clone(),
         sides: None,
         loss: None,

@@ -1,6 +1,6 @@
 //! `netdyno measure`: what arrives on an interface.
 
-use super::samples::{SAMPLE, Samples};
+use super::samples::{SAMPLE, Samples, Spreads};
 use super::shared;
 use crate::cli::Measure;
 use crate::output::{self, conclude};
@@ -9,7 +9,7 @@ use crate::{environment, run};
 use anyhow::{Context, Result};
 use meter::{Action, Meter};
 use report::live::{Pace, Progress};
-use report::{Interval, Report, Requested, Stream, Totals};
+use report::{Interval, Report, Requested, Totals};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,8 @@ pub fn run(args: Measure) -> Result<u8> {
         action: if args.drop { Action::Drop } else { Action::Pass },
         mode: shared::meter_mode(args.meter),
         streams: args.streams,
+        stream_histograms: args.stream_histograms,
+        clock: shared::stamp_clock(args.clock),
         midstream: true,
         ..meter::Options::default()
     };
@@ -45,6 +47,7 @@ pub fn run(args: Measure) -> Result<u8> {
     report.environment.interfaces.push(place.describe("measure"));
     report.environment.meter = Some(run::mode(&meter));
 
+    let clock = run::WatchedClock::start(options.clock);
     let start = Instant::now();
     if !args.output.quiet {
         output::note(&format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()));
@@ -52,6 +55,7 @@ pub fn run(args: Measure) -> Result<u8> {
     let mut live = output::live(&args.output);
     // Frames and bytes since the start.
     let mut samples: Samples<(u64, u64)> = Samples::new();
+    let mut spreads = Spreads::new();
     // The time, too.
     let mut shown = (0u64, 0u64, 0u64);
     loop {
@@ -63,7 +67,8 @@ pub fn run(args: Measure) -> Result<u8> {
             || args.duration.is_some_and(|d| start.elapsed() >= d)
             || args.count.is_some_and(|count| seen.frames >= count)
             || !meter.is_attached();
-        samples.push(now.0, (now.1, now.2), over);
+        let kept = samples.push(now.0, (now.1, now.2), over);
+        spreads.follow(kept, &seen.latency);
         if let Some(live) = &mut live
             && now.0 - shown.0 >= 2 * SAMPLE.as_nanos() as u64
         {
@@ -93,20 +98,9 @@ pub fn run(args: Measure) -> Result<u8> {
     }
     let measured = meter.finish();
     run::fill_measured(&mut report, &measured);
-    report.streams = measured
-        .streams
-        .iter()
-        .map(|s| Stream {
-            stream: s.stream,
-            rx_frames: s.frames,
-            rx_bytes: s.bytes,
-            lost_frames: s.lost,
-            duplicated_frames: s.duplicates,
-            reordered_frames: s.reordered,
-            latency_ns: if measured.streams.len() == 1 { report.result.latency_ns.clone() } else { None },
-            ..Stream::default()
-        })
-        .collect();
+    clock.tell(&mut report);
+    let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
+    run::list_streams(&mut report, streams);
     if !measured.streams.is_empty() {
         // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
         let lost = measured.lost();
@@ -115,12 +109,17 @@ pub fn run(args: Measure) -> Result<u8> {
     }
     report.intervals = samples
         .intervals()
-        .map(|[(start_ns, before), (end_ns, now)]| Interval {
-            start_ns,
-            end_ns,
-            rx_frames: Some(now.0 - before.0),
-            rx_bytes: Some(now.1 - before.1),
-            ..Interval::default()
+        .enumerate()
+        .map(|(number, [(start_ns, before), (end_ns, now)])| {
+            let mut interval = Interval {
+                start_ns,
+                end_ns,
+                rx_frames: Some(now.0 - before.0),
+                rx_bytes: Some(now.1 - before.1),
+                ..Interval::default()
+            };
+            spreads.fill(number + 1, &mut interval);
+            interval
         })
         .collect();
     if stop.load(Relaxed) && args.duration.is_some_and(|duration| start.elapsed() < duration) {

@@ -13,7 +13,7 @@ mod measure;
 mod reflect;
 pub mod replay;
 mod resolve;
-mod samples;
+pub mod samples;
 mod send;
 pub mod shared;
 mod synth;

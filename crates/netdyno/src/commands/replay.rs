@@ -229,6 +229,11 @@ pub fn find_and_replay(command: &'static str, settings: Settings) -> Result<Repo
         None => shared::sending_place(sending, &settings.through)?,
     };
     let paced = settings.rate() != Some(Rate::TopSpeed);
+    if settings.metering.check_content {
+        bail!(
+            "--check-content: of captures each frame has content of its own, which the meter is not told: `send` can check"
+        );
+    }
     let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;
     replay(command, settings, place, rx)
 }

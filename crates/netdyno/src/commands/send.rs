@@ -23,7 +23,7 @@ pub fn run(args: Send) -> Result<u8> {
     let what = What::of(&args.what)?;
     let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
     let cpus = shared::cpus(&args.through, place.as_ref())?;
-    let Planned { mut program, requested, total, endless, warnings } = match what {
+    let Planned { mut program, requested, total, endless, mut warnings } = match what {
         What::Expression(text) => expression(&args, text, place.as_ref())?,
         What::Scenario(scenario, file) => self::scenario(&args, &scenario, file, place.as_ref())?,
     };
@@ -32,6 +32,14 @@ pub fn run(args: Send) -> Result<u8> {
     if let Some((_, options)) = rx.as_mut().filter(|_| args.no_sign) {
         // Of frames without a stamp there is no latency; looking at the clock for it may cost as much as a frame.
         options.latency = program.streams.iter().any(|stream| stream.signature.is_some());
+    }
+    if args.metering.check_content {
+        let Some((_, options)) = rx.as_mut() else {
+            bail!("--check-content: nothing is measured: add --measure IFACE or --round-trip");
+        };
+        let (content, unchecked) = run::content::expected(&program, cpus.len())?;
+        options.content = content;
+        warnings.extend(unchecked);
     }
     if let Some(place) = place.as_ref().filter(|_| args.resolve) {
         for found in resolve(&mut program, place)? {

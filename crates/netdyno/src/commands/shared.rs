@@ -59,6 +59,7 @@ pub fn measuring_place(
     paced: bool,
     sending: Option<&str>,
 ) -> Result<Option<(Place, meter::Options)>> {
+    engine::clock::stamp_by_tai(metering.clock == crate::cli::Clock::Tai);
     let (spec, option) = match (&metering.measure, sending) {
         (Some(spec), _) => (spec.as_str(), format!("--measure {spec}")),
         (None, Some(sending)) if metering.round_trip => (sending, "--round-trip".to_owned()),
@@ -70,7 +71,9 @@ pub fn measuring_place(
     let place = Place::find(spec)?;
     // What arrives is dropped: that would cut the user off as well as sending would.
     place.guard(through.yes_disrupt.as_deref())?;
-    Ok(Some(with_meter(place, metering.meter, paced)?))
+    let (place, options) = with_meter(place, metering.meter, paced)?;
+    let clock = stamp_clock(metering.clock);
+    Ok(Some((place, meter::Options { stream_histograms: metering.stream_histograms, clock, ..options })))
 }
 
 /// The interfaces that the user named, each once.
@@ -108,6 +111,13 @@ pub fn measurable(place: &Place) -> Result<()> {
         bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
     }
     Ok(())
+}
+
+pub fn stamp_clock(clock: crate::cli::Clock) -> meter::Clock {
+    match clock {
+        crate::cli::Clock::Monotonic => meter::Clock::Monotonic,
+        crate::cli::Clock::Tai => meter::Clock::Tai,
+    }
 }
 
 pub fn meter_mode(how: crate::cli::Meter) -> meter::Mode {

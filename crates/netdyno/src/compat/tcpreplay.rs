@@ -7,7 +7,7 @@
 
 use super::autoopts::{self, Parsed, Spec};
 use super::{presets, tcpreplay_edit, watching};
-use crate::cli::{Engine, Meter, Metering, Output, OversizeChoice, Pace, Through, parse_percent};
+use crate::cli::{Engine, Metering, Output, OversizeChoice, Pace, Through, parse_percent};
 use crate::commands::replay::{self, Settings};
 use crate::output::{aside, note, print};
 use crate::run::Interim;
@@ -451,7 +451,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
             core: None,
             yes_disrupt: given.value("yes-disrupt").map(str::to_owned),
         },
-        metering: Metering { measure: None, round_trip: false, meter: Meter::Auto },
+        metering: Metering::none(),
         output: Output { quiet: true, ..Output::default() },
         packets: packets(&given)?,
         seam: Seam::Nothing,

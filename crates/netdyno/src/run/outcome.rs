@@ -2,17 +2,18 @@
 
 use super::Setup;
 use super::offered::dues;
+use super::received::{add, distribution, fill_measured, list_streams, stream};
 use crate::place::Place;
 use engine::source::{Oddities, Source};
 use engine::{Ended, Job, LATE_NS, Merged, Sent};
-use meter::Snapshot;
 use port::interface::{CounterReader, Counters};
 use port::watch::Source as Counting;
 use report::{
-    Bucket, CatchUp, Core, Distribution, Exact, Flows, HostCounter, InterfaceCounters, Loss, Pacing, Report,
-    Rx, Stream, Totals, Tx, units,
+    CatchUp, Core, Distribution, Flows, HostCounter, InterfaceCounters, Loss, Pacing, Report, Stream, Totals,
+    Tx, units,
 };
-use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 use traffic::{Executor, Program, Rate, Schedule};
 use wire::LinkType;
@@ -39,6 +40,11 @@ impl Outcome<'_> {
         &self.merged.whole
     }
 
+    /// Was the meter told what frames are to have before their signatures?
+    fn checks_content(&self) -> bool {
+        self.setup.rx.as_ref().is_some_and(|(_, options)| options.content.slots() > 0)
+    }
+
     /// Words that say which worker it was, where there were several.
     fn ended_where(&self) -> String {
         let cpus = &self.setup.cpus;
@@ -48,15 +54,6 @@ impl Outcome<'_> {
             (_, Some(None)) => format!("worker {} ended all: ", self.merged.ended_by),
         }
     }
-}
-
-fn distribution(histogram: &histogram::Histogram) -> Option<Distribution> {
-    let buckets = histogram.buckets().map(|b| Bucket { from: b.from, to: b.to, count: b.count });
-    let sum = (histogram.mean() * histogram.count() as f64) as u128;
-    Distribution::from_histogram(
-        buckets,
-        Exact { min: Some(histogram.min()), max: Some(histogram.max()), sum: Some(sum) },
-    )
 }
 
 pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
@@ -305,60 +302,6 @@ fn where_they_went(counters: &[HostCounter]) -> Option<String> {
     (!told.is_empty()).then(|| format!("where frames may have gone: {}", told.join("; ")))
 }
 
-/// What arrived, without knowing what was sent.
-pub fn received(totals: &Snapshot) -> Rx {
-    // n frames span n - 1 gaps; the rate is over n of them.
-    let span = u128::from(totals.duration_ns());
-    let duration = match totals.frames {
-        0 | 1 => span,
-        n => span * u128::from(n) / u128::from(n - 1),
-    };
-    Rx {
-        totals: Totals::over(totals.frames, totals.bytes, duration as u64),
-        duplicated_frames: (totals.signed > 0).then_some(totals.duplicates),
-        reordered_frames: (totals.signed > 0).then_some(totals.reordered),
-        dropped_frames: (totals.meter_dropped > 0).then_some(totals.meter_dropped),
-        ..Rx::default()
-    }
-}
-
-/// What both kinds of run say of a measurement.
-pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
-    let totals = &measured.totals;
-    report.result.rx = Some(received(totals));
-    report.result.latency_ns = distribution(&totals.latency);
-    report.result.frame_sizes = meter::SIZE_CLASSES
-        .iter()
-        .zip(totals.sizes)
-        .filter(|(_, count)| *count > 0)
-        .map(|(&(from, to), count)| Bucket { from: from.into(), to: to.into(), count })
-        .collect();
-    if totals.negative_latencies > 0 {
-        report.warnings.push(format!(
-            "{} carry a time stamp of the future: the sender's clock is not this host's, and no latency can be given",
-            units::counted(totals.negative_latencies, "frame")
-        ));
-    }
-    if totals.unplaced > 0 {
-        report.warnings.push(format!(
-            "{} belong to streams beyond the number that is told apart: raise --streams",
-            units::counted(totals.unplaced, "frame")
-        ));
-    }
-    if totals.meter_dropped > 0 {
-        report.warnings.push(format!(
-            "the meter itself missed {}: the packet socket is too slow for this rate",
-            units::counted(totals.meter_dropped, "frame")
-        ));
-    }
-    if totals.late > 0 {
-        report.warnings.push(format!(
-            "{} came so late that duplicates among them cannot be told from reordered ones",
-            units::counted(totals.late, "frame")
-        ));
-    }
-}
-
 /// Signed frames that were sent, by the number in the signature; of several workers each has numbers of its own.
 fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
     let mut signed = Vec::new();
@@ -387,22 +330,24 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
     let whole = |number: u32| if ours(number / workers) { number / workers } else { number };
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
     let mut latencies: BTreeMap<u32, histogram::Histogram> = BTreeMap::new();
+    let sent_of: BTreeMap<u32, u64> = signed.iter().copied().collect();
     let empty = |stream| Stream { stream, ..Stream::default() };
     for stats in &measured.streams {
-        let of = signed.iter().find(|(number, _)| *number == stats.stream).map(|&(_, n)| n);
+        let of = sent_of.get(&stats.stream);
         let number = whole(stats.stream);
-        let stream = streams.entry(number).or_insert_with(|| empty(number));
         if let Some(own) = &stats.latencies {
             latencies.entry(number).or_default().merge(own);
         }
-        stream.rx_frames += stats.frames;
-        stream.rx_bytes += stats.bytes;
-        stream.lost_frames += of.map_or(stats.lost, |n| stats.lost_of(n));
-        stream.duplicated_frames += stats.duplicates;
-        stream.reordered_frames += stats.reordered;
+        let lost = of.map_or(stats.lost, |n| stats.lost_of(*n));
+        let share = Stream { stream: number, ..stream(stats, lost, run.checks_content()) };
+        match streams.entry(number) {
+            Entry::Vacant(place) => drop(place.insert(share)),
+            Entry::Occupied(mut sum) => add(sum.get_mut(), share),
+        }
     }
+    let arrived: HashSet<u32> = measured.streams.iter().map(|stats| stats.stream).collect();
     for &(signature, sent) in signed {
-        let arrived = measured.streams.iter().any(|stats| stats.stream == signature);
+        let arrived = arrived.contains(&signature);
         if sent > 0 || arrived {
             let number = whole(signature);
             let stream = streams.entry(number).or_insert_with(|| empty(number));
@@ -437,15 +382,13 @@ fn sent_whole(run: &Outcome<'_>) -> bool {
 pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measurement) {
     fill_measured(report, measured);
     let totals = &measured.totals;
+    if let Some(rx) = report.result.rx.as_mut().filter(|_| run.checks_content()) {
+        rx.corrupted_frames = Some(totals.corrupted);
+    }
     let arrived = totals.frames - totals.duplicates;
     let frames = run.sent().counters.frames;
     let signed = signed(run, measured);
-    let mut streams = folded(run, &signed, measured);
-    if let [only] = &mut streams[..]
-        && only.rx_frames > 0
-    {
-        only.latency_ns = report.result.latency_ns.clone();
-    }
+    let streams = folded(run, &signed, measured);
     // When every frame is signed, ours are told from others; else all that arrives is taken for ours.
     let all_signed = frames > 0 && signed.iter().map(|(_, n)| n).sum::<u64>() == frames;
     let known: u64 = signed.iter().map(|(_, n)| n).sum();
@@ -467,7 +410,9 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
         (came_back.lost_frames.saturating_sub(run.sent().counters.failed), foreign, true)
     } else if all_signed {
         let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
-        (streams.iter().map(|s| s.lost_frames).sum(), totals.frames.saturating_sub(ours), true)
+        // What came and is in no stream is not lost.
+        let lost: u64 = streams.iter().map(|s| s.lost_frames).sum();
+        (lost.saturating_sub(totals.contended), totals.frames.saturating_sub(ours), true)
     } else {
         // What the streams prove lost is lost, even if as many frames of others came in their place.
         let proven = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
@@ -492,7 +437,7 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
                 .to_owned(),
         );
     }
-    report.streams = streams;
+    list_streams(report, streams);
     if let Source::Program(program) = &run.setup.job.source {
         for stream in &mut report.streams {
             stream.name =
@@ -564,6 +509,14 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
         verdict.fall_short(format!(
             "the interface refused {} ({why})",
             units::counted(sent.counters.failed, "frame")
+        ));
+    }
+    if let Some(corrupted) = report.result.rx.as_ref().and_then(|rx| rx.corrupted_frames)
+        && corrupted > 0
+    {
+        verdict.fall_short(format!(
+            "{} arrived with other content than was sent",
+            units::counted(corrupted, "frame")
         ));
     }
     if let Some(loss) = report.result.loss

@@ -2,6 +2,7 @@
 
 use super::offered::{Offered, time_of};
 use super::{Interim, SAMPLE, Setup};
+use crate::commands::samples::Spreads;
 use crate::output;
 use engine::{Control, Job, Sent};
 use meter::{Meter, Snapshot};
@@ -35,6 +36,9 @@ pub struct Watch<'a> {
     meter: Option<&'a Meter>,
     offered: Offered,
     samples: Vec<Sample>,
+    /// Delays between the samples, and those up to the latest look.
+    spreads: Spreads,
+    delays: histogram::Histogram,
     /// Every how many samples one is kept.
     stride: u32,
     skipped: u32,
@@ -66,6 +70,8 @@ impl<'a> Watch<'a> {
             total: setup.total,
             offered: Offered::of(jobs),
             samples: vec![Sample::default()],
+            spreads: Spreads::new(),
+            delays: histogram::Histogram::new(),
             stride: 1,
             skipped: 0,
             latest: Sample::default(),
@@ -84,7 +90,10 @@ impl<'a> Watch<'a> {
     fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
         let seen: Option<Snapshot> = self.meter.map(Meter::snapshot);
         let frames = |s: &Snapshot| if self.round_trip { s.signed } else { s.frames };
-        let (rx_frames, rx_bytes) = seen.map_or((0, 0), |s| (frames(&s), s.bytes));
+        let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
+        if let Some(seen) = seen {
+            self.delays = seen.latency;
+        }
         let before = self.latest;
         Sample {
             at_ns,
@@ -120,12 +129,14 @@ impl<'a> Watch<'a> {
         if self.skipped >= self.stride && sample.at_ns > self.samples.last().map_or(0, |s| s.at_ns) {
             self.skipped = 0;
             self.samples.push(sample);
+            self.spreads.push(&self.delays);
             if self.samples.len() > MOST_INTERVALS {
                 let mut keep = false;
                 self.samples.retain(|_| {
                     keep = !keep;
                     keep
                 });
+                self.spreads.halve();
                 self.stride *= 2;
             }
         }
@@ -190,8 +201,10 @@ impl<'a> Watch<'a> {
         // A sample taken while the run was ending lies at or behind its end.
         while self.samples.len() > 1 && self.samples.last().is_some_and(|s| s.at_ns >= at) {
             self.samples.pop();
+            self.spreads.pop();
         }
         self.samples.push(last);
+        self.spreads.push(&self.delays);
         if let Some(live) = &mut self.live {
             let _ = live.clear();
         }
@@ -227,6 +240,11 @@ impl<'a> Watch<'a> {
                 ..Interval::default()
             }
         };
-        self.samples.windows(2).map(interval).filter(|i| i.end_ns > i.start_ns).collect()
+        let intervals = self.samples.windows(2).enumerate().map(|(number, pair)| {
+            let mut interval = interval(pair);
+            self.spreads.fill(number + 1, &mut interval);
+            interval
+        });
+        intervals.filter(|i| i.end_ns > i.start_ns).collect()
     }
 }

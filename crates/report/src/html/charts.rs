@@ -315,6 +315,8 @@ fn join(a: Interval, b: Interval) -> Interval {
         late_frames: sum(a.late_frames, b.late_frames),
         latency_p50_ns: a.latency_p50_ns.max(b.latency_p50_ns),
         latency_p99_ns: a.latency_p99_ns.max(b.latency_p99_ns),
+        latency_p999_ns: a.latency_p999_ns.max(b.latency_p999_ns),
+        latency_max_ns: a.latency_max_ns.max(b.latency_max_ns),
     }
 }
 

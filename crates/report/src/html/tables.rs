@@ -61,14 +61,20 @@ pub(super) fn figures(report: &Report) -> String {
 
 fn percentiles(report: &Report) -> String {
     let pacing = report.result.pacing.as_ref();
-    let rows: [(&str, Option<&Distribution>); 3] = [
+    let variation = report.result.delay_variation.as_ref();
+    let rows: [(&str, Option<&Distribution>); 5] = [
         (if report.result.round_trip { "round trip" } else { "latency" }, report.result.latency_ns.as_ref()),
+        ("from frame to frame (IPDV)", variation.and_then(|v| v.ipdv_ns.as_ref())),
+        ("between arrivals", report.result.arrival_gap_ns.as_ref()),
         ("gap error", pacing.and_then(|p| p.gap_error_ns.as_ref())),
         ("lateness", pacing.and_then(|p| p.lateness_ns.as_ref())),
     ];
-    let mut grid = Grid::new(["", "values", "min", "mean", "p50", "p90", "p99", "p99.9", "max"]);
+    let mut grid =
+        Grid::new(["", "values", "min", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "p99.999", "max"]);
     for (name, d) in rows.into_iter().filter_map(|(name, d)| Some((name, d?))) {
         let time = units::time;
+        // Of few values these are but the greatest again.
+        let far = |value, least| if d.count >= least { time(value) } else { DASH.into() };
         let mean = time(d.mean.round() as u64);
         grid.row(
             name,
@@ -80,6 +86,8 @@ fn percentiles(report: &Report) -> String {
                 time(d.p90),
                 time(d.p99),
                 time(d.p999),
+                far(d.p9999, 100_000),
+                far(d.p99999, 1_000_000),
                 time(d.max),
             ],
         );

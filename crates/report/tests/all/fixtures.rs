@@ -108,10 +108,26 @@ pub fn lossy_replay() -> Report {
             corrupted_frames: None,
             foreign_frames: Some(2),
             dropped_frames: None,
+            ..Rx::default()
         }),
         loss: Some(Loss::of(lost, sent)),
         latency_ns: Some(latency.clone()),
         conversations: vec![],
+        latency_clock: Some(LatencyClock {
+            name: "tai".into(),
+            max_error_ns: Some(41_000),
+            estimated_error_ns: Some(900),
+            synchronised: Some(true),
+            stepped_ns: None,
+        }),
+        delay_variation: Some(DelayVariation {
+            jitter_ns: Some(1310.5),
+            pdv_ns: latency.p999 - latency.min,
+            ipdv_ns: Distribution::from_samples(
+                &mut (0..10_000u64).map(|i| i * i / 20_000).collect::<Vec<_>>(),
+            ),
+        }),
+        arrival_gap_ns: None,
         flows: Some(Flows::over(2_034_300, sent - 21_800, 21_800, 6 * second)),
         pacing: Some(Pacing {
             measured_at: Some("sender".into()),
@@ -175,7 +191,15 @@ pub fn lossy_replay() -> Report {
             lost_frames: lost / 10,
             duplicated_frames: 0,
             reordered_frames: u64::from(stream % 3),
+            reorder_extent_max: (stream % 3 > 0).then_some(4),
+            reorder_extent_mean: (stream % 3 > 0).then_some(2.5),
+            jitter_ns: Some(1310.5),
+            gap_max_ns: Some(100_000_000),
+            ..Stream::default()
+        })
+        .map(|stream| Stream {
             latency_ns: Some(Distribution { histogram: Vec::new(), ..latency.clone() }),
+            ..stream
         })
         .collect();
     report.warnings = vec!["v0 has no link speed; percent rates are refused".into()];
@@ -203,6 +227,8 @@ fn interval(n: u64) -> Interval {
         late_frames: Some(if n == 21 { 31 } else { 0 }),
         latency_p50_ns: (tx > 0).then_some(12_000 + n * 50),
         latency_p99_ns: (tx > 0).then_some(38_000 + lost),
+        latency_p999_ns: (tx > 0).then_some(52_000 + lost),
+        latency_max_ns: (tx > 0).then_some(91_000 + lost),
     }
 }
 

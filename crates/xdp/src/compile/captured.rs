@@ -223,7 +223,7 @@ impl Compiler<'_> {
     /// `traffic::executor::sign_captured`. Facts and signing facts are in their slots.
     fn sign_captured(&mut self, number: u32) {
         let (done, even, keep) = (self.asm.label(), self.asm.label(), self.asm.label());
-        self.asm.call(helper::KTIME);
+        self.stamp();
         self.frame_pointer(1);
         self.tail_pointer();
         self.signature(number, R4, 0);

@@ -9,7 +9,7 @@ use super::{Compiler, mean_rate};
 use crate::asm::{If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, R9, Size, helper};
 use crate::layout::{self, lane};
 use engine::LATE_NS;
-use histogram::BUCKETS;
+use histogram::{BUCKETS, PART_BITS, RANGE_BITS};
 use traffic::Program;
 
 /// Looks at the clock while waiting within one run: some two microseconds. Longer waits go on in the next run, so
@@ -285,10 +285,10 @@ impl Compiler<'_> {
         let rows = self.asm.label();
         self.asm.mov_imm(R2, BUCKETS as u64 - 1);
         self.asm.mov(R3, R1);
-        self.asm.op_imm(Op::Shr, R3, 37, R5);
+        self.asm.op_imm(Op::Shr, R3, RANGE_BITS.into(), R5);
         self.asm.jump_if_imm(If::Ne, R3, 0, R5, found);
         self.asm.mov(R3, R1);
-        self.asm.op_imm(Op::Shr, R3, 5, R5);
+        self.asm.op_imm(Op::Shr, R3, PART_BITS.into(), R5);
         self.asm.mov_imm(R2, 0);
         for half in [16u64, 8, 4, 2] {
             let less = self.asm.label();
@@ -309,7 +309,7 @@ impl Compiler<'_> {
         self.asm.op_imm(Op::Sub, R2, 1, R5);
         self.asm.mov(R3, R1);
         self.asm.op(Op::Shr, R3, R2);
-        self.asm.op_imm(Op::Shl, R2, 5, R5);
+        self.asm.op_imm(Op::Shl, R2, PART_BITS.into(), R5);
         self.asm.op(Op::Add, R2, R3);
         self.asm.place(found);
         // It always is: this is for the verifier.

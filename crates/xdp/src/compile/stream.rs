@@ -378,11 +378,16 @@ impl Compiler<'_> {
         }
     }
 
+    /// The time that goes into the frame, into R0.
+    pub(super) fn stamp(&mut self) {
+        self.asm.call(if engine::clock::stamps_are_tai() { helper::KTIME_TAI } else { helper::KTIME });
+    }
+
     /// Writes the signature; what it adds to sums goes to the stream's `SIGNATURE` word.
     fn sign(&mut self, s: usize, number: u32) {
         let plan = &self.plans[s];
         let (one_length, longest) = (plan.one_length(), plan.longest);
-        self.asm.call(helper::KTIME);
+        self.stamp();
         if one_length {
             self.signature(number, R8, (longest - signature::LEN) as i16);
         } else {
