@@ -11,6 +11,8 @@ use crate::Compression;
 
 /// Large enough that a read() costs nothing beside its copying, small enough to stay in a second-level cache.
 const BUFFER: usize = 256 * 1024;
+/// Room before the place reads go to, for the part of a record that the read before left.
+const HEAD: usize = 64 * 1024;
 
 pub(crate) struct Input {
     source: Box<dyn Read + Send>,
@@ -18,9 +20,11 @@ pub(crate) struct Input {
     file: Option<File>,
     pub(crate) compression: Option<Compression>,
     buffer: Vec<u8>,
+    /// Where reads go: at the start of a page, for the kernel copies whole pages faster.
+    head: usize,
     start: usize,
     end: usize,
-    /// Offset of `buffer[0]` in the unpacked data.
+    /// Offset of `buffer[0]` in the unpacked data; below zero (wrapped) while it is room not yet used.
     base: u64,
     at_end: bool,
     /// A read failed; it is reported when the bytes before it have been used up.
@@ -37,11 +41,15 @@ impl Input {
     }
 
     pub(crate) fn from_read(source: Box<dyn Read + Send>) -> io::Result<Input> {
+        let mut buffer = vec![0; HEAD + 4096 + BUFFER];
+        let head = HEAD + buffer.as_ptr().align_offset(4096).min(4096);
+        buffer.truncate(head + BUFFER);
         let mut input = Input {
             source,
             file: None,
             compression: None,
-            buffer: vec![0; BUFFER],
+            buffer,
+            head,
             start: 0,
             end: 0,
             base: 0,
@@ -86,7 +94,7 @@ impl Input {
             Compression::Zstd => Box::new(zstd::stream::read::Decoder::with_buffer(packed)?),
         };
         self.compression = Some(compression);
-        (self.start, self.end, self.at_end) = (0, 0, false);
+        (self.start, self.end, self.base, self.at_end) = (0, 0, 0, false);
         Ok(())
     }
 
@@ -97,7 +105,7 @@ impl Input {
 
     /// How many bytes were consumed.
     pub(crate) fn offset(&self) -> u64 {
-        self.base + self.start as u64
+        self.base.wrapping_add(self.start as u64)
     }
 
     /// Bytes at hand.
@@ -114,10 +122,15 @@ impl Input {
 
     #[inline(never)]
     fn fill(&mut self, wanted: usize) -> bool {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.base += self.start as u64;
-        self.end -= self.start;
-        self.start = 0;
+        // What is left goes before the place of the next read, so that reads stay whole pages, or, if it is much, to
+        // the buffer's start.
+        let left = self.end - self.start;
+        let to = if left <= self.head { self.head - left } else { 0 };
+        let offset = self.offset();
+        self.buffer.copy_within(self.start..self.end, to);
+        (self.start, self.end) = (to, to + left);
+        self.base = offset.wrapping_sub(to as u64);
+        let wanted = to + wanted;
         if self.buffer.len() < wanted {
             self.buffer.resize(wanted, 0);
         }

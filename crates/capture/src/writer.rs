@@ -38,6 +38,8 @@ impl FileFormat {
 
 /// Bytes gathered before they are written.
 const BATCH: usize = 256 * 1024;
+/// Whole pages are written, since a page written in two parts costs the kernel more.
+const PAGE: usize = 4096;
 
 /// A capture being written.
 pub struct Writer<W: Write> {
@@ -241,8 +243,13 @@ impl<W: Write> Writer<W> {
 
     #[inline(never)]
     fn flush_batch(&mut self) -> Result<(), CaptureError> {
-        let written = self.output.write_all(&self.batch);
-        self.batch.clear();
+        let pages = self.batch.len() / PAGE * PAGE;
+        self.flush_first(pages)
+    }
+
+    fn flush_first(&mut self, count: usize) -> Result<(), CaptureError> {
+        let written = self.output.write_all(self.batch.get(..count).unwrap_or(&self.batch));
+        self.batch.drain(..count.min(self.batch.len()));
         written.map_err(|source| CaptureError::Write { file: self.name.clone(), source })
     }
 
@@ -253,7 +260,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes what is left and gives the output back. Without it the capture is incomplete.
     pub fn into_inner(mut self) -> Result<W, CaptureError> {
-        self.flush_batch()?;
+        self.flush_first(self.batch.len())?;
         self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })?;
         Ok(self.output)
     }

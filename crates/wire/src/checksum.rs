@@ -4,12 +4,23 @@
 //! arithmetic is arithmetic modulo 0xffff, so partial sums are added with `+` and folded once at the end.
 //! That is what lets the executor keep "the sum of all that never changes" and add only what varies.
 
-/// Sum of `bytes` as big-endian 16-bit words; an odd last byte is padded with zero.
+/// Sum of `bytes` as big-endian 16-bit words, or what is congruent to it modulo 0xffff; zero only if all bytes are.
+/// An odd last byte is padded with zero.
 pub fn sum(bytes: &[u8]) -> u64 {
-    // Eight bytes a step: adding 32-bit big-endian halves is congruent modulo 0xffff to adding their words,
-    // because 2^16 = 1 (mod 0xffff). A u64 has room for 2^32 such steps.
-    let mut total = 0u64;
-    let mut chunks = bytes.chunks_exact(8);
+    // Adding 32-bit halves is congruent to adding their words, because 2^16 = 1 (mod 0xffff), and the order of bytes
+    // may be turned round at the end (RFC 1071, section 2 (B)): so long runs are added as they lie, in lanes that
+    // compilers make vectors of.
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    let mut lanes = [0u64; 4];
+    for block in blocks {
+        for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
+            let word = u64::from_le_bytes(*word);
+            *lane += (word >> 32) + (word & 0xffff_ffff);
+        }
+    }
+    let [a, b, c, d] = lanes;
+    let mut total = u64::from(fold(a + b + c + d).swap_bytes());
+    let mut chunks = rest.chunks_exact(8);
     for chunk in &mut chunks {
         let word = u64::from_be_bytes([
             chunk[0], chunk[1], chunk[2], chunk[3], chunk[4], chunk[5], chunk[6], chunk[7],

@@ -148,13 +148,9 @@ fn shift_numbers(upper: &mut [u8], shift: u32) {
     }
 }
 
-/// Replaces an address and corrects what covers it.
-fn change_address(bytes: &mut [u8], packet: &Packet, at: usize, old: &[u8], new: &[u8]) {
-    if old == new {
-        return;
-    }
-    write(bytes, at, new);
-    let (old, new) = (sum(old), sum(new));
+/// Corrects what covers an address for its change, given as partial sums.
+#[inline]
+fn address_changed(bytes: &mut [u8], packet: &Packet, old: u64, new: u64) {
     if !packet.v6
         && let Some(checksum) = read16(bytes, 10)
     {
@@ -255,7 +251,7 @@ pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Si
         (destination_at, maps_far),
         (source_at, maps_near),
     ];
-    for (at, map) in steps {
+    for (at, map) in steps.into_iter().filter(|(_, map)| !map.is_empty()) {
         if packet.v6 {
             change_v6(bytes, packet, at, |address| mapped_v6(address, map, plan));
         } else {
@@ -278,15 +274,24 @@ pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Si
     }
 }
 
+#[inline]
 fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u32) -> u32) {
-    if let Some(old) = read32(bytes, at) {
-        change_address(bytes, packet, at, &old.to_be_bytes(), &change(old).to_be_bytes());
+    let Some(old) = read32(bytes, at) else { return };
+    let new = change(old);
+    if new != old {
+        write(bytes, at, &new.to_be_bytes());
+        let sum = |address: u32| u64::from(address >> 16) + u64::from(address & 0xffff);
+        address_changed(bytes, packet, sum(old), sum(new));
     }
 }
 
+#[inline]
 fn change_v6(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u128) -> u128) {
-    if let Some(old) = read128(bytes, at) {
-        change_address(bytes, packet, at, &old.to_be_bytes(), &change(old).to_be_bytes());
+    let Some(old) = read128(bytes, at) else { return };
+    let new = change(old);
+    if new != old {
+        write(bytes, at, &new.to_be_bytes());
+        address_changed(bytes, packet, sum(&old.to_be_bytes()), sum(&new.to_be_bytes()));
     }
 }
 
