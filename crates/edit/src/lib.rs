@@ -2,4 +2,5 @@
 
 pub mod cache;
 pub mod classify;
+pub mod fragment;
 pub mod rewrite;

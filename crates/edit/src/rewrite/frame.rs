@@ -85,7 +85,7 @@ fn supported(frame: &mut Frame, plan: &Plan, input: LinkType, output: LinkType, 
 
 fn network(frame: &mut Frame, plan: &Plan, link: &Link, side: Side) -> Option<()> {
     let bytes = frame.data.get_mut(link.header..)?;
-    let parse = if link.protocol == IPV4 { Packet::v4 } else { Packet::v6 };
+    let parse = |bytes: &[u8]| if link.protocol == IPV4 { Packet::v4(bytes) } else { Packet::v6(bytes) };
     let packet = parse(bytes)?;
     let mut recompute = ip::headers(bytes, &packet, plan);
     if let Some(fuzz) = &plan.fuzz {
@@ -105,7 +105,7 @@ fn network(frame: &mut Frame, plan: &Plan, link: &Link, side: Side) -> Option<()
     let whole = frame.data.len() == frame.wire_len as usize;
     let bytes = frame.data.get_mut(link.header..)?;
     // Cutting to an MTU may have left less than the header.
-    let packet = parse(bytes)?;
+    let packet = if plan.cut_to_mtu.is_some() { parse(bytes)? } else { packet };
     let destination = |bytes: &[u8]| ip::group(bytes, &packet);
     let before = destination(bytes);
     if plan.maps_addresses() || plan.scramble_ip.is_some() {

@@ -24,6 +24,8 @@ pub(super) struct Packet {
 }
 
 impl Packet {
+    // Inlined, because what is returned in memory and read at once costs more than the parsing.
+    #[inline(always)]
     pub(super) fn v4(bytes: &[u8]) -> Option<Packet> {
         let header = usize::from(bytes.first()? & 0xf) * 4;
         if bytes.len() < 20 || header > bytes.len() {
@@ -371,6 +373,7 @@ pub(super) fn checksums(bytes: &mut [u8], packet: &Packet, whole: bool) {
 }
 
 /// The destination, if it is a group.
+#[inline]
 pub(super) fn group(bytes: &[u8], packet: &Packet) -> Option<super::link::Group> {
     use super::link::Group;
     if packet.v6 {

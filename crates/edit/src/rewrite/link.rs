@@ -69,6 +69,7 @@ pub(super) fn has_receiver(link: LinkType) -> bool {
 }
 
 /// Finds the network layer. `None` for what is not edited: too short, 802.3 with a length, unknown.
+#[inline(always)]
 pub(super) fn decode(link: LinkType, frame: &[u8]) -> Option<Link> {
     let plain = |header: usize, protocol| Some(Link::new(protocol, header));
     // ARPHRD_ETHER and ARPHRD_LOOPBACK: the address is an Ethernet address.
@@ -129,7 +130,13 @@ fn of_ppp(protocol: u16) -> u16 {
     }
 }
 
+/// Where the IP header of a frame starts.
+pub(super) fn network(link: LinkType, frame: &[u8]) -> Option<usize> {
+    decode(link, frame).filter(|link| matches!(link.protocol, IPV4 | IPV6)).map(|link| link.header)
+}
+
 /// Walks over VLAN tags and MPLS labels.
+#[inline(always)]
 fn ethernet(frame: &[u8]) -> Option<Link> {
     // Shorter frames hold nothing to edit; tcprewrite 4.5 leaves them alone, too.
     if frame.len() <= ETHERNET + 4 {

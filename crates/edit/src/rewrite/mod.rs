@@ -33,7 +33,7 @@ pub use frame::{Frame, Verdict, edit};
 pub use fuzz::Fuzz;
 pub use link::readable;
 pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_replacements, port_map, ttl};
-pub use pass::{Target, Totals, check, run};
+pub use pass::{Fragmenting, Target, Totals, check, run};
 pub use plan::{AddressMap, FixLength, MacScramble, NewHeader, PerSide, Plan, Prefix, Side, Ttl, Vlan};
 pub use ports::PortMap;
 
@@ -96,6 +96,16 @@ pub enum EditError {
     Stopped {
         /// The output.
         file: String,
+    },
+    /// A frame would become too many.
+    #[error("{file}, record {record}: {why}")]
+    Pieces {
+        /// The capture.
+        file: String,
+        /// The record.
+        record: u64,
+        /// What is too much.
+        why: crate::fragment::TooMany,
     },
     /// Whoever knows the sides of frames does not know this one's.
     #[error("{0}")]

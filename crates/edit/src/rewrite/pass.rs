@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use capture::{FileFormat, FileWriter, Reader};
 use wire::LinkType;
 
+use crate::fragment::Rules;
+
 use super::EditError;
 use super::frame::{Frame, Verdict, edit};
 use super::link;
@@ -22,6 +24,8 @@ pub struct Totals {
     pub unsupported: u64,
     /// Left out: they could not be given the link header of the others.
     pub foreign: u64,
+    /// Read, and left out.
+    pub left: u64,
 }
 
 /// What comes out.
@@ -37,6 +41,28 @@ pub struct Target<'a> {
     pub snaplen: Option<u32>,
     /// How many frames there must be, and who says so: a cache file that knows more or fewer is another capture's.
     pub known: Option<(u64, &'a Path)>,
+    /// What each edited frame becomes.
+    pub fragment: Option<Fragmenting<'a>>,
+}
+
+/// Rules that make several frames of one, and whose frames they are for.
+#[derive(Debug, Clone, Copy)]
+pub struct Fragmenting<'a> {
+    /// The rules.
+    pub rules: &'a Rules,
+    /// Whether they are for frames of the client.
+    pub client: bool,
+    /// Whether they are for frames of the server.
+    pub server: bool,
+}
+
+impl Fragmenting<'_> {
+    fn is_for(&self, side: Side) -> bool {
+        match side {
+            Side::Client => self.client,
+            Side::Server => self.server,
+        }
+    }
 }
 
 /// Edits the frames of `input` into `target`. `side` says which side sent the frame with a number from 1, or `None`
@@ -90,7 +116,8 @@ pub fn run(
         frame.data.extend_from_slice(record.data);
         frame.wire_len = record.wire_len;
         totals.read += 1;
-        let verdict = match side(record.number)? {
+        let side = side(record.number)?;
+        let verdict = match side {
             Some(side) => edit(&mut frame, plan, link, *output_link, side),
             None => Verdict::Edited,
         };
@@ -100,10 +127,27 @@ pub fn run(
             && !(plan.keep_foreign && link == LinkType::ETHERNET);
         totals.foreign += u64::from(foreign);
         totals.unsupported += u64::from(verdict == Verdict::Unsupported && !foreign);
-        if verdict != Verdict::Left && !foreign {
-            writer.write(record.time_ns, &frame.data, frame.wire_len)?;
-            totals.written += 1;
+        if verdict == Verdict::Left || foreign {
+            totals.left += 1;
+            continue;
         }
+        if let (Some(fragment), Some(side), Verdict::Edited) = (&target.fragment, side, verdict)
+            && fragment.is_for(side)
+            && let Some(network) = link::network(*output_link, &frame.data)
+        {
+            let pieces = fragment.rules.apply(&frame.data, network, record.number);
+            let pieces =
+                pieces.map_err(|why| EditError::Pieces { file: name.clone(), record: record.number, why })?;
+            totals.left += u64::from(pieces.is_empty());
+            for piece in pieces {
+                let wire_len = if piece == frame.data { frame.wire_len } else { piece.len() as u32 };
+                writer.write(record.time_ns, &piece, wire_len)?;
+                totals.written += 1;
+            }
+            continue;
+        }
+        writer.write(record.time_ns, &frame.data, frame.wire_len)?;
+        totals.written += 1;
     }
     if let Some((frames, cache)) = target.known
         && (totals.read > frames || totals.read < frames && input.notes().cut_short.is_none())

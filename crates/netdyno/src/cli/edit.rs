@@ -22,8 +22,29 @@ pub struct Edit {
     /// Juniper's header; ppp and raw take IP packets only. Link headers that are replaced are not edited.
     #[arg(long, value_name = "TYPE", conflicts_with = "to_ethernet")]
     pub link: Option<LinkChoice>,
+    /// After all edits make fragments, segments, overlaps, chaff, losses or another order of each frame, by the rules
+    /// in this file: fragroute's, one to a line. See docs/fragments.md.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub fragroute: Option<PathBuf>,
+    /// Whose frames those rules are for.
+    #[arg(long, value_name = "SIDE", requires_all = ["fragroute", "sides"], default_value = "both")]
+    pub fragroute_sides: FragmentSides,
+    /// Key of all that is random in those rules: the same seed gives the same capture.
+    #[arg(long, value_name = "SEED", requires = "fragroute", default_value_t = 1)]
+    pub fragroute_seed: u64,
     #[command(flatten)]
     pub edits: Edits,
+}
+
+/// Whose frames are fragmented.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FragmentSides {
+    #[value(name = "client", alias = "c2s")]
+    Client,
+    #[value(name = "server", alias = "s2c")]
+    Server,
+    #[value(name = "both")]
+    Both,
 }
 
 /// What is done to each frame, by whatever takes frames from one place to another.
@@ -186,12 +207,15 @@ pub struct Tcprewrite {
     /// tcpprep's cache file: which side sent each frame.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub cachefile: Option<PathBuf>,
-    /// Not supported.
-    #[arg(long, value_name = "FILE")]
-    pub fragroute: Option<String>,
-    /// Not supported.
-    #[arg(long, value_name = "DIR")]
-    pub fragdir: Option<String>,
+    /// Make several frames of one, by fragroute's rules.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub fragroute: Option<PathBuf>,
+    /// Whose frames those rules are for: c2s, s2c or both.
+    #[arg(long, value_name = "DIR", requires = "cachefile")]
+    pub fragdir: Option<FragmentSides>,
+    /// Key of all that is random in those rules.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub fragroute_seed: u64,
     /// No warnings.
     #[arg(short = 'w', long)]
     pub suppress_warnings: bool,

@@ -1,11 +1,12 @@
 //! `netdyno edit`: a capture in, an edited one out.
 
 use super::edits::{link, plan};
-use crate::cli::edit::{Edit, LinkChoice};
+use crate::cli::edit::{Edit, FragmentSides, LinkChoice};
 use crate::output::note;
 use ::edit::cache::{Cache, Way};
-use ::edit::rewrite::{self, Plan, Side, Target, Totals};
-use anyhow::{Result, bail};
+use ::edit::fragment::Rules;
+use ::edit::rewrite::{self, Fragmenting, Plan, Side, Target, Totals};
+use anyhow::{Context, Result, bail};
 use capture::{FileFormat, Reader};
 use report::units;
 use std::path::Path;
@@ -15,7 +16,9 @@ pub fn run(args: Edit) -> Result<u8> {
     let format = FileFormat::of_name(&args.write);
     let choice = args.link.or(args.edits.to_ethernet.then_some(LinkChoice::Ethernet));
     let link = choice.map(|choice| link(choice, &mut plan));
-    let target = Target { path: &args.write, format, link, snaplen: None, known: None };
+    let rules = rules(args.fragroute.as_deref(), args.fragroute_seed)?;
+    let fragment = fragmenting(rules.as_ref(), args.fragroute_sides);
+    let target = Target { path: &args.write, format, link, snaplen: None, known: None, fragment };
     let mut input = Reader::open(&args.input)?;
     if args.skip_corrupt {
         input = input.lenient();
@@ -25,14 +28,29 @@ pub fn run(args: Edit) -> Result<u8> {
     Ok(u8::from(!whole))
 }
 
+/// The rules in a file.
+pub fn rules(file: Option<&Path>, seed: u64) -> Result<Option<Rules>> {
+    let Some(file) = file else { return Ok(None) };
+    let name = || format!("--fragroute {}", file.display());
+    let text = std::fs::read_to_string(file).with_context(name)?;
+    Rules::parse(&text, seed).with_context(name).map(Some)
+}
+
+pub fn fragmenting(rules: Option<&Rules>, sides: FragmentSides) -> Option<Fragmenting<'_>> {
+    rules.map(|rules| Fragmenting {
+        rules,
+        client: sides != FragmentSides::Server,
+        server: sides != FragmentSides::Client,
+    })
+}
+
 fn summary(totals: &Totals, path: &Path, dropped: bool) -> String {
     let mut text = format!("wrote {} of {}", path.display(), units::counted(totals.written, "frame"));
     if totals.unsupported > 0 && !dropped {
         text += &format!(", {} of them unedited: their headers cannot be read", totals.unsupported);
     }
-    let left = totals.read - totals.written;
-    if left > 0 {
-        text += &format!("; {} left out", units::counted(left, "frame"));
+    if totals.left > 0 {
+        text += &format!("; {} left out", units::counted(totals.left, "frame"));
     }
     text
 }

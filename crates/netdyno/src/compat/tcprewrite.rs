@@ -3,8 +3,8 @@
 
 use super::autoopts::{self, Spec};
 use super::{presets, tcpdump};
-use crate::cli::edit::Tcprewrite;
-use crate::commands::edit::pass;
+use crate::cli::edit::{FragmentSides, Tcprewrite};
+use crate::commands::edit::{fragmenting, pass, rules};
 use crate::commands::edits::{new_link, tcprewrite_plan};
 use crate::output::note;
 use anyhow::{Result, bail};
@@ -49,7 +49,6 @@ pub fn arguments(words: Vec<OsString>) -> Result<Option<Vec<OsString>>> {
 
 /// Runs `netdyno tcprewrite`; returns the exit status.
 pub fn run(args: Tcprewrite) -> Result<u8> {
-    refuse(&args)?;
     // There are none that show in files, but a wrong value is always told.
     super::defects()?;
     if args.verbose {
@@ -60,6 +59,7 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
     }
     let mut plan = tcprewrite_plan(&args.edits, args.cachefile.is_some())?;
     let link = new_link(&args.edits, &mut plan)?;
+    let rules = rules(args.fragroute.as_deref(), args.fragroute_seed)?;
     let target = Target {
         path: &args.outfile,
         format: FileFormat::PcapMicroseconds,
@@ -67,6 +67,7 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
         // What tcprewrite writes into the file's header.
         snaplen: Some(65_535),
         known: None,
+        fragment: fragmenting(rules.as_ref(), args.fragdir.unwrap_or(FragmentSides::Both)),
     };
     let mut input = Reader::open(&args.infile)?;
     if args.skip_corrupt {
@@ -89,16 +90,4 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
         tcpdump::show(&args.outfile, args.decode.as_deref())?;
     }
     Ok(u8::from(!whole))
-}
-
-/// What is not there yet is refused by its name, not passed over.
-fn refuse(args: &Tcprewrite) -> Result<()> {
-    let given = [
-        ("--fragroute", args.fragroute.is_some(), "fragmenting is not supported"),
-        ("--fragdir", args.fragdir.is_some(), "fragmenting is not supported"),
-    ];
-    match given.into_iter().find(|(_, given, _)| *given) {
-        Some((name, _, why)) => bail!("{name}: {why}"),
-        None => Ok(()),
-    }
 }

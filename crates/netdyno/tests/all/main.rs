@@ -12,6 +12,7 @@ mod craft;
 mod demo;
 mod engines;
 mod faults;
+mod fragroute;
 mod info;
 mod lab;
 mod leftovers;

@@ -21,7 +21,7 @@ fn checksum(parts: &[&[u8]]) -> [u8; 2] {
     (!(sum as u16)).to_be_bytes()
 }
 
-fn ether(source: u8, kind: u16, payload: &[u8]) -> Vec<u8> {
+pub fn ether(source: u8, kind: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 3 - source, 2, 0, 0, 0, 0, source];
     frame.extend(kind.to_be_bytes());
     frame.extend(payload);
@@ -72,14 +72,14 @@ fn upper(pseudo: &[u8], protocol: u8, ports: [u16; 2], size: usize) -> Vec<u8> {
     bytes
 }
 
-const A: [u8; 4] = [10, 1, 2, 3];
-const B: [u8; 4] = [192, 168, 9, 77];
+pub const A: [u8; 4] = [10, 1, 2, 3];
+pub const B: [u8; 4] = [192, 168, 9, 77];
 
-fn v4_of(addresses: [[u8; 4]; 2], protocol: u8, ports: [u16; 2], size: usize) -> Vec<u8> {
+pub fn v4_of(addresses: [[u8; 4]; 2], protocol: u8, ports: [u16; 2], size: usize) -> Vec<u8> {
     ipv4(addresses, protocol, 0x4000, &[], &upper(&addresses.concat(), protocol, ports, size))
 }
 
-fn v6_of(protocol: u8, ports: [u16; 2], size: usize) -> Vec<u8> {
+pub fn v6_of(protocol: u8, ports: [u16; 2], size: usize) -> Vec<u8> {
     let plain = ipv6(1, 2, protocol, &[], &[]);
     ipv6(1, 2, protocol, &[], &upper(&plain[8..40], protocol, ports, size))
 }
