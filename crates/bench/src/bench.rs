@@ -59,6 +59,8 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool {
     Netdyno,
+    /// netdyno by tcpreplay's name, with its options.
+    DropIn,
     Tcpreplay,
     Trafgen,
     XdpTrafficgen,
@@ -71,6 +73,7 @@ impl Tool {
     pub fn name(self) -> &'static str {
         match self {
             Tool::Netdyno => "netdyno",
+            Tool::DropIn => "netdyno tcpreplay",
             Tool::Tcpreplay => "tcpreplay",
             Tool::Trafgen => "trafgen",
             Tool::XdpTrafficgen => "xdp-trafficgen",
@@ -190,6 +193,10 @@ impl Bench {
                 }
                 line.push("--json".to_owned());
             }
+            Tool::DropIn => {
+                line.extend(own(&["taskset", "-c", &core, &self.netdyno.display().to_string(), "tcpreplay"]));
+                line.extend_from_slice(arguments);
+            }
             Tool::Tcpreplay | Tool::Trafgen | Tool::XdpTrafficgen => {
                 line.extend(own(&["taskset", "-c", &core, tool.name()]));
                 line.extend_from_slice(arguments);
@@ -252,7 +259,7 @@ impl Bench {
         let (said, complained) = (text(&mut said)?, text(&mut complained)?);
         if usage.status != 0 && !ended_by_us {
             // netdyno ends with 1 when a run fell short of what was asked: that is a result.
-            let short = tool == Tool::Netdyno && usage.status == 1 << 8;
+            let short = matches!(tool, Tool::Netdyno | Tool::DropIn) && usage.status == 1 << 8;
             if !short {
                 bail!("`{}` failed: {}{}", line.join(" "), complained.trim(), said.trim());
             }
@@ -266,7 +273,7 @@ impl Bench {
                 frames = report.result.tx.as_ref().map(|tx| tx.totals.frames);
                 result = Some(report);
             }
-            Tool::Tcpreplay => frames = actual(&format!("{said}{complained}")),
+            Tool::Tcpreplay | Tool::DropIn => frames = actual(&format!("{said}{complained}")),
             // Of each process, and at last of all together.
             Tool::Trafgen => frames = before(&said, " packets outgoing"),
             Tool::XdpTrafficgen => {}

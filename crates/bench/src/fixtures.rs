@@ -32,6 +32,14 @@ impl Fixtures {
         Ok(Fixtures { folder: TempDir::with_prefix("netdyno-bench-")? })
     }
 
+    /// The same in memory, where there is such a place.
+    pub fn in_memory() -> Result<Fixtures> {
+        match tempfile::Builder::new().prefix("netdyno-bench-").tempdir_in("/dev/shm") {
+            Ok(folder) => Ok(Fixtures { folder }),
+            Err(_) => Fixtures::new(),
+        }
+    }
+
     /// Where a file of that name is, or will be.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

@@ -10,6 +10,7 @@ mod cores;
 mod cost;
 mod document;
 mod executor;
+mod files;
 mod fixtures;
 mod floors;
 mod linerate;
@@ -79,6 +80,8 @@ enum Case {
     Cpu,
     /// Memory of large captures, and how soon they start.
     Memory,
+    /// Editing and sorting captures, and replay, beside tcpreplay's suite under its names.
+    Files,
     /// A thousand million frames, every one accounted for.
     Stability,
 }
@@ -95,6 +98,7 @@ impl Case {
             Case::LivePacing => pacing::live(bench),
             Case::Cpu => cost::cpu(bench),
             Case::Memory => cost::memory(bench),
+            Case::Files => files::run(bench),
             Case::Stability => stability::run(bench),
         }
     }
