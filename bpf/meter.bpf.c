@@ -174,6 +174,14 @@ static __always_inline void add_sums(struct latency *sums, __u64 value)
 	sums->sum += value;
 }
 
+/* Of what is kept for all frames only: how many there were and the least of them the buckets tell. */
+static __always_inline void add_spread(struct latency *sums, __u64 value)
+{
+	if (value > sums->max)
+		sums->max = value;
+	sums->sum += value;
+}
+
 static __always_inline __u64 bucket_of(__u64 value)
 {
 	__u64 bucket = loglinear_bucket(value);
@@ -187,7 +195,7 @@ static __always_inline void record_gap(struct totals *sums, __u64 gap)
 {
 	__u64 bucket = bucket_of(gap);
 
-	add_sums(&sums->gap, gap);
+	add_spread(&sums->gap, gap);
 	if (bucket < LOGLINEAR_BUCKETS) /* it always is, here and below: this is for the verifier */
 		sums->gaps[bucket]++;
 }
@@ -202,7 +210,7 @@ static __always_inline void record_variation(struct totals *sums, struct stream 
 	if (!(stream->latency.count + stream->latency.negative))
 		return;
 	stream->jitter += size - ((stream->jitter + 8) >> 4);
-	add_sums(&sums->variation, size);
+	add_spread(&sums->variation, size);
 	bucket = bucket_of(size);
 	if (bucket < LOGLINEAR_BUCKETS)
 		sums->variations[bucket]++;

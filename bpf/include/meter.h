@@ -45,8 +45,8 @@ struct totals {
 	__u64 corrupted;
 	__u64 trailed;    /* signed, but with bytes behind the signature */
 	struct latency latency;
-	struct latency variation; /* between one frame of a stream and the one before, without sign */
-	struct latency gap;       /* between one arrival on this CPU and the one before */
+	struct latency variation; /* between one frame of a stream and the one before, without sign; only sum and max */
+	struct latency gap;       /* between one arrival on this CPU and the one before; only sum and max */
 	__u64 latencies[LOGLINEAR_BUCKETS];
 	__u64 variations[LOGLINEAR_BUCKETS];
 	__u64 gaps[LOGLINEAR_BUCKETS];

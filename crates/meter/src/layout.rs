@@ -82,9 +82,9 @@ pub struct Totals {
     /// Signed, but with bytes behind the signature.
     pub trailed: u64,
     pub latency: LatencySums,
-    /// From one frame of a stream to the next, without sign.
+    /// From one frame of a stream to the next, without sign; only sum and greatest.
     pub variation: LatencySums,
-    /// From one arrival on this CPU to the next.
+    /// From one arrival on this CPU to the next; only sum and greatest.
     pub gap: LatencySums,
     pub latencies: Buckets,
     pub variations: Buckets,

@@ -169,6 +169,12 @@ fn histogram(buckets: &Buckets, sums: &LatencySums) -> Histogram {
     Histogram::from_counts(&buckets.0, sums.sum, sums.min, sums.max)
 }
 
+/// Of sums that do not have the least: it is known to the width of its bucket.
+fn spread(buckets: &Buckets, sums: &LatencySums) -> Histogram {
+    let least = Histogram::from_counts(&buckets.0, sums.sum, 0, sums.max).buckets().next();
+    Histogram::from_counts(&buckets.0, sums.sum, least.map_or(0, |bucket| bucket.from), sums.max)
+}
+
 impl Snapshot {
     /// `seen` frames were asked for their arrival, of which there was room for `room`.
     pub(crate) fn from_sum(sum: &Totals, seen: u64, room: u64, meter_dropped: u64) -> Snapshot {
@@ -188,8 +194,8 @@ impl Snapshot {
             trailed: sum.trailed,
             contended: sum.contended,
             latency: histogram(&sum.latencies, &sum.latency),
-            variation: histogram(&sum.variations, &sum.variation),
-            gaps: histogram(&sum.gaps, &sum.gap),
+            variation: spread(&sum.variations, &sum.variation),
+            gaps: spread(&sum.gaps, &sum.gap),
             negative_latencies: sum.latency.negative,
             arrivals: seen.min(room),
             arrivals_missed: seen.saturating_sub(room),

@@ -74,7 +74,7 @@ impl Tracker {
             totals.first_ns = now;
         } else if exact {
             let gap = now.wrapping_sub(totals.last_ns);
-            add_sums(&mut totals.gap, gap);
+            add_spread(&mut totals.gap, gap);
             totals.gaps.0[bucket_of(gap)] += 1;
         }
         totals.last_ns = now;
@@ -195,6 +195,12 @@ fn add_sums(sums: &mut LatencySums, value: u64) {
     sums.sum += value;
 }
 
+/// Of what is kept for all frames only: how many there were and the least of them the buckets tell.
+fn add_spread(sums: &mut LatencySums, value: u64) {
+    sums.max = sums.max.max(value);
+    sums.sum += value;
+}
+
 /// How the time under way changes from frame to frame of a stream, whatever the clocks' offset.
 fn record_variation(totals: &mut Totals, stream: &mut Stream, elapsed: i64) {
     let change = elapsed.abs_diff(stream.transit as i64);
@@ -203,7 +209,7 @@ fn record_variation(totals: &mut Totals, stream: &mut Stream, elapsed: i64) {
         return;
     }
     stream.jitter = stream.jitter + change - ((stream.jitter + 8) >> 4);
-    add_sums(&mut totals.variation, change);
+    add_spread(&mut totals.variation, change);
     totals.variations.0[bucket_of(change)] += 1;
 }
 
