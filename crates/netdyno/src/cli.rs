@@ -6,6 +6,7 @@ pub mod bridge;
 pub mod edit;
 pub mod lab;
 pub mod live;
+pub mod search;
 
 use crate::cores::Cores;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -90,6 +91,10 @@ pub enum Command {
     Info(Info),
     /// Make a capture that looks like an Internet access link.
     Synth(Synth),
+    /// Try a device with one load: send it, measure what comes back, say whether it passed.
+    Trial(Box<search::Trial>),
+    /// Find out what a device can do: throughput, latency, loss, bursts, recovery, reset (RFC 2544, 8219, 9004, MLRsearch).
+    Search(Box<search::Search>),
     /// Run a command between two hosts joined by a cable or by a device to test, all gone when it ends.
     Lab(lab::Lab),
     /// Say what this machine and an interface can do, and what to change for higher rates.

@@ -12,6 +12,7 @@ mod environment;
 mod output;
 mod place;
 mod run;
+mod trials;
 
 use clap::Parser;
 use std::io::Write;

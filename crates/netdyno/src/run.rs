@@ -117,8 +117,25 @@ const SAMPLE: Duration = Duration::from_millis(100);
 const QUIET: Duration = Duration::from_millis(200);
 const STRAGGLERS: Duration = Duration::from_secs(2);
 
+/// Tells whoever looks on, also when sending panics.
+struct SetAtEnd<'a>(&'a AtomicBool);
+
+impl Drop for SetAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// Looks at the meter while frames are sent, until the flag says that none is any more.
+pub type Observe<'a> = &'a (dyn Fn(&Meter, &AtomicBool) + Sync);
+
 /// Runs it.
-pub fn run(mut setup: Setup) -> Result<Report> {
+pub fn run(setup: Setup) -> Result<Report> {
+    run_observed(setup, None)
+}
+
+/// Runs it, while `observe` looks on in a thread of its own.
+pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Report> {
     if let Some(dir) = &setup.output.report {
         report::prepare_dir(dir)?;
     }
@@ -174,7 +191,14 @@ pub fn run(mut setup: Setup) -> Result<Report> {
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let mut watch = Watch::new(&setup, jobs, meter.as_ref());
     let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
-    let sent = send(&mut workers, jobs, &setup.cpus, &setup.stop, &mut watch)?;
+    let over = AtomicBool::new(false);
+    let sent = std::thread::scope(|scope| {
+        if let (Some(observe), Some(meter)) = (observe, meter.as_ref()) {
+            scope.spawn(|| observe(meter, &over));
+        }
+        let _over = SetAtEnd(&over);
+        send(&mut workers, jobs, &setup.cpus, &setup.stop, &mut watch)
+    })?;
     let taken = sent.iter().map(|sent| sent.taken).sum();
     // One worker knows it by itself.
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };

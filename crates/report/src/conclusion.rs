@@ -16,6 +16,9 @@ pub fn headline(verdict: &Verdict) -> &'static str {
 /// What happened, in one plain sentence made of measured figures only.
 pub fn sentence(report: &Report) -> String {
     let result = &report.result;
+    if let Some(search) = &result.search {
+        return searched(report, search);
+    }
     let volume = |t: &crate::model::Totals| {
         let mut text = format!("{} ({})", units::counted(t.frames, "frame"), units::bytes(t.bytes));
         if t.duration_ns > 0 && t.frames > 0 {
@@ -68,6 +71,21 @@ pub fn sentence(report: &Report) -> String {
     text + "."
 }
 
+/// What a search found, in one sentence.
+fn searched(report: &Report, search: &crate::search::SearchResult) -> String {
+    let trials = units::counted(report.result.trials.len() as u64, "trial");
+    match &report.result.throughput {
+        Some(found) => format!(
+            "In {trials} the device was found to forward {} of {} bytes ({}) with {}.",
+            units::frame_rate(found.frames_per_second),
+            units::printable(&found.frame_size),
+            units::bit_rate(found.bits_per_second),
+            units::printable(&found.goal)
+        ),
+        None => format!("Searched for {} in {trials}.", units::printable(&search.kind)),
+    }
+}
+
 /// What a reflector did, as facts with their counts; those that are always of interest, and what else there was.
 pub fn reflection(r: &Reflection) -> Vec<(&'static str, u64)> {
     let all = [
@@ -109,6 +127,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         Verdict::Done => Some("Add `--report DIR` to keep this result with plots.".to_owned()),
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
+        Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
             Some("Lower `--rate` to find where loss begins.".to_owned())
         }

@@ -21,6 +21,8 @@ pub mod json;
 pub mod live;
 pub mod model;
 mod schema;
+pub mod search;
+mod search_text;
 pub mod store;
 mod table;
 pub mod text;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Bucket, Distribution};
+use crate::search::{SearchResult, Throughput, Trial};
 
 /// The value of [`Report::schema`].
 pub const SCHEMA: &str = "netdyno.report/1";
@@ -234,6 +235,15 @@ pub struct Achieved {
     /// Counters of the hosts and interfaces that rose during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<HostCounter>,
+    /// The throughput that a search found: of the first frame size and goal, where there were several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
+    /// All that a search found.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchResult>,
+    /// The trials, in the order they were done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
 }
 
 /// A counter that rose during the run, whoever's frames it counted.

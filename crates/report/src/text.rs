@@ -4,6 +4,7 @@
 use crate::conclusion;
 use crate::distribution::Distribution;
 use crate::model::{Choice, LatencyClock, Pacing, Report, Totals};
+use crate::search_text;
 use crate::table::Table;
 use crate::units::{self, printable};
 
@@ -29,7 +30,9 @@ const WIDTH: usize = 100;
 pub fn render(report: &Report, options: Options<'_>) -> String {
     let streams = streams(report, options.streams);
     let conversations = crate::conversations::text(&report.result.conversations);
-    let parts = [totals(report), lines(report), cores(report), streams, conversations, warnings(report)];
+    let searched = search_text::render(report);
+    let parts =
+        [totals(report), searched, lines(report), cores(report), streams, conversations, warnings(report)];
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         out += &part;

@@ -7,16 +7,18 @@ mod doctor;
 pub mod edit;
 pub mod edits;
 mod info;
-mod lab;
+pub mod lab;
 pub mod live;
 mod measure;
 mod reflect;
 pub mod replay;
 mod resolve;
 pub mod samples;
+mod search;
 mod send;
 pub mod shared;
 mod synth;
+mod trial;
 mod what;
 
 use crate::cli::{Cli, Command};
@@ -47,6 +49,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
+        Command::Trial(args) => trial::run(*args),
+        Command::Search(args) => search::run(*args),
         Command::Lab(args) => lab::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => {

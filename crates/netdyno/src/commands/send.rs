@@ -49,7 +49,7 @@ pub fn run(args: Send) -> Result<u8> {
         }
     }
     if let Some(place) = &place {
-        check_mtu(&program, place)?;
+        shared::check_mtu(&program, place)?;
     }
     let requested = Requested {
         command_line: shared::command_line(),
@@ -158,23 +158,6 @@ fn scenario(args: &Send, scenario: &Scenario, file: &str, place: Option<&Place>)
     };
     let endless = compiled.endless && count.is_none() && duration.is_none();
     Ok(Planned { program: compiled.program, requested, total, endless, warnings })
-}
-
-fn check_mtu(program: &Program, place: &Place) -> Result<()> {
-    // A VLAN tag may stand on top of the MTU.
-    let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
-    let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
-    if program.longest() as usize > most {
-        bail!(
-            "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
-            program.longest() + traffic::expr::FCS,
-            place.spec,
-            place.interface.mtu,
-            place.interface.name,
-            program.longest() - 14
-        );
-    }
-    Ok(())
 }
 
 /// Are frames signed where they have room, although nobody asked for it?

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use report::RequestedRate;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
-use traffic::{Rate, Schedule};
+use traffic::{Program, Rate, Schedule};
 
 pub use crate::engines::open_engines;
 
@@ -207,6 +207,24 @@ pub fn draw_seed() -> u64 {
 pub fn check_pace(pace: &Pace) -> Result<()> {
     if !(pace.catch_up.is_finite() && pace.catch_up >= 1.2) {
         bail!("--catch-up {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
+    }
+    Ok(())
+}
+
+/// Refuses frames that the interface is too small for.
+pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
+    // A VLAN tag may stand on top of the MTU.
+    let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
+    let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
+    if program.longest() as usize > most {
+        bail!(
+            "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
+            program.longest() + traffic::expr::FCS,
+            place.spec,
+            place.interface.mtu,
+            place.interface.name,
+            program.longest() - 14
+        );
     }
     Ok(())
 }

@@ -24,6 +24,7 @@ mod replay;
 mod report;
 mod resolve;
 mod scenario;
+mod search;
 mod tcpprep;
 mod tcpreplay;
 mod tcpreplay_edit;

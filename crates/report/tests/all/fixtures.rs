@@ -85,6 +85,9 @@ pub fn lossy_replay() -> Report {
     report.result = Achieved {
         verdict: Verdict::Done,
         round_trip: false,
+        throughput: None,
+        search: None,
+        trials: Vec::new(),
         reflection: None,
         passages: Vec::new(),
         tx: Some(Tx {

@@ -1,0 +1,306 @@
+//! Measurements at loads that are known or were searched first: latency, loss, bursts, recovery, reset, soaking.
+
+use super::{Notes, Sized, throughput, trial_duration};
+use crate::cli::search::{Burst, Common, Finding, Latency, LossCurve, Recovery, Reset, Soak};
+use crate::output::note;
+use crate::trials::{Goal, How, Offer, Session, frames_per_second, nanos, rows_of, schedule};
+use anyhow::Result;
+use report::search::{BurstFound, LatencyAt, LossAt, Spread};
+use report::units;
+use std::time::Duration;
+use traffic::schedule::Step;
+use traffic::{Rate, Schedule};
+use trial::{LossCurvePlan, Repeated, RepeatedPlan, Search, Wanted};
+
+/// An overload is so much of the throughput; afterwards it is half (RFC 2544, 26.5).
+const OVERLOAD: f64 = 1.1;
+const AFTERWARDS: f64 = 0.5 / OVERLOAD;
+/// When a reset is begun.
+const RESET_AFTER: Duration = Duration::from_secs(1);
+
+fn spread(of: trial::Spread) -> Spread {
+    Spread { count: of.count, mean: of.mean, min: of.min, max: of.max, stddev: of.stddev }
+}
+
+fn repetitions(asked: Option<u32>, common: &Common, standard: u32) -> u32 {
+    asked.unwrap_or(if common.bench.lab { 3 } else { standard }).max(1)
+}
+
+/// No limits: what comes is measured.
+fn any() -> Goal {
+    Goal { limits: trial::Limits::loss(1.0), exceed: 0.0, sum: None }
+}
+
+/// The throughput that was given, or the one that is found now. `None` when there is none, or on interruption.
+fn known(
+    session: &mut Session,
+    given: Option<Rate>,
+    finding: &Finding,
+    common: &Common,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<Option<f64>> {
+    if let Some(rate) = given {
+        let link = session.rig.bits_per_second()?;
+        return frames_per_second(rate, sized.result.mean_frame_bytes, link).map(Some);
+    }
+    if !throughput::find(session, finding, trial_duration(common), sized, notes)? {
+        return Ok(None);
+    }
+    Ok(sized.result.throughput.iter().flatten().next().map(|found| found.frames_per_second))
+}
+
+/// Is there nothing to measure because the search before was interrupted, rather than because nothing passed?
+fn interrupted(session: &Session) -> bool {
+    session.rig.is_stopped()
+}
+
+pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
+    let link = session.rig.bits_per_second()?;
+    let mean = sized.result.mean_frame_bytes;
+    let loads = if args.rate.is_empty() {
+        match known(session, None, &args.finding, &args.common, sized, notes)? {
+            Some(load) => vec![load],
+            None => return Ok(!interrupted(session)),
+        }
+    } else {
+        args.rate.iter().map(|&rate| frames_per_second(rate, mean, link)).collect::<Result<_>>()?
+    };
+    // RFC 2544, 26.2: 120 s.
+    let duration = args
+        .common
+        .trial_duration
+        .unwrap_or(trial_duration(&args.common) * if args.common.bench.lab { 1 } else { 2 });
+    let plan = RepeatedPlan {
+        loads,
+        trial_ns: nanos(duration),
+        then: None,
+        repetitions: repetitions(args.repetitions, &args.common, 20),
+    };
+    let (whole, trials) = repeat(session, "latency", plan, &any(), sized, None)?;
+    sized.result.latency = trials
+        .latencies()
+        .iter()
+        .map(|found| LatencyAt {
+            frames_per_second: found.load,
+            repetitions: found.repetitions,
+            min_ns: found.min_ns,
+            mean_ns: found.mean_ns,
+            typical_ns: found.typical_ns,
+            worst_case_ns: found.worst_case_ns,
+            variation_ns: found.variation_ns,
+            max_ns: found.max_ns,
+        })
+        .collect();
+    let lost = rows_of(&session.rows, "latency", &sized.name).filter(|row| row.loss_ratio > 0.0).count();
+    if lost > 0 {
+        notes.warnings.push(format!(
+            "frames of {} bytes: {} of latency lost frames: the latency is of those that arrived",
+            sized.name,
+            units::counted(lost as u64, "trial")
+        ));
+    }
+    if whole && sized.result.latency.is_empty() {
+        notes
+            .shortfalls
+            .push(format!("frames of {} bytes: no frame arrived whose latency could be taken", sized.name));
+    }
+    Ok(whole)
+}
+
+/// Trials at loads, again and again.
+fn repeat(
+    session: &mut Session,
+    part: &str,
+    plan: RepeatedPlan,
+    goal: &Goal,
+    sized: &Sized,
+    command: Option<&str>,
+) -> Result<(bool, Repeated)> {
+    let closely = matches!(part, "recovery" | "reset");
+    let size = sized.size.clone();
+    let mut search = Repeated::new(plan);
+    let offer = |wanted: &Wanted| {
+        let mut offer = Offer::steady(wanted.load, wanted.duration_ns, &size);
+        offer.closely = closely;
+        offer.command = command.map(|command| (command.to_owned(), RESET_AFTER));
+        if let Some(then) = wanted.then {
+            let step = |end_ns, load| match schedule(load) {
+                Schedule::Frames { frames, per_ns } => Step { end_ns, frames, per_ns },
+                _ => Step { end_ns, frames: 1, per_ns: 1_000_000_000 },
+            };
+            let end = wanted.sending_ns();
+            offer.schedule = Schedule::Steps {
+                steps: [step(wanted.duration_ns, wanted.load), step(end, then.load)].into(),
+            };
+            offer.duration = Some(Duration::from_nanos(end));
+        }
+        offer
+    };
+    let known = |_: &Repeated| String::new();
+    let whole =
+        session.drive(&mut search, &How { part, goal, offer: &offer, known: &known, of_rate: true })?;
+    Ok((whole, search))
+}
+
+pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized) -> Result<bool> {
+    anyhow::ensure!(
+        args.step > 0.0 && args.step <= 1.0,
+        "--step: give more than 0% (RFC 2544 asks for no more than 10%)"
+    );
+    let greatest = sized.result.greatest;
+    let trial_ns = nanos(trial_duration(&args.common));
+    let mut curve = trial::LossCurve::new(LossCurvePlan { greatest, step_ratio: args.step, trial_ns });
+    let size = sized.size.clone();
+    let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
+    let known = |_: &trial::LossCurve| String::new();
+    let goal = Goal { limits: trial::Limits::default(), ..any() };
+    let whole = session
+        .drive(&mut curve, &How { part: "loss", goal: &goal, offer: &offer, known: &known, of_rate: true })?;
+    sized.result.loss_curve = rows_of(&session.rows, "loss", &sized.name)
+        .map(|row| LossAt {
+            frames_per_second: row.load,
+            load_ratio: row.load / greatest,
+            loss_ratio: row.loss_ratio,
+        })
+        .collect();
+    Ok(whole)
+}
+
+pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
+    let Some(throughput) = known(session, args.throughput, &args.finding, &args.common, sized, notes)? else {
+        return Ok(!interrupted(session));
+    };
+    let rate = sized.result.greatest;
+    if throughput >= rate * 0.999 {
+        notes.warnings.push(format!(
+            "frames of {} bytes: the device forwards the highest rate there is, so that bursts need no buffer: not searched (RFC 9004, 5.1)",
+            sized.name
+        ));
+        return Ok(true);
+    }
+    let greatest = args.max_burst.unwrap_or((rate * 2.0) as u64).max(args.step);
+    let mut search = trial::Burst::new(trial::BurstPlan {
+        greatest,
+        step: args.step.max(1),
+        repetitions: repetitions(args.repetitions, &args.common, 50),
+        retries: 1,
+    })?;
+    let size = sized.size.clone();
+    let offer = |wanted: &Wanted| Offer {
+        schedule: schedule(rate),
+        count: Some(wanted.load as u64),
+        duration: None,
+        ..Offer::steady(rate, 0, &size)
+    };
+    let known = |search: &trial::Burst| match search.lengths() {
+        [] => String::new(),
+        lengths => format!("{} found", units::counted(lengths.len() as u64, "length")),
+    };
+    let goal = Goal { limits: trial::Limits::default(), ..any() };
+    let whole = session.drive(
+        &mut search,
+        &How { part: "burst", goal: &goal, offer: &offer, known: &known, of_rate: false },
+    )?;
+    if let Some(frames) = search.spread() {
+        let time = trial::buffer_time(frames.mean, rate, throughput);
+        sized.result.burst = Some(BurstFound {
+            frames: spread(frames),
+            burst_frames_per_second: rate,
+            implied_buffer_s: time.map(|time| time.implied_s),
+            corrected_buffer_s: time.map(|time| time.corrected_s),
+            at_limit: search.at_limit(),
+        });
+        if search.at_limit() {
+            notes.shortfalls.push(format!(
+                "frames of {} bytes: bursts of {} pass, the longest that were tried: raise --max-burst (RFC 9004, 5.4)",
+                sized.name,
+                units::counted(greatest, "frame")
+            ));
+        }
+    }
+    Ok(whole)
+}
+
+pub fn recovery(
+    session: &mut Session,
+    args: &Recovery,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let Some(throughput) = known(session, args.throughput, &args.finding, &args.common, sized, notes)? else {
+        return Ok(!interrupted(session));
+    };
+    let load = (throughput * OVERLOAD).min(sized.result.greatest.max(throughput));
+    let trial_ns = nanos(trial_duration(&args.common));
+    let plan = RepeatedPlan {
+        loads: vec![load],
+        trial_ns,
+        then: Some((AFTERWARDS, trial_ns)),
+        repetitions: repetitions(args.repetitions, &args.common, 20),
+    };
+    let (whole, trials) = repeat(session, "recovery", plan, &any(), sized, None)?;
+    sized.result.recovery_ns = trials.recoveries(0).map(spread);
+    if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
+        notes.warnings.push(format!(
+            "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
+            sized.name,
+            units::frame_rate(load)
+        ));
+    }
+    Ok(whole)
+}
+
+pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
+    let Some(load) = known(session, args.rate, &args.finding, &args.common, sized, notes)? else {
+        return Ok(!interrupted(session));
+    };
+    if args.command.is_none() {
+        note(
+            "reset the device now, once in each trial: by hardware, by software, or by taking its power for 10 s (RFC 2544, 26.6)",
+        );
+    }
+    let plan = RepeatedPlan {
+        loads: vec![load],
+        trial_ns: nanos(trial_duration(&args.common)),
+        then: None,
+        repetitions: args.repetitions.max(1),
+    };
+    let (whole, trials) = repeat(session, "reset", plan, &any(), sized, args.command.as_deref())?;
+    sized.result.outage_ns = trials.outages(0).map(spread);
+    if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
+        notes.warnings.push(format!(
+            "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",
+            sized.name
+        ));
+    }
+    Ok(whole)
+}
+
+pub fn soak(session: &mut Session, args: &Soak, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
+    let goal = Goal::parse(&args.goal)?;
+    let link = session.rig.bits_per_second()?;
+    let load = frames_per_second(args.rate, sized.result.mean_frame_bytes, link)?;
+    // Long enough that what happens now and then happens.
+    let duration = args.common.trial_duration.unwrap_or(if args.common.bench.lab {
+        Duration::from_secs(10)
+    } else {
+        Duration::from_secs(1800)
+    });
+    let plan = RepeatedPlan { loads: vec![load], trial_ns: nanos(duration), then: None, repetitions: 1 };
+    let (whole, trials) = repeat(session, "soak", plan, &goal, sized, None)?;
+    for outcome in trials.at(0) {
+        let verdict = goal.verdict(outcome);
+        if verdict != "passed" {
+            notes.shortfalls.push(format!(
+                "frames of {} bytes at {}: {verdict} ({} of {} lost)",
+                sized.name,
+                units::frame_rate(load),
+                units::count(outcome.lost()),
+                units::counted(outcome.sent, "frame")
+            ));
+        }
+    }
+    debug_assert!(!whole || trials.next().is_none());
+    Ok(whole)
+}

@@ -1,0 +1,321 @@
+//! `netdyno search`: what a device can do, found by trials.
+
+mod measure;
+mod throughput;
+
+use super::shared;
+use crate::cli::search::{Bench, Common, Kind, Search};
+use crate::cli::{Cli, Command};
+use crate::output::{conclude, note};
+use crate::run;
+use crate::trials::{Offer, Rig, Session, frame_sizes, frames_per_second, mean_bytes, nanos};
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use report::search::{SearchResult, SizeResult};
+use report::{Report, units};
+use std::path::Path;
+use std::time::Duration;
+use traffic::Schedule;
+use traffic::expr::Size;
+use trial::Outcome;
+
+/// RFC 2544, 24: trials of at least a minute.
+const STANDARD: Duration = Duration::from_secs(60);
+/// In a lab, to try it out.
+const IN_A_LAB: Duration = Duration::from_secs(3);
+/// How long the sender is tried before a search.
+const PROBE_NS: u64 = 200_000_000;
+/// Of what the sender does at top speed, to be kept for minutes.
+const SURE: f64 = 0.8;
+/// A sender that reaches so much of a load reaches it.
+const REACHED: f64 = 0.995;
+
+/// What one frame size's search knows.
+struct Sized {
+    name: String,
+    size: Size,
+    result: SizeResult,
+}
+
+pub fn run(args: Search) -> Result<u8> {
+    let mut kind = args.kind;
+    let mut earlier = None;
+    let mut command_line = shared::command_line();
+    if let Some(file) = kind.common().resume.clone() {
+        let report = read(&file)?;
+        let output = kind.common().output.clone();
+        let then = again(&report, &file)?;
+        if then.name() != kind.name() {
+            bail!(
+                "--continue {}: that is a search for {}, not for {}",
+                file.display(),
+                then.name(),
+                kind.name()
+            );
+        }
+        command_line.clone_from(&report.requested.command_line);
+        kind = then;
+        kind.common_mut().output = output;
+        earlier = Some(report);
+    }
+    let common = kind.common().clone();
+    if let Some(dir) = &common.output.report {
+        report::prepare_dir(dir)?;
+    }
+    let sizes = frame_sizes(&common.bench.size)?;
+    check(&kind)?;
+    let mut bench = common.bench.clone();
+    bench.seed =
+        bench.seed.or_else(|| earlier.as_ref()?.requested.seed).or_else(|| Some(shared::draw_seed()));
+    flows_by_default(&kind, &mut bench);
+    let rig = Rig::new(&bench, run::stop_on_signals()?)?;
+    let before = earlier.as_ref().and_then(|report| report.result.search.clone()).unwrap_or_default();
+    let kept = earlier.map(|report| report.result.trials).unwrap_or_default();
+    let mut session = Session::new(rig, kept, common.output.quiet);
+    let mut report = Report::new("search");
+    report.requested.command_line = command_line;
+    report.requested.seed = bench.seed;
+    let mut search = SearchResult {
+        kind: kind.name().to_owned(),
+        axis: "frames_per_second".to_owned(),
+        complete: true,
+        ..Default::default()
+    };
+    let mut notes = Notes::default();
+    for (number, (name, size)) in sizes.into_iter().enumerate() {
+        session.size_name.clone_from(&name);
+        session.size = size.clone();
+        let ranged = before.sizes.get(number).map(|size| (size.least, size.greatest));
+        let Some(mut sized) = range(&mut session, &common, name, size, ranged, &mut notes)? else {
+            search.complete = false;
+            break;
+        };
+        let whole = match &kind {
+            Kind::Throughput(args) => {
+                throughput::search(&mut session, args, &mut sized, &mut search, &mut notes)?
+            }
+            Kind::Latency(args) => measure::latency(&mut session, args, &mut sized, &mut notes)?,
+            Kind::Loss(args) => measure::loss(&mut session, args, &mut sized)?,
+            Kind::Burst(args) => measure::burst(&mut session, args, &mut sized, &mut notes)?,
+            Kind::Recovery(args) => measure::recovery(&mut session, args, &mut sized, &mut notes)?,
+            Kind::Reset(args) => measure::reset(&mut session, args, &mut sized, &mut notes)?,
+            Kind::Soak(args) => measure::soak(&mut session, args, &mut sized, &mut notes)?,
+        };
+        search.method = method(&kind);
+        search.sizes.push(sized.result);
+        if !whole {
+            search.complete = false;
+            break;
+        }
+    }
+    if session.left_over() > 0 && search.complete {
+        bail!(
+            "--continue: that result has {} more than this search: it is of another one",
+            units::counted(session.left_over() as u64, "trial")
+        );
+    }
+    finish(report, session, search, notes, &common)
+}
+
+/// What is to be told at the end.
+#[derive(Default)]
+struct Notes {
+    warnings: Vec<String>,
+    shortfalls: Vec<String>,
+}
+
+fn finish(
+    mut report: Report,
+    mut session: Session,
+    mut search: SearchResult,
+    notes: Notes,
+    common: &Common,
+) -> Result<u8> {
+    search.sending_ns = session.sending_ns();
+    search.elapsed_ns = nanos(session.elapsed());
+    if let Some(environment) = session.rig.environment.take() {
+        report.environment = environment;
+    } else {
+        report.environment = crate::environment::collect();
+    }
+    let ways = &session.rig.ports.ways;
+    report.requested.interfaces =
+        ways.iter().flat_map(|way| [way.from_name.clone(), way.to_name.clone()]).collect();
+    report.requested.source =
+        ways.first().map(|way| report::Source::Expression { expression: way.what.clone() });
+    report.warnings = std::mem::take(&mut session.rig.warnings);
+    report.warnings.extend(notes.warnings);
+    let throughput = search.sizes.iter().find_map(|size| size.throughput.iter().flatten().next().cloned());
+    report.result.throughput = throughput.map(|mut found| {
+        found.trials = session.rows.clone();
+        found
+    });
+    for reason in notes.shortfalls {
+        report.result.verdict.fall_short(reason);
+    }
+    if !search.complete {
+        report.result.verdict.fall_short(format!(
+            "interrupted after {}: what is known so far stands above; --continue goes on from a written result (--report DIR, or --json to a file)",
+            units::counted(session.rows.len() as u64, "trial")
+        ));
+    }
+    let disturbed: u64 = session.rows.iter().map(|row| u64::from(row.repeated)).sum();
+    if disturbed > 0 {
+        report.warnings.push(format!(
+            "{} done again, because frames were lost or unsent that a moment's stall of this machine could explain",
+            match disturbed { 1 => "1 trial was".to_owned(), n => format!("{n} trials were") }
+        ));
+    }
+    report.result.trials = std::mem::take(&mut session.rows);
+    report.result.search = Some(search);
+    conclude(&report, &common.output, false)
+}
+
+/// A report folder or file, or what --json printed.
+fn read(path: &Path) -> Result<Report> {
+    let report = report::read(path).with_context(|| format!("--continue {}", path.display()))?;
+    if report.command != "search" || report.result.search.is_none() {
+        bail!(
+            "--continue {}: that is the result of `netdyno {}`, not of a search",
+            path.display(),
+            units::printable(&report.command)
+        );
+    }
+    if report.result.search.as_ref().is_some_and(|search| search.complete) {
+        bail!("--continue {}: that search is complete; `netdyno report` shows it", path.display());
+    }
+    Ok(report)
+}
+
+/// What was asked for then.
+fn again(report: &Report, path: &Path) -> Result<Kind> {
+    let words = &report.requested.command_line;
+    match Cli::try_parse_from(words).map(|cli| cli.command) {
+        Ok(Command::Search(search)) if search.kind.common().resume.is_none() => Ok(search.kind),
+        _ => bail!(
+            "--continue {}: its command line is not one that this version takes: `{}`",
+            path.display(),
+            units::printable(&words.join(" "))
+        ),
+    }
+}
+
+/// What cannot be, before anything is sent.
+fn check(kind: &Kind) -> Result<()> {
+    if kind.common().trial_duration.is_some_and(|duration| duration < Duration::from_millis(10)) {
+        bail!("--trial-duration: a trial of less than 10 ms says nothing; give 10ms or more");
+    }
+    match kind {
+        Kind::Throughput(args) => throughput::check(args),
+        Kind::Latency(args) => throughput::goals(&args.finding).map(drop),
+        Kind::Burst(args) => throughput::goals(&args.finding).map(drop),
+        Kind::Recovery(args) => throughput::goals(&args.finding).map(drop),
+        Kind::Reset(args) => throughput::goals(&args.finding).map(drop),
+        Kind::Soak(args) => crate::trials::Goal::parse(&args.goal).map(drop),
+        Kind::Loss(_) => Ok(()),
+    }
+}
+
+fn method(kind: &Kind) -> Option<String> {
+    use crate::cli::search::Method;
+    let finding = match kind {
+        Kind::Throughput(args) => &args.finding,
+        Kind::Latency(args) if args.rate.is_empty() => &args.finding,
+        Kind::Burst(args) if args.throughput.is_none() => &args.finding,
+        Kind::Recovery(args) if args.throughput.is_none() => &args.finding,
+        Kind::Reset(args) if args.rate.is_none() => &args.finding,
+        _ => return None,
+    };
+    Some(match finding.method {
+        Method::Mlrsearch => "mlrsearch".to_owned(),
+        Method::Bisect => "bisect".to_owned(),
+    })
+}
+
+/// With the number of flows as the axis, the frames that are sent by default have so many.
+fn flows_by_default(kind: &Kind, bench: &mut Bench) {
+    if let Kind::Throughput(args) = kind
+        && args.axis == crate::cli::search::Axis::Flows
+        && bench.what.is_none()
+    {
+        bench.what = Some("ipv4(src=198.18.0.1, dst=198.18.0.2)/udp(sport=1024..{last}, dport=7)".to_owned());
+    }
+}
+
+/// How long a trial is.
+fn trial_duration(common: &Common) -> Duration {
+    common.trial_duration.unwrap_or(if common.bench.lab { IN_A_LAB } else { STANDARD })
+}
+
+/// The loads that can be tried: what was asked for, what the link carries, and what the sender can do. `None` when
+/// interrupted.
+fn range(
+    session: &mut Session,
+    common: &Common,
+    name: String,
+    size: Size,
+    known: Option<(f64, f64)>,
+    notes: &mut Notes,
+) -> Result<Option<Sized>> {
+    let mean = mean_bytes(&size);
+    let link = session.rig.bits_per_second()?;
+    let theoretical = link.map(|link| link as f64 / ((mean + trial::ethernet::BETWEEN_FRAMES as f64) * 8.0));
+    let mut result = SizeResult {
+        frame_size: name.clone(),
+        mean_frame_bytes: mean,
+        theoretical_frames_per_second: theoretical,
+        ..SizeResult::default()
+    };
+    if let Some((least, greatest)) = known {
+        (result.least, result.greatest) = (least, greatest);
+        return Ok(Some(Sized { name, size, result }));
+    }
+    let asked = common.max.map(|rate| frames_per_second(rate, mean, link)).transpose()?;
+    let least = |greatest: f64| match common.min {
+        Some(rate) => frames_per_second(rate, mean, link),
+        None => Ok((greatest / 1000.0).max(1.0)),
+    };
+    // A lab's device has a limit that is known: what the sender can do through it says nothing.
+    if let (None, Some(bottleneck)) = (common.max, common.bench.lab_bottleneck) {
+        result.greatest = 2.0 * frames_per_second(bottleneck, mean, link)?;
+        result.least = least(result.greatest)?;
+        return Ok(Some(Sized { name, size, result }));
+    }
+    let flows = Some(1u64);
+    let wanted = asked.or(theoretical);
+    let schedule = wanted.map_or(Schedule::TopSpeed, crate::trials::schedule);
+    let offer = Offer { schedule, flows, ..Offer::steady(1.0, PROBE_NS, &size) };
+    let never = |_: &Outcome| false;
+    let ran = session.rig.run(&offer, &never)?;
+    if ran.stopped {
+        return Ok(None);
+    }
+    let can = ran.frames_per_second;
+    result.greatest = match wanted {
+        Some(wanted) if can >= wanted * REACHED => wanted,
+        Some(wanted) => {
+            let most = (can * SURE).floor();
+            notes.warnings.push(format!(
+                "frames of {name} bytes: the sender reaches {} of the {} that were to be the most: loads up to {} are tried",
+                units::frame_rate(can),
+                units::frame_rate(wanted),
+                units::frame_rate(most)
+            ));
+            most
+        }
+        None => (can * SURE).floor(),
+    };
+    result.least = least(result.greatest)?;
+    if result.least >= result.greatest {
+        bail!(
+            "frames of {name} bytes: from {} to {} there is nothing to search: lower --min or raise --max",
+            units::frame_rate(result.least),
+            units::frame_rate(result.greatest)
+        );
+    }
+    if !session.quiet {
+        let most = units::frame_rate(result.greatest);
+        note(&format!("frames of {name} bytes: loads from {} to {most}", units::frame_rate(result.least)));
+    }
+    Ok(Some(Sized { name, size, result }))
+}

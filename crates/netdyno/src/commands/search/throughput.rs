@@ -1,0 +1,263 @@
+//! `netdyno search throughput`: the highest rate that passes, or the most flows, or the hardest frame size.
+
+use super::{Notes, Sized, trial_duration};
+use crate::cli::search::{Axis, Finding, Method, Throughput};
+use crate::trials::{Goal, How, Offer, Session, frames_per_second, nanos};
+use anyhow::{Result, bail};
+use report::search::SearchResult;
+use report::units;
+use std::time::Duration;
+use traffic::expr::Size;
+use trial::mlr::Plan;
+use trial::{Bisect, BisectPlan, Direction, MlrSearch, Resolution, Wanted};
+
+/// Searches that take longer than this do not converge: in trials of full length, for each goal.
+const MOST_TRIALS: f64 = 60.0;
+
+pub fn check(args: &Throughput) -> Result<()> {
+    let goals = goals(&args.finding)?;
+    if args.axis != Axis::Rate {
+        if args.rate.is_none() {
+            bail!("--axis: at which rate? Give --rate 100kpps or 1gbps");
+        }
+        if goals.len() > 1 {
+            bail!("--axis: one --goal at a time, but for the rate");
+        }
+    } else if args.rate.is_some() {
+        bail!("--rate: the rate is what is searched for; --max and --min bound it");
+    }
+    Ok(())
+}
+
+/// The goals asked for.
+pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
+    let goals = finding.goal.iter().map(|text| Goal::parse(text)).collect::<Result<Vec<_>>>()?;
+    if finding.method == Method::Bisect {
+        if goals.len() > 1 {
+            bail!("--method bisect searches for one goal: give one --goal, or --method mlrsearch");
+        }
+        if goals.iter().any(|goal| goal.exceed > 0.0 || goal.sum.is_some()) {
+            bail!("--goal: exceed and sum are of MLRsearch; bisection decides by one trial");
+        }
+    }
+    if !(1e-6..1.0).contains(&finding.precision) {
+        bail!("--precision: give more than 0.0001% and less than 100%");
+    }
+    Ok(goals)
+}
+
+pub fn search(
+    session: &mut Session,
+    args: &Throughput,
+    sized: &mut Sized,
+    search: &mut SearchResult,
+    notes: &mut Notes,
+) -> Result<bool> {
+    if args.axis == Axis::Rate {
+        return find(session, &args.finding, trial_duration(&args.common), sized, notes);
+    }
+    let goals = goals(&args.finding)?;
+    let [goal] = goals[..] else { bail!("--axis: one --goal at a time") };
+    let Some(rate) = args.rate else { bail!("--axis: at which rate? Give --rate") };
+    let link = session.rig.bits_per_second()?;
+    let duration_ns = nanos(trial_duration(&args.common));
+    let (size, mean) = (sized.size.clone(), sized.result.mean_frame_bytes);
+    let in_bits = !matches!(rate, traffic::Rate::Frames(_));
+    let (least, greatest, direction) = match args.axis {
+        Axis::Flows => (1.0, args.max_flows as f64, Direction::Greatest),
+        // Bits in smaller frames are more frames.
+        _ if in_bits => (64.0, 1518.0, Direction::Least),
+        _ => (64.0, 1518.0, Direction::Greatest),
+    };
+    let flows_axis = args.axis == Axis::Flows;
+    search.axis = if flows_axis { "flows" } else { "frame_size" }.to_owned();
+    (sized.result.least, sized.result.greatest) = (least, greatest);
+    let mut bisect = Bisect::new(BisectPlan {
+        least,
+        greatest,
+        resolution: Resolution::Units(1.0),
+        direction,
+        limits: goal.limits,
+        trial_ns: duration_ns,
+        short_ns: duration_ns,
+        retries: 0,
+        retry_loss_ratio: 0.0,
+    })?;
+    // Checked here, so that the closure need not fail.
+    frames_per_second(rate, mean, link)?;
+    let offer = |wanted: &Wanted| {
+        let value = wanted.load.round().max(1.0);
+        let (size, mean, flows) = if flows_axis {
+            (size.clone(), mean, Some(value as u64))
+        } else {
+            (Size::Fixed(value as u32), value, None)
+        };
+        let load = frames_per_second(rate, mean, link).unwrap_or(1.0);
+        Offer { flows, ..Offer::steady(load, wanted.duration_ns, &size) }
+    };
+    let known =
+        |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &|value| units::count(value as u64));
+    let how = How { part: "throughput", goal: &goal, offer: &offer, known: &known, of_rate: false };
+    let whole = session.drive(&mut bisect, &how)?;
+    sized.result.found = bisect.passed();
+    if whole && bisect.passed().is_none() {
+        notes.shortfalls.push(format!(
+            "nothing passed, not even {} {}",
+            search.axis.replace('_', " "),
+            units::count(bisect.failed().unwrap_or(least) as u64)
+        ));
+    }
+    Ok(whole)
+}
+
+/// Finds the throughput of one frame size; false when interrupted.
+pub fn find(
+    session: &mut Session,
+    finding: &Finding,
+    trial: Duration,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let goals = goals(finding)?;
+    let size = sized.size.clone();
+    let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
+    // Verdicts of single trials are by the strictest goal's.
+    let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
+    let part = "throughput";
+    let (least, greatest) = (sized.result.least, sized.result.greatest);
+    let rate = |rate: f64| units::frame_rate(rate);
+    let (whole, found) = match finding.method {
+        Method::Bisect => {
+            let mut bisect = Bisect::new(BisectPlan {
+                least,
+                greatest,
+                resolution: Resolution::Relative(finding.precision),
+                direction: Direction::Greatest,
+                limits: first.limits,
+                trial_ns: nanos(trial),
+                short_ns: nanos(finding.short.unwrap_or(trial).min(trial)),
+                retries: 0,
+                retry_loss_ratio: 0.0,
+            })?;
+            let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &rate);
+            let whole = session.drive(
+                &mut bisect,
+                &How { part, goal: &first, offer: &offer, known: &known, of_rate: true },
+            )?;
+            if bisect.is_inconsistent() {
+                notes.warnings.push(format!(
+                    "frames of {} bytes: what passed a short trial failed a full one: the device does not do the same each time",
+                    sized.name
+                ));
+            }
+            let found = trial::mlr::Found {
+                lower: bisect.passed(),
+                upper: bisect.failed(),
+                conditional_throughput: None,
+                reached: whole,
+            };
+            (whole, vec![found])
+        }
+        Method::Mlrsearch => {
+            let goal = |goal: &Goal| {
+                let mut wanted = trial::Goal::rfc2544(trial.as_secs_f64(), finding.precision);
+                wanted.limits = goal.limits;
+                wanted.exceed_ratio = goal.exceed;
+                wanted.duration_sum_s = goal.sum.map_or(trial.as_secs_f64(), |sum| sum.as_secs_f64());
+                wanted
+            };
+            let wanted: Vec<_> = goals.iter().map(goal).collect();
+            let most_s =
+                wanted.iter().map(|goal| goal.duration_sum_s.max(trial.as_secs_f64()) * MOST_TRIALS).sum();
+            let plan = Plan { goals: wanted, least, greatest, warm_up_s: 0.0, most_s };
+            let mut mlr = MlrSearch::new(plan)?;
+            let known = |mlr: &MlrSearch| {
+                let of = mlr.found();
+                let texts: Vec<String> =
+                    of.iter().map(|found| between(found.lower, found.upper, &rate)).collect();
+                texts.join(", ")
+            };
+            let whole = session
+                .drive(&mut mlr, &How { part, goal: &first, offer: &offer, known: &known, of_rate: true })?;
+            if mlr.timed_out() {
+                notes.shortfalls.push(format!(
+                    "frames of {} bytes: the search did not converge in {} of trials: the device does not do the same each time (a goal with exceed=50% and a sum of many trials may), or --precision asks for too much",
+                    sized.name,
+                    units::time((most_s * 1e9) as u64)
+                ));
+            }
+            (whole, mlr.found())
+        }
+    };
+    flapping(session, &sized.name, notes);
+    let mean = sized.result.mean_frame_bytes;
+    for (goal, found) in goals.iter().zip(&found) {
+        let throughput = found.lower.map(|lower| report::search::Throughput {
+            failed_frames_per_second: found.upper,
+            conditional_frames_per_second: found.conditional_throughput,
+            frame_size: sized.name.clone(),
+            goal: goal.text(),
+            reached: found.reached,
+            ..report::search::Throughput::of(lower, mean)
+        });
+        if whole && throughput.is_none() {
+            let least = found.upper.unwrap_or(least);
+            notes.shortfalls.push(format!(
+                "frames of {} bytes: no throughput with {}: not even {} passed",
+                sized.name,
+                goal.text(),
+                units::frame_rate(least)
+            ));
+        }
+        sized.result.throughput.push(throughput);
+    }
+    sender_limits(session, sized, notes);
+    Ok(whole)
+}
+
+/// What is known of the bounds, in words.
+fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f64) -> String) -> String {
+    match (passed, failed) {
+        (Some(passed), Some(failed)) => format!("between {} and {}", show(passed), show(failed)),
+        (Some(passed), None) => format!("{} or more", show(passed)),
+        (None, Some(failed)) => format!("less than {}", show(failed)),
+        (None, None) => String::new(),
+    }
+}
+
+/// A load that failed below one that passed, in trials of the same length: the device is not constant.
+fn flapping(session: &Session, size: &str, notes: &mut Notes) {
+    let rows: Vec<_> = crate::trials::rows_of(&session.rows, "throughput", size).collect();
+    let inverted = rows.iter().any(|failed| {
+        let by_device = failed.verdict != "passed" && failed.verdict != "sender short";
+        by_device
+            && rows.iter().any(|passed| {
+                passed.verdict == "passed"
+                    && passed.duration_ns == failed.duration_ns
+                    && passed.load >= failed.load
+            })
+    });
+    if inverted {
+        notes.warnings.push(format!(
+            "frames of {size} bytes: a load failed although one no lower passed a trial as long: the device, or this machine, does not do the same each time"
+        ));
+    }
+}
+
+/// The bound above the throughput may be the sender's, not the device's.
+fn sender_limits(session: &Session, sized: &Sized, notes: &mut Notes) {
+    let failed = sized.result.throughput.iter().flatten().filter_map(|found| found.failed_frames_per_second);
+    for failed in failed {
+        let mut at = crate::trials::rows_of(&session.rows, "throughput", &sized.name)
+            .filter(|row| (row.load - failed).abs() <= failed * 1e-9)
+            .peekable();
+        if at.peek().is_some() && at.all(|row| row.verdict == "passed" || row.verdict == "sender short") {
+            notes.shortfalls.push(format!(
+                "frames of {} bytes: the sender, not the device, fell short at {}: the device may do more; `netdyno doctor` says what the sender could do better",
+                sized.name,
+                units::frame_rate(failed)
+            ));
+            return;
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! One trial on real ports: every way's run side by side, and the outcome of all together.
+
+use super::ports::{Ports, Way};
+use super::watch::Watch;
+use super::{nanos, schedule};
+use crate::cli::search::Bench;
+use crate::cli::{Engine as EngineName, Output, Through};
+use crate::commands::shared;
+use crate::run::{self, Setup};
+use anyhow::{Context, Result, anyhow, bail};
+use engine::Job;
+use engine::source::Source;
+use report::{Environment, Report, Requested};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use traffic::expr::{Options, Size, compile};
+use traffic::{Program, Schedule};
+use trial::{Latency, Outcome};
+
+/// What is offered, on every way.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    pub schedule: Schedule,
+    pub duration: Option<Duration>,
+    pub count: Option<u64>,
+    pub size: Size,
+    /// Takes the place of `{flows}` in what is sent.
+    pub flows: Option<u64>,
+    /// Look at the meter every millisecond.
+    pub closely: bool,
+    /// Run this, so long after the start.
+    pub command: Option<(String, Duration)>,
+}
+
+impl Offer {
+    /// A load for a time.
+    pub fn steady(frames_per_second: f64, duration_ns: u64, size: &Size) -> Offer {
+        Offer {
+            schedule: schedule(frames_per_second),
+            duration: Some(Duration::from_nanos(duration_ns)),
+            count: None,
+            size: size.clone(),
+            flows: None,
+            closely: false,
+            command: None,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    pub outcome: Outcome,
+    /// Of each port, as sent.
+    pub frames_per_second: f64,
+    /// Times it was done before.
+    pub repeated: u32,
+    /// Ended by a signal.
+    pub stopped: bool,
+    /// The report of the first way, for what it says of the machine and the engine.
+    pub report: Report,
+}
+
+/// The ports, and how they are used.
+#[derive(Debug)]
+pub struct Rig {
+    pub ports: Ports,
+    through: Through,
+    meter: crate::cli::Meter,
+    seed: u64,
+    retries: u32,
+    warm_up: Option<Duration>,
+    learning: bool,
+    learnt: Option<Instant>,
+    stop: Arc<AtomicBool>,
+    /// What is to be said once about the ports.
+    pub warnings: Vec<String>,
+    pub environment: Option<Environment>,
+}
+
+/// A sender that was held up for longer than this may have made the loss that a trial saw, if that was little.
+const HELD_UP_NS: u64 = 1_500_000;
+/// More than this is not lost for a moment's stall.
+const LITTLE: f64 = 0.1;
+/// A sender that falls short by more than this will do so again.
+const MOMENTARY: f64 = 0.3;
+/// A run that took this much longer than its schedule did not offer the load.
+const LONGER: f64 = 0.001;
+/// Switches forget addresses after minutes (IEEE 802.1D: 300 s).
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
+impl Rig {
+    pub fn new(bench: &Bench, stop: Arc<AtomicBool>) -> Result<Rig> {
+        if bench.through.engine == EngineName::Null {
+            bail!("--engine null sends nothing: a trial needs frames that arrive");
+        }
+        let ports = Ports::find(bench)?;
+        Ok(Rig {
+            ports,
+            through: bench.through.clone(),
+            meter: bench.meter,
+            seed: bench.seed.unwrap_or_else(shared::draw_seed),
+            retries: bench.retries,
+            warm_up: bench.warm_up,
+            learning: !bench.no_learning,
+            learnt: None,
+            stop,
+            warnings: Vec::new(),
+            environment: None,
+        })
+    }
+
+    /// Was the whole search interrupted?
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// The speed that the slowest sending port states.
+    pub fn bits_per_second(&self) -> Result<Option<u64>> {
+        let mut least = None;
+        for way in &self.ports.ways {
+            let place = way.sender()?;
+            // Virtual devices state a speed and do not keep to it.
+            let speed = place.bits_per_second().filter(|_| !place.is_virtual());
+            least = match (least, speed) {
+                (Some(a), Some(b)) => Some(std::cmp::min::<u64>(a, b)),
+                (a, b) => a.or(b),
+            };
+        }
+        Ok(least)
+    }
+
+    /// Does it; again when it `failed` for a moment in which the sender was held up.
+    pub fn run(&mut self, offer: &Offer, failed: &dyn Fn(&Outcome) -> bool) -> Result<Ran> {
+        self.teach(offer)?;
+        if let Some(warm_up) = self.warm_up {
+            let warming = Offer { duration: Some(warm_up), count: None, command: None, ..offer.clone() };
+            self.once(&warming)?;
+        }
+        let mut repeated = 0;
+        loop {
+            let (mut ran, held_up) = self.once(offer)?;
+            // A lab's device shares this machine, and loses frames when the machine does something else.
+            // Nothing is known of the device when it forwarded all there was, and that was too little.
+            let only_short = ran.outcome.lost() == 0
+                && ran.outcome.shortfall() > 0
+                && ran.outcome.shortfall_ratio() < MOMENTARY;
+            let moment = (held_up || self.ports.lab.is_some()) && ran.outcome.loss_ratio() < LITTLE;
+            let again = (moment || only_short) && failed(&ran.outcome);
+            if again && repeated < self.retries && !ran.stopped {
+                repeated += 1;
+                continue;
+            }
+            ran.repeated = repeated;
+            return Ok(ran);
+        }
+    }
+
+    /// Frames from where ours will arrive, so that a switch knows where that is (RFC 2544, 23 b).
+    fn teach(&mut self, offer: &Offer) -> Result<()> {
+        let known = self.learnt.is_some_and(|at| at.elapsed() < FORGOTTEN);
+        if known || !self.learning || self.is_stopped() {
+            return Ok(());
+        }
+        for way in &self.ports.ways {
+            let Some(what) = &way.learning else { continue };
+            let program = self.program(what, &offer.size, None, None)?.with_schedule(schedule(1000.0));
+            let setup = Setup {
+                tx: Some(way.receiver()?),
+                open: shared::open_engines(EngineName::Packet),
+                ..self.setup(program, Some(3), None, Arc::clone(&self.stop))
+            };
+            run::run(setup).with_context(|| format!("learning frames from {}", way.to_name))?;
+        }
+        self.learnt = Some(Instant::now());
+        Ok(())
+    }
+
+    fn program(
+        &self,
+        what: &str,
+        size: &Size,
+        flows: Option<u64>,
+        signature: Option<u32>,
+    ) -> Result<Program> {
+        let what = match flows {
+            Some(flows) => {
+                what.replace("{flows}", &flows.to_string()).replace("{last}", &(1023 + flows).to_string())
+            }
+            None => what.to_owned(),
+        };
+        let options = Options { size: Some(size.clone()), seed: self.seed, signature, name: String::new() };
+        Ok(compile(&what, &options)?)
+    }
+
+    fn setup(
+        &self,
+        program: Program,
+        count: Option<u64>,
+        duration: Option<Duration>,
+        stop: Arc<AtomicBool>,
+    ) -> Setup {
+        Setup {
+            command: "trial",
+            requested: Requested::default(),
+            open: shared::open_engines(self.through.engine),
+            longest: program.longest() as usize,
+            job: Job {
+                source: Source::Program(Arc::new(program)),
+                count,
+                duration,
+                catch_up: 1.5,
+                spin: false,
+            },
+            total: count,
+            tx: None,
+            rx: None,
+            round_trip: false,
+            endless: false,
+            damage: Vec::new(),
+            best_effort: true,
+            interim: None,
+            cpus: vec![None],
+            warnings: Vec::new(),
+            truncated: (0, 1),
+            output: Output { quiet: true, ..Output::default() },
+            stop,
+        }
+    }
+
+    /// The CPUs of each way's workers. Ways that are not told which share out those there are.
+    fn cpus(&self, way: usize) -> Result<Vec<Option<usize>>> {
+        let told = self.through.cores.is_some() || self.through.core.is_some();
+        match crate::environment::allowed_cpus() {
+            Some(allowed) if !told && self.ports.ways.len() > 1 => {
+                Ok(vec![allowed.iter().rev().cycle().nth(way).copied()])
+            }
+            _ => shared::cpus(&self.through, self.ports.ways.get(way).map(Way::sender).transpose()?.as_ref()),
+        }
+    }
+
+    /// Does it once. Says whether a sender was held up.
+    fn once(&mut self, offer: &Offer) -> Result<(Ran, bool)> {
+        let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
+        let watches: Vec<_> = self.ports.ways.iter().map(|_| Watch::default()).collect();
+        let rig = &*self;
+        let started = Instant::now();
+        let reports: Vec<Result<Report>> = std::thread::scope(|scope| {
+            let runs: Vec<_> = rig
+                .ports
+                .ways
+                .iter()
+                .enumerate()
+                .zip(&stops)
+                .zip(&watches)
+                .map(|(((number, way), stop), watch)| {
+                    scope.spawn(move || rig.one_way(number, way, offer, Arc::clone(stop), watch))
+                })
+                .collect();
+            let mut command = offer.command.clone();
+            while !runs.iter().all(|run| run.is_finished()) {
+                if rig.stop.load(Relaxed) {
+                    stops.iter().for_each(|stop| stop.store(true, Relaxed));
+                }
+                if let Some((text, after)) = &command
+                    && started.elapsed() >= *after
+                {
+                    rig.reset(text);
+                    command = None;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let panicked = || anyhow!("a trial's thread panicked: this is a defect of netdyno");
+            runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked()))).collect()
+        });
+        let reports = reports.into_iter().collect::<Result<Vec<_>>>()?;
+        let mut outcome = Outcome::default();
+        let (mut held_up, mut rate) = (false, 0.0f64);
+        for ((report, way), watch) in reports.iter().zip(&self.ports.ways).zip(&watches) {
+            let one = outcome_of(report, offer)
+                .with_context(|| format!("from {} to {}", way.from_name, way.to_name))?;
+            held_up |= is_held_up(report);
+            rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
+            add(&mut outcome, &one);
+            if offer.closely {
+                let seen = watch.seen();
+                outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns);
+                outcome.outage_ns = outcome.outage_ns.max(Some(seen.outage_ns));
+            }
+        }
+        let mut reports = reports.into_iter();
+        let report = reports.next().context("there are no ports")?;
+        if self.environment.is_none() {
+            let mut environment = report.environment.clone();
+            environment.interfaces.extend(reports.flat_map(|report| report.environment.interfaces));
+            self.environment = Some(environment);
+        }
+        for warning in &report.warnings {
+            // Each trial says that of itself.
+            if !warning.starts_with("the rate was not reached")
+                && !self.warnings.contains(warning)
+                && self.warnings.len() < 8
+            {
+                self.warnings.push(warning.clone());
+            }
+        }
+        let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
+        let stopped = self.is_stopped();
+        Ok((Ran { outcome, frames_per_second, repeated: 0, stopped, report }, held_up))
+    }
+
+    fn one_way(
+        &self,
+        number: usize,
+        way: &Way,
+        offer: &Offer,
+        stop: Arc<AtomicBool>,
+        watch: &Watch,
+    ) -> Result<Report> {
+        let program = match self.program(&way.what, &offer.size, offer.flows, Some(0)) {
+            Ok(program) => program,
+            Err(error) => return Err(error.context("a trial's frames end with a signature of 18 bytes")),
+        };
+        let program = program.with_schedule(offer.schedule.clone());
+        let (tx, rx) = (way.sender()?, way.receiver()?);
+        shared::check_mtu(&program, &tx)?;
+        let setup = Setup {
+            tx: Some(tx),
+            rx: Some(shared::with_meter(rx, self.meter, false)?),
+            cpus: self.cpus(number)?,
+            ..self.setup(program, offer.count, offer.duration, stop)
+        };
+        let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, over);
+        run::run_observed(setup, if offer.closely { Some(&observe) } else { None })
+    }
+
+    /// Runs the user's command, on the lab's device if there is one. It must not hold up the trial: nobody waits for it.
+    fn reset(&self, text: &str) {
+        let device = self.ports.lab.as_ref().and_then(|lab| lab.device.as_ref());
+        let command = match device {
+            Some([port, _]) => port.namespace.command("sh").map_err(|error| error.to_string()),
+            None => Ok(std::process::Command::new("sh")),
+        };
+        let child = command.and_then(|mut command| {
+            let command = command.arg("-c").arg(text).stdin(std::process::Stdio::null());
+            command.spawn().map_err(|error| error.to_string())
+        });
+        match child {
+            // Reaped when it ends.
+            Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+            Err(error) => crate::output::note(&format!("cannot run `{text}`: {error}")),
+        }
+    }
+}
+
+/// Could the sender itself have made a burst or a gap that the device then suffered from?
+fn is_held_up(report: &Report) -> bool {
+    let pacing = report.result.pacing.as_ref();
+    pacing.and_then(|pacing| pacing.catch_up).is_some_and(|catch_up| catch_up.longest_stall_ns >= HELD_UP_NS)
+}
+
+/// What one way's run says of the trial.
+fn outcome_of(report: &Report, offer: &Offer) -> Result<Outcome> {
+    let result = &report.result;
+    if let report::Verdict::Failed { reasons } = &result.verdict {
+        bail!("{}", reasons.join("; "));
+    }
+    let (Some(tx), Some(rx)) = (&result.tx, &result.rx) else { bail!("nothing was measured") };
+    let sent = tx.totals.frames;
+    let lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
+    let mut intended = offer.count.or(tx.offered_frames).unwrap_or(sent);
+    // What took longer was a lower load: by its rate it should have sent more in the time it took.
+    if let (Some(duration), true) = (offer.duration, offer.schedule.is_paced()) {
+        let (asked, took) = (nanos(duration) as f64, tx.totals.duration_ns as f64);
+        if took > asked * (1.0 + LONGER) && took - asked > 1e6 {
+            intended = intended.max((intended as f64 * took / asked) as u64);
+        }
+    }
+    let latency = result.latency_ns.as_ref().map(|d| Latency {
+        min_ns: d.min,
+        mean_ns: d.mean,
+        p50_ns: d.p50,
+        p90_ns: d.p90,
+        p99_ns: d.p99,
+        p999_ns: d.p999,
+        max_ns: d.max,
+        frames: d.count,
+    });
+    Ok(Outcome {
+        intended: intended.max(sent),
+        sent,
+        received: sent.saturating_sub(lost),
+        duplicated: rx.duplicated_frames.unwrap_or(0),
+        reordered: rx.reordered_frames.unwrap_or(0),
+        latency,
+        last_loss_ns: None,
+        outage_ns: None,
+    })
+}
+
+/// Ways together: counts add up; of latencies the worse counts, and the mean is over all frames.
+fn add(sum: &mut Outcome, one: &Outcome) {
+    sum.intended += one.intended;
+    sum.sent += one.sent;
+    sum.received += one.received;
+    sum.duplicated += one.duplicated;
+    sum.reordered += one.reordered;
+    sum.latency = match (sum.latency, one.latency) {
+        (Some(a), Some(b)) => {
+            let frames = a.frames + b.frames;
+            let mean = (a.mean_ns * a.frames as f64 + b.mean_ns * b.frames as f64) / frames.max(1) as f64;
+            Some(Latency {
+                min_ns: a.min_ns.min(b.min_ns),
+                mean_ns: mean,
+                p50_ns: a.p50_ns.max(b.p50_ns),
+                p90_ns: a.p90_ns.max(b.p90_ns),
+                p99_ns: a.p99_ns.max(b.p99_ns),
+                p999_ns: a.p999_ns.max(b.p999_ns),
+                max_ns: a.max_ns.max(b.max_ns),
+                frames,
+            })
+        }
+        (a, b) => a.or(b),
+    };
+}

@@ -1,0 +1,243 @@
+//! A search's trials, one after the other: done, or taken from an earlier result; told to the search, kept for the report.
+
+use super::{Goal, Offer, Ran, Rig};
+use crate::output::note;
+use anyhow::{Result, bail};
+use report::search::{Trial, TrialLatency};
+use report::units;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use traffic::expr::Size;
+use trial::{Latency, Outcome, Search, Stage, Then, Wanted};
+
+/// How trials of a search are carried out.
+#[derive(Clone, Copy)]
+pub struct How<'a, S> {
+    /// `throughput`, `latency`, ...
+    pub part: &'a str,
+    pub goal: &'a Goal,
+    /// What a load means.
+    pub offer: &'a dyn Fn(&Wanted) -> Offer,
+    /// What is known so far, for a person.
+    pub known: &'a dyn Fn(&S) -> String,
+    /// The axis is the rate.
+    pub of_rate: bool,
+}
+
+/// The trials of one command.
+#[derive(Debug)]
+pub struct Session {
+    pub rig: Rig,
+    /// All that were done, in order.
+    pub rows: Vec<Trial>,
+    /// Those of an earlier result that were not asked for yet.
+    kept: VecDeque<Trial>,
+    /// The frames that are sent now.
+    pub size_name: String,
+    pub size: Size,
+    pub quiet: bool,
+    started: Instant,
+    sending_ns: u64,
+    /// Time between the trials done here, to tell how long the rest takes.
+    between: Duration,
+    done_here: u32,
+}
+
+impl Session {
+    pub fn new(rig: Rig, kept: Vec<Trial>, quiet: bool) -> Session {
+        Session {
+            rig,
+            rows: Vec::new(),
+            kept: kept.into(),
+            size_name: String::new(),
+            size: Size::Fixed(64),
+            quiet,
+            started: Instant::now(),
+            sending_ns: 0,
+            between: Duration::ZERO,
+            done_here: 0,
+        }
+    }
+
+    pub fn sending_ns(&self) -> u64 {
+        self.sending_ns
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Trials of an earlier result that this search did not ask for.
+    pub fn left_over(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Carries a search to its end; false when it was interrupted before.
+    pub fn drive<S: Search>(&mut self, search: &mut S, how: &How<'_, S>) -> Result<bool> {
+        while let Some(wanted) = search.next() {
+            if let Some(outcome) = self.earlier(&wanted, how.part)? {
+                search.tell(&outcome);
+                continue;
+            }
+            if self.rig.is_stopped() {
+                return Ok(false);
+            }
+            let started = Instant::now();
+            let offer = (how.offer)(&wanted);
+            let ran = self.rig.run(&offer, &|outcome| !how.goal.limits.hold(outcome))?;
+            if ran.stopped {
+                return Ok(false);
+            }
+            let sending = Duration::from_nanos(wanted.sending_ns());
+            self.between += started.elapsed().saturating_sub(sending);
+            self.done_here += 1;
+            let mut row = self.row(&wanted, &ran, how);
+            row.number = self.rows.len() as u32 + 1;
+            search.tell(&ran.outcome);
+            if !self.quiet {
+                self.say(&row, search, how);
+            }
+            self.rows.push(row);
+        }
+        Ok(true)
+    }
+
+    /// The outcome that an earlier result has of it.
+    fn earlier(&mut self, wanted: &Wanted, part: &str) -> Result<Option<Outcome>> {
+        let Some(trial) = self.kept.pop_front() else { return Ok(None) };
+        let same = trial.part == part
+            && trial.frame_size == self.size_name
+            && wanted_of(&trial).is_some_and(|kept| kept.is(wanted));
+        if !same {
+            bail!(
+                "--continue: trial {} of that result is not the one that this search would do there: it is of another search, or of another version of netdyno; start anew without --continue",
+                trial.number
+            );
+        }
+        let outcome = outcome_of(&trial);
+        self.sending_ns += wanted.sending_ns();
+        self.rows.push(trial);
+        Ok(Some(outcome))
+    }
+
+    fn row<S>(&mut self, wanted: &Wanted, ran: &Ran, how: &How<'_, S>) -> Trial {
+        self.sending_ns += wanted.sending_ns();
+        let mut row = row(wanted, ran, how.goal);
+        row.part = how.part.to_owned();
+        row.frame_size.clone_from(&self.size_name);
+        if !how.of_rate {
+            row.offered_frames_per_second = None;
+        }
+        row
+    }
+
+    fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
+        let load = match row.offered_frames_per_second {
+            Some(rate) => units::frame_rate(rate),
+            None => units::count(row.load as u64),
+        };
+        let known = (how.known)(search);
+        let left = search.left();
+        let each = self.between.as_secs_f64() / f64::from(self.done_here.max(1));
+        let time = Duration::from_nanos(left.sending_ns) + Duration::from_secs_f64(each * left.trials as f64);
+        let ahead = match search.next() {
+            None => String::new(),
+            Some(_) => format!("; about {} left", units::clock(super::nanos(time))),
+        };
+        let lost = match row.verdict.as_str() {
+            "passed" => "passed".to_owned(),
+            "loss" => format!("lost {}", units::percent(row.loss_ratio)),
+            "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
+            other => format!("failed by {other}"),
+        };
+        note(&format!(
+            "{} {}: {load} for {}: {lost}{}{known}{ahead}",
+            how.part,
+            self.size_name,
+            units::time(row.duration_ns + row.then_duration_ns.unwrap_or(0)),
+            if known.is_empty() { "" } else { "; " },
+        ));
+    }
+}
+
+/// A trial as the report has it.
+pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
+    let outcome = &ran.outcome;
+    let stage = match wanted.stage {
+        Stage::WarmUp => "warm_up",
+        Stage::Search => "search",
+        Stage::Confirm => "confirm",
+        Stage::Measure => "measure",
+    };
+    Trial {
+        stage: stage.to_owned(),
+        load: wanted.load,
+        offered_frames_per_second: Some(wanted.load),
+        duration_ns: wanted.duration_ns,
+        then_load: wanted.then.map(|then| then.load),
+        then_duration_ns: wanted.then.map(|then| then.duration_ns),
+        intended_frames: outcome.intended,
+        sent_frames: outcome.sent,
+        received_frames: outcome.received,
+        lost_frames: outcome.lost(),
+        loss_ratio: outcome.loss_ratio(),
+        shortfall_ratio: outcome.shortfall_ratio(),
+        duplicated_frames: outcome.duplicated,
+        reordered_frames: outcome.reordered,
+        latency_ns: outcome.latency.map(|latency| TrialLatency {
+            count: latency.frames,
+            min: latency.min_ns,
+            mean: latency.mean_ns,
+            p50: latency.p50_ns,
+            p90: latency.p90_ns,
+            p99: latency.p99_ns,
+            p999: latency.p999_ns,
+            max: latency.max_ns,
+        }),
+        last_loss_ns: outcome.last_loss_ns,
+        outage_ns: outcome.outage_ns,
+        repeated: ran.repeated,
+        verdict: goal.verdict(outcome).to_owned(),
+        ..Trial::default()
+    }
+}
+
+/// The trials of one part and size.
+pub fn rows_of<'a>(rows: &'a [Trial], part: &'a str, size: &'a str) -> impl Iterator<Item = &'a Trial> {
+    rows.iter().filter(move |row| row.part == part && row.frame_size == size)
+}
+
+fn wanted_of(trial: &Trial) -> Option<Wanted> {
+    let stage = match trial.stage.as_str() {
+        "warm_up" => Stage::WarmUp,
+        "search" => Stage::Search,
+        "confirm" => Stage::Confirm,
+        "measure" => Stage::Measure,
+        _ => return None,
+    };
+    let then = trial.then_load.zip(trial.then_duration_ns);
+    let then = then.map(|(load, duration_ns)| Then { load, duration_ns });
+    Some(Wanted { load: trial.load, duration_ns: trial.duration_ns, then, stage })
+}
+
+fn outcome_of(trial: &Trial) -> Outcome {
+    Outcome {
+        intended: trial.intended_frames,
+        sent: trial.sent_frames,
+        received: trial.received_frames,
+        duplicated: trial.duplicated_frames,
+        reordered: trial.reordered_frames,
+        latency: trial.latency_ns.map(|latency| Latency {
+            min_ns: latency.min,
+            mean_ns: latency.mean,
+            p50_ns: latency.p50,
+            p90_ns: latency.p90,
+            p99_ns: latency.p99,
+            p999_ns: latency.p999,
+            max_ns: latency.max,
+            frames: latency.count,
+        }),
+        last_loss_ns: trial.last_loss_ns,
+        outage_ns: trial.outage_ns,
+    }
+}

@@ -1,0 +1,219 @@
+//! What a search came to, and its trials: the part of the model that `netdyno search` and `netdyno trial` fill.
+
+use crate::model::Totals;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A rate without loss, or within whatever limits were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Throughput {
+    /// The greatest load that passed, of each sending port.
+    pub frames_per_second: f64,
+    /// Layer 2 without FCS.
+    pub bits_per_second: f64,
+    pub bits_per_second_l1: f64,
+    /// The least load that did not pass; left out when the greatest that was tried passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_frames_per_second: Option<f64>,
+    /// What was forwarded at `frames_per_second`, in the worst time that the goal counts (MLRsearch).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditional_frames_per_second: Option<f64>,
+    /// Size of the frames, the FCS counted: `512`, `imix`, ...
+    pub frame_size: String,
+    /// What had to be kept: `loss 0 %`, ...
+    pub goal: String,
+    /// The bounds came as near as was asked, or the range ends there.
+    pub reached: bool,
+    /// The trials that led there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trials: Vec<Trial>,
+}
+
+/// One trial: what was offered, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Trial {
+    /// From 1, in the order they were done.
+    pub number: u32,
+    /// The part of the search that wanted it: `throughput`, `latency`, ...
+    pub part: String,
+    /// Size of the frames, the FCS counted.
+    pub frame_size: String,
+    /// `search`, `confirm`, `measure` or `warm_up`.
+    pub stage: String,
+    /// The value on the search's axis: frames per second of each sending port, or what `search.axis` says.
+    pub load: f64,
+    /// Frames per second of each sending port; left out for bursts at top speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offered_frames_per_second: Option<f64>,
+    /// 0 for a burst, which ends with its last frame.
+    pub duration_ns: u64,
+    /// A load that was changed to without a pause, and for how long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then_load: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then_duration_ns: Option<u64>,
+    /// Frames that the load makes in the duration.
+    pub intended_frames: u64,
+    pub sent_frames: u64,
+    /// Frames that arrived, each counted once.
+    pub received_frames: u64,
+    /// Sent and not received: the device's loss.
+    pub lost_frames: u64,
+    /// Lost and unsent, over all that was intended (0 to 1): what the goals look at.
+    pub loss_ratio: f64,
+    /// Intended and not sent: the sender's own shortfall, over all that was intended (0 to 1).
+    pub shortfall_ratio: f64,
+    pub duplicated_frames: u64,
+    pub reordered_frames: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<TrialLatency>,
+    /// When the last lost frame was noticed, from the trial's start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_loss_ns: Option<u64>,
+    /// The longest time without an arrival while frames were due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage_ns: Option<u64>,
+    /// Times it was done before because the sender was held up, and nothing could be said of the device.
+    #[serde(default)]
+    pub repeated: u32,
+    /// `passed`, or what was not kept: `loss`, `sender short`, `latency`, `latency unknown`, `order`.
+    pub verdict: String,
+}
+
+/// Delays of a trial's frames.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrialLatency {
+    pub count: u64,
+    pub min: u64,
+    pub mean: f64,
+    pub p50: u64,
+    pub p90: u64,
+    pub p99: u64,
+    pub p999: u64,
+    pub max: u64,
+}
+
+/// What was searched for, how, and all that was found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SearchResult {
+    /// `throughput`, `latency`, `loss`, `burst`, `recovery`, `reset`, `soak`.
+    pub kind: String,
+    /// `mlrsearch` or `bisect`, where something was searched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// What `load` counts: `frames_per_second`, `frame_size`, `flows`, `burst_frames`.
+    pub axis: String,
+    /// It came to its end; if not it can be continued.
+    pub complete: bool,
+    /// Time that trials sent for.
+    pub sending_ns: u64,
+    /// Time that it took in all.
+    pub elapsed_ns: u64,
+    /// One entry for each frame size, in the order they were tested.
+    #[serde(default)]
+    pub sizes: Vec<SizeResult>,
+}
+
+/// What was found with one frame size.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SizeResult {
+    pub frame_size: String,
+    /// Bytes of a frame on average, the FCS counted.
+    pub mean_frame_bytes: f64,
+    /// What the link carries at most; left out where it has no speed of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub theoretical_frames_per_second: Option<f64>,
+    /// Loads were tried between these, on the search's axis.
+    pub least: f64,
+    pub greatest: f64,
+    /// One entry for each goal; `null` where not even the least load passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub throughput: Vec<Option<Throughput>>,
+    /// The value found on another axis than the rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyAt>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loss_curve: Vec<LossAt>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<BurstFound>,
+    /// Time from the change to half the load until the last loss.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery_ns: Option<Spread>,
+    /// The longest time without an arrival.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outage_ns: Option<Spread>,
+}
+
+/// Latency at a load, over several trials (RFC 2544, 26.2; RFC 8219, 7.2 and 7.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyAt {
+    pub frames_per_second: f64,
+    /// Trials.
+    pub repetitions: u32,
+    pub min_ns: u64,
+    pub mean_ns: f64,
+    /// Median of the trials' medians.
+    pub typical_ns: u64,
+    /// Median of the trials' 99.9th percentiles.
+    pub worst_case_ns: u64,
+    /// Median of the trials' packet delay variations: 99.9th percentile less minimum.
+    pub variation_ns: u64,
+    pub max_ns: u64,
+}
+
+/// A point of the loss curve.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LossAt {
+    pub frames_per_second: f64,
+    /// Of the greatest load (0 to 1).
+    pub load_ratio: f64,
+    pub loss_ratio: f64,
+}
+
+/// Back-to-back frames (RFC 9004).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct BurstFound {
+    pub frames: Spread,
+    /// Bursts were sent at this rate, as measured.
+    pub burst_frames_per_second: f64,
+    /// The length of the mean burst in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub implied_buffer_s: Option<f64>,
+    /// Less what the device forwarded meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrected_buffer_s: Option<f64>,
+    /// A burst of the greatest length passed: the buffer may be larger, and this is no result.
+    pub at_limit: bool,
+}
+
+/// Several values of one quantity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Spread {
+    pub count: u32,
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+    pub stddev: f64,
+}
+
+impl Throughput {
+    /// From a rate in frames and their mean size in bytes, the FCS counted.
+    pub fn of(frames_per_second: f64, mean_frame_bytes: f64) -> Self {
+        let bytes = (mean_frame_bytes - 4.0).max(0.0);
+        Self {
+            frames_per_second,
+            bits_per_second: frames_per_second * bytes * 8.0,
+            bits_per_second_l1: frames_per_second * (bytes + crate::model::L1_OVERHEAD_BYTES as f64) * 8.0,
+            ..Self::default()
+        }
+    }
+}
+
+impl Trial {
+    /// What was received, as a rate.
+    pub fn received(&self) -> Totals {
+        Totals::over(self.received_frames, 0, self.duration_ns)
+    }
+}

@@ -1,0 +1,209 @@
+//! A search's results for the terminal: a table for each kind of figure, a line for each frame size.
+
+use crate::model::Report;
+use crate::search::{SearchResult, SizeResult, Spread, Trial};
+use crate::table::Table;
+use crate::units::{self, printable};
+
+/// Trials that are listed at most; the rest is in the JSON.
+const TRIALS: usize = 40;
+
+/// Everything that the search found; empty for other commands.
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    if let Some(search) = &report.result.search {
+        let parts =
+            [throughput(search), others(search), latency(search), loss(search), burst(search), times(search)];
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            out += &part;
+            out.push('\n');
+        }
+    }
+    out + &trials(&report.result.trials)
+}
+
+fn throughput(search: &SearchResult) -> String {
+    let header = [
+        "frame size",
+        "goal",
+        "frames/s",
+        "layer 2, no FCS",
+        "layer 1",
+        "of the link",
+        "fails at",
+        "forwarded",
+    ];
+    let mut table = Table::with_header(header);
+    let mut any = false;
+    for size in &search.sizes {
+        for found in &size.throughput {
+            any = true;
+            let Some(found) = found else {
+                table.row(
+                    &printable(&size.frame_size),
+                    [
+                        None,
+                        Some("nothing passed".to_owned()),
+                        None,
+                        None,
+                        None,
+                        Some(units::frame_rate(size.least)),
+                        None,
+                    ],
+                );
+                continue;
+            };
+            table.row(
+                &printable(&size.frame_size),
+                [
+                    Some(printable(&found.goal)),
+                    Some(units::frame_rate(found.frames_per_second)),
+                    Some(units::bit_rate(found.bits_per_second)),
+                    Some(units::bit_rate(found.bits_per_second_l1)),
+                    size.theoretical_frames_per_second
+                        .map(|most| units::percent(found.frames_per_second / most)),
+                    found.failed_frames_per_second.map(units::frame_rate),
+                    found.conditional_frames_per_second.map(units::frame_rate),
+                ],
+            );
+        }
+    }
+    if any { table.to_string() } else { String::new() }
+}
+
+/// Values on other axes.
+fn others(search: &SearchResult) -> String {
+    let what = search.axis.replace('_', " ");
+    let found = search.sizes.iter().filter_map(|size| Some((size, size.found?)));
+    found
+        .map(|(size, found)| format!("frame size {}: {what} {found}\n", printable(&size.frame_size)))
+        .collect()
+}
+
+fn latency(search: &SearchResult) -> String {
+    let header = ["frame size", "at", "trials", "min", "mean", "typical", "worst case", "variation", "max"];
+    let mut table = Table::with_header(header);
+    let rows = search.sizes.iter().flat_map(|size| size.latency.iter().map(move |at| (size, at)));
+    let mut any = false;
+    for (size, at) in rows {
+        any = true;
+        table.row(
+            &printable(&size.frame_size),
+            [
+                Some(units::frame_rate(at.frames_per_second)),
+                Some(at.repetitions.to_string()),
+                Some(units::time(at.min_ns)),
+                Some(units::time(at.mean_ns as u64)),
+                Some(units::time(at.typical_ns)),
+                Some(units::time(at.worst_case_ns)),
+                Some(units::time(at.variation_ns)),
+                Some(units::time(at.max_ns)),
+            ],
+        );
+    }
+    if any { table.to_string() } else { String::new() }
+}
+
+fn loss(search: &SearchResult) -> String {
+    let mut table = Table::with_header(["frame size", "load", "frames/s", "lost"]);
+    let rows = search.sizes.iter().flat_map(|size| size.loss_curve.iter().map(move |at| (size, at)));
+    let mut any = false;
+    for (size, at) in rows {
+        any = true;
+        table.row(
+            &printable(&size.frame_size),
+            [
+                Some(units::percent(at.load_ratio)),
+                Some(units::frame_rate(at.frames_per_second)),
+                Some(units::percent(at.loss_ratio)),
+            ],
+        );
+    }
+    if any { table.to_string() } else { String::new() }
+}
+
+fn burst(search: &SearchResult) -> String {
+    let header = ["frame size", "frames", "min", "max", "deviation", "searches", "implied", "buffer"];
+    let mut table = Table::with_header(header);
+    let mut any = false;
+    for (size, found) in search.sizes.iter().filter_map(|size| Some((size, size.burst?))) {
+        any = true;
+        let seconds = |s: f64| units::time((s * 1e9) as u64);
+        let n = &found.frames;
+        table.row(
+            &printable(&size.frame_size),
+            [
+                Some(format!("{:.1}", n.mean)),
+                Some(format!("{:.0}", n.min)),
+                Some(format!("{:.0}", n.max)),
+                Some(format!("{:.1}", n.stddev)),
+                Some(n.count.to_string()),
+                found.implied_buffer_s.map(seconds),
+                if found.at_limit {
+                    Some("at the limit".to_owned())
+                } else {
+                    found.corrected_buffer_s.map(seconds)
+                },
+            ],
+        );
+    }
+    if any { table.to_string() } else { String::new() }
+}
+
+fn times(search: &SearchResult) -> String {
+    let line = |size: &SizeResult, what: &str, spread: &Spread| {
+        let time = |ns: f64| units::time(ns as u64);
+        format!(
+            "frame size {}: {what} {} (min {}, max {}, of {})\n",
+            printable(&size.frame_size),
+            time(spread.mean),
+            time(spread.min),
+            time(spread.max),
+            units::counted(u64::from(spread.count), "trial")
+        )
+    };
+    let of = |size: &SizeResult| {
+        let recovery = size.recovery_ns.map(|s| line(size, "recovers from overload within", &s));
+        let outage = size.outage_ns.map(|s| line(size, "nothing arrived for", &s));
+        recovery.unwrap_or_default() + &outage.unwrap_or_default()
+    };
+    search.sizes.iter().map(of).collect()
+}
+
+fn trials(trials: &[Trial]) -> String {
+    if trials.is_empty() {
+        return String::new();
+    }
+    let header = ["trial", "size", "load", "for", "sent", "received", "lost", "p50", "p99.9", "verdict"];
+    let mut table = Table::with_header(header);
+    for trial in trials.iter().take(TRIALS) {
+        let latency = |of: fn(&crate::search::TrialLatency) -> u64| {
+            trial.latency_ns.as_ref().map(|latency| units::time(of(latency)))
+        };
+        let load = match trial.offered_frames_per_second {
+            Some(rate) => units::frame_rate(rate),
+            None => units::count(trial.load as u64),
+        };
+        table.row(
+            &trial.number.to_string(),
+            [
+                Some(printable(&trial.frame_size)),
+                Some(load),
+                Some(units::time(trial.duration_ns)),
+                Some(units::count(trial.sent_frames)),
+                Some(units::count(trial.received_frames)),
+                Some(units::percent(trial.loss_ratio)),
+                latency(|latency| latency.p50),
+                latency(|latency| latency.p999),
+                Some(printable(&trial.verdict)),
+            ],
+        );
+    }
+    let more = trials.len().saturating_sub(TRIALS);
+    let rest = if more > 0 {
+        format!("... and {} more; `--json` has all\n", units::counted(more as u64, "trial"))
+    } else {
+        String::new()
+    };
+    format!("{table}{rest}")
+}
