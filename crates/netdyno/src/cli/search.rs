@@ -65,7 +65,7 @@ pub struct Bench {
     pub warm_up: Option<Duration>,
     /// Do a trial that failed with little loss again, this many times at most, when the sender had been held up; in a lab,
     /// where the device shares this machine, always.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub retries: u32,
     #[command(flatten)]
     pub through: Through,
