@@ -114,6 +114,8 @@ pub struct Punctuality {
 pub struct Sent {
     /// Frames and bytes, and what was refused.
     pub counters: TxCounters,
+    /// Those of each interface, where there are two.
+    pub sides: Vec<TxCounters>,
     /// CLOCK_MONOTONIC nanoseconds of the start: the time that all departures count from.
     pub started_ns: u64,
     /// From the start to the end of the last frame's time: where frame n + 1 would be due, or later if the run was.
@@ -147,6 +149,8 @@ pub trait Engine: Send {
 pub struct Userspace<T> {
     name: &'static str,
     tx: T,
+    /// The sender of the second side.
+    second: Option<T>,
     /// Frames have times, but nobody waits for them (files).
     wait: bool,
 }
@@ -154,12 +158,18 @@ pub struct Userspace<T> {
 impl<T: Tx + Send> Userspace<T> {
     /// An engine that waits for each frame's time.
     pub fn new(name: &'static str, tx: T) -> Userspace<T> {
-        Userspace { name, tx, wait: true }
+        Userspace { name, tx, second: None, wait: true }
+    }
+
+    /// An engine that sends frames of the first side through one sender, those of the second through the other, in one
+    /// order and each at its time.
+    pub fn pair(name: &'static str, first: T, second: T) -> Userspace<T> {
+        Userspace { second: Some(second), ..Userspace::new(name, first) }
     }
 
     /// An engine that notes times instead of waiting for them.
     pub fn without_waiting(name: &'static str, tx: T) -> Userspace<T> {
-        Userspace { name, tx, wait: false }
+        Userspace { name, tx, second: None, wait: false }
     }
 
     /// The sender, when all is done.
@@ -174,6 +184,9 @@ impl<T: Tx + Send> Engine for Userspace<T> {
     }
 
     fn run(&mut self, job: &mut Job, control: &Control) -> Sent {
-        worker::run(&mut self.tx, job, control, self.wait)
+        match &mut self.second {
+            None => worker::run(&mut [&mut self.tx], job, control, self.wait),
+            Some(second) => worker::run(&mut [&mut self.tx, second], job, control, self.wait),
+        }
     }
 }

@@ -38,6 +38,7 @@ impl Sent {
     pub fn idle() -> Sent {
         Sent {
             counters: TxCounters::default(),
+            sides: Vec::new(),
             started_ns: 0,
             duration_ns: 0,
             taken: 0,
@@ -77,6 +78,7 @@ impl Merged {
         let lasted = workers.iter().map(lasted).max()?;
         let mut whole = Sent {
             counters: TxCounters::default(),
+            sides: Vec::new(),
             started_ns,
             duration_ns: lasted.max(scheduled_ns.unwrap_or(0)),
             taken: workers.iter().map(|w| w.taken).sum(),
@@ -88,6 +90,12 @@ impl Merged {
         };
         for (n, worker) in workers.into_iter().enumerate() {
             whole.counters.add(&worker.counters);
+            if whole.sides.len() < worker.sides.len() {
+                whole.sides.resize(worker.sides.len(), TxCounters::default());
+            }
+            for (sum, side) in whole.sides.iter_mut().zip(&worker.sides) {
+                sum.add(side);
+            }
             if let Some(kept) = worker.punctuality {
                 whole.punctuality.get_or_insert_default().merge(&kept);
             }
@@ -121,6 +129,7 @@ mod tests {
         punctuality.lateness.record_n(50, frames);
         Sent {
             counters: TxCounters { frames, bytes: frames * 60, retried_enobufs: 1, ..TxCounters::default() },
+            sides: Vec::new(),
             started_ns: 1_000,
             duration_ns,
             taken: frames,

@@ -1,16 +1,20 @@
 //! The sending loop: takes frames that are due, hands them over, keeps the times.
+//!
+//! With two interfaces there is still one loop, one schedule and one source: each run of frames of one side goes to that
+//! side's sender before the next frame is made, so that the order across both is the source's at any speed.
 
 use crate::pacer::Pacer;
 use crate::source::{Frames, ProgramSource, Source, SourceError};
 use crate::{Control, Ended, Job, LATE_NS, Punctuality, Sent, clock};
-use port::tx::{Tx, TxError};
+use port::tx::{Tx, TxCounters, TxError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::executor::{BATCH, Buffers};
 
-/// Runs `job` over `tx` on the calling thread. With `wait` false, frames keep their times but nobody waits for them.
-pub fn run<T: Tx + ?Sized>(tx: &mut T, job: &mut Job, control: &Control, wait: bool) -> Sent {
+/// Runs `job` on the calling thread over `txs`, one sender for each side; of a single one, it takes both sides. With
+/// `wait` false, frames keep their times but nobody waits for them.
+pub fn run<T: Tx + ?Sized>(txs: &mut [&mut T], job: &mut Job, control: &Control, wait: bool) -> Sent {
     let limits = Limits {
         count: job.count.unwrap_or(u64::MAX),
         duration: job.duration.map_or(u64::MAX, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX)),
@@ -22,11 +26,11 @@ pub fn run<T: Tx + ?Sized>(tx: &mut T, job: &mut Job, control: &Control, wait: b
         Source::Program(program) => {
             let program = Arc::clone(program);
             match ProgramSource::new(&program) {
-                Ok(mut frames) => send(tx, &mut frames, &limits, control),
-                Err(fault) => nothing(tx, fault),
+                Ok(mut frames) => send(txs, &mut frames, &limits, control),
+                Err(fault) => nothing(fault),
             }
         }
-        Source::Stream(stream) => send(tx, stream.as_mut(), &limits, control),
+        Source::Stream(stream) => send(txs, stream.as_mut(), &limits, control),
     }
 }
 
@@ -43,9 +47,10 @@ struct Limits {
 }
 
 /// A run that could not begin.
-fn nothing<T: Tx + ?Sized>(tx: &T, fault: SourceError) -> Sent {
+fn nothing(fault: SourceError) -> Sent {
     Sent {
-        counters: tx.counters(),
+        counters: TxCounters::default(),
+        sides: Vec::new(),
         started_ns: clock::now(),
         duration_ns: 0,
         taken: 0,
@@ -57,7 +62,12 @@ fn nothing<T: Tx + ?Sized>(tx: &T, fault: SourceError) -> Sent {
     }
 }
 
-fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, control: &Control) -> Sent {
+fn send<T: Tx + ?Sized, F: Frames>(
+    txs: &mut [&mut T],
+    frames: &mut F,
+    limits: &Limits,
+    control: &Control,
+) -> Sent {
     let cpu = clock::thread_cpu();
     let mut waiter = clock::Waiter::for_this_thread(limits.spin);
     let paced = frames.is_paced();
@@ -65,7 +75,9 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
     let deadline = (limits.wait && limits.duration != u64::MAX)
         .then(|| Instant::now().checked_add(Duration::from_nanos(limits.duration.saturating_add(GRACE))))
         .flatten();
-    tx.bound(Arc::clone(&control.stop), deadline);
+    for tx in txs.iter_mut() {
+        tx.bound(Arc::clone(&control.stop), deadline);
+    }
     control.started.store(start, Relaxed);
     let mut run = Run {
         limits,
@@ -77,16 +89,19 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
         stalled: false,
     };
     let mut ended =
-        if paced && limits.wait { run.paced(tx, frames, &mut waiter) } else { run.unpaced(tx, frames) };
+        if paced && limits.wait { run.paced(txs, frames, &mut waiter) } else { run.unpaced(txs, frames) };
     // Only what the kernel is done with counts as sent.
-    if let Err(fault) = tx.drain()
-        && matches!(ended, Ended::Done | Ended::Stopped)
-    {
-        ended = Ended::Fault(fault);
+    for tx in txs.iter_mut() {
+        if let Err(fault) = tx.drain()
+            && matches!(ended, Ended::Done | Ended::Stopped)
+        {
+            ended = Ended::Fault(fault);
+        }
     }
     let elapsed = clock::now() - start;
-    let counters = tx.counters();
+    let counters = all(txs);
     publish(control, &counters);
+    let sides = if txs.len() > 1 { txs.iter().map(|tx| tx.counters()).collect() } else { Vec::new() };
     // A paced run lasts until the time of the frame that would come next: ten frames at 10 frames/s take a second.
     let next = frames.next_due().ok().flatten();
     let exhausted = next.is_none() || run.given >= limits.count;
@@ -98,6 +113,7 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
     };
     Sent {
         counters,
+        sides,
         started_ns: start,
         duration_ns,
         taken: run.given,
@@ -107,6 +123,13 @@ fn send<T: Tx + ?Sized, F: Frames>(tx: &mut T, frames: &mut F, limits: &Limits, 
         cpu_ns: clock::thread_cpu() - cpu,
         ended,
     }
+}
+
+/// What the senders counted together.
+fn all<T: Tx + ?Sized>(txs: &[&mut T]) -> TxCounters {
+    let mut sum = TxCounters::default();
+    txs.iter().for_each(|tx| sum.add(&tx.counters()));
+    sum
 }
 
 fn publish(control: &Control, counters: &port::tx::TxCounters) {
@@ -130,7 +153,7 @@ impl Run<'_> {
     /// Each frame at its time.
     fn paced<T: Tx + ?Sized, F: Frames>(
         &mut self,
-        tx: &mut T,
+        txs: &mut [&mut T],
         frames: &mut F,
         waiter: &mut clock::Waiter,
     ) -> Ended {
@@ -159,7 +182,7 @@ impl Run<'_> {
             self.stalled = late > LATE_NS;
             kept.longest_stall_ns =
                 if self.stalled { kept.longest_stall_ns.max(late) } else { kept.longest_stall_ns };
-            match self.batch(tx, frames, position.min(self.limits.duration - 1), &mut due) {
+            match self.batch(txs, frames, position.min(self.limits.duration - 1), &mut due) {
                 Ok(0) => return Ended::Done,
                 Ok(count) => self.note(&due[..count], now, position < now),
                 Err(ended) => return ended,
@@ -168,7 +191,7 @@ impl Run<'_> {
     }
 
     /// As fast as it goes.
-    fn unpaced<T: Tx + ?Sized, F: Frames>(&mut self, tx: &mut T, frames: &mut F) -> Ended {
+    fn unpaced<T: Tx + ?Sized, F: Frames>(&mut self, txs: &mut [&mut T], frames: &mut F) -> Ended {
         let mut due = [0u64; BATCH];
         loop {
             if self.given >= self.limits.count {
@@ -181,7 +204,7 @@ impl Run<'_> {
             if timed && clock::now() - self.start >= self.limits.duration {
                 return Ended::Done;
             }
-            match self.batch(tx, frames, self.limits.duration.saturating_sub(1), &mut due) {
+            match self.batch(txs, frames, self.limits.duration.saturating_sub(1), &mut due) {
                 Ok(0) => return Ended::Done,
                 Ok(_) => {}
                 Err(ended) => return ended,
@@ -189,14 +212,16 @@ impl Run<'_> {
         }
     }
 
-    /// One batch of frames due by `until`; 0 when the source has no more.
+    /// One batch of frames due by `until`, all of one side; 0 when the source has no more.
     fn batch<T: Tx + ?Sized, F: Frames>(
         &mut self,
-        tx: &mut T,
+        txs: &mut [&mut T],
         frames: &mut F,
         until: u64,
         due: &mut [u64; BATCH],
     ) -> Result<usize, Ended> {
+        let side = if txs.len() > 1 { usize::from(frames.side()) } else { 0 };
+        let Some(tx) = txs.get_mut(side) else { return Ok(0) };
         let left = self.limits.count - self.given;
         let max = usize::try_from(left).unwrap_or(BATCH).min(tx.batch()).min(BATCH);
         let lent = tx.buffers();
@@ -206,7 +231,7 @@ impl Run<'_> {
         if count > 0 {
             let sent: Result<(), TxError> = tx.send(count, &due[..count]);
             self.given += count as u64;
-            let counters = tx.counters();
+            let counters = all(txs);
             publish(self.control, &counters);
             match sent {
                 Ok(()) => {}

@@ -4,6 +4,7 @@
 //!   namespace "sender"                    namespace "receiver"
 //!   tx0  02:00:00:00:00:01  <-- veth -->  rx0  02:00:00:00:00:02
 //!        198.18.0.1/24                         198.18.0.2/24          (if addresses are asked for)
+//!   tx1 ...                <-- veth -->  rx1 ...                       (if there are more cables)
 //! ```
 //!
 //! With [`Options::device`] a third host stands between them, a device under test that forwards ([`device`]).
@@ -42,6 +43,11 @@ pub const SENDER_INTERFACE: &str = "tx0";
 /// The receiver's interface.
 pub const RECEIVER_INTERFACE: &str = "rx0";
 
+/// The ends of the cables beyond the first.
+const FURTHER_CABLES: [(&str, &str); 3] = [("tx1", "rx1"), ("tx2", "rx2"), ("tx3", "rx3")];
+/// The most cables of a lab.
+pub const MOST_CABLES: u32 = 1 + FURTHER_CABLES.len() as u32;
+
 /// How a lab is built. `Options::default()` is two silent hosts without addresses, one queue, MTU 1500.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -49,6 +55,8 @@ pub struct Options {
     pub mtu: u32,
     /// Transmit and receive queues of each end; one for each core that will send at the same time.
     pub queues: u32,
+    /// Cables between the hosts, 1 to 4: tx0 - rx0, tx1 - rx1, ...; only the first gets addresses.
+    pub cables: u32,
     /// Generic receive offload at both ends. A veth end delivers XDP frames from its peer only if it has an
     /// XDP program or this; it also joins the segments of a TCP flow before a packet socket sees them, so it
     /// is off unless asked for.
@@ -61,7 +69,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { mtu: 1500, queues: 1, gro: false, addresses: false, device: None }
+        Self { mtu: 1500, queues: 1, cables: 1, gro: false, addresses: false, device: None }
     }
 }
 
@@ -98,6 +106,7 @@ impl Lab {
                 address,
             })
         };
+        let cables = options.cables.clamp(1, MOST_CABLES) as usize;
         let lab = Self {
             sender: host(SENDER_INTERFACE, 1, near)?,
             receiver: host(RECEIVER_INTERFACE, 2, far)?,
@@ -127,7 +136,32 @@ impl Lab {
         for host in [&lab.sender, &lab.receiver].into_iter().chain(lab.device.iter().flatten()) {
             veth::wait_until_running(host)?;
         }
+        for (cable, &(near, far)) in FURTHER_CABLES.iter().enumerate().take(cables - 1) {
+            lab.connect_again(cable as u8 + 1, near, far, options)?;
+        }
         Ok(lab)
+    }
+
+    /// One more cable between the hosts.
+    fn connect_again(
+        &self,
+        number: u8,
+        near: &'static str,
+        far: &'static str,
+        options: &Options,
+    ) -> Result<(), LabError> {
+        let end = |host: &Host, interface| -> Result<Host, LabError> {
+            let mut mac = host.mac;
+            mac[3] = number;
+            Ok(Host { namespace: host.namespace.try_clone()?, interface, mac, address: host.address })
+        };
+        let (near, far) = (end(&self.sender, near)?, end(&self.receiver, far)?);
+        let silent = Options { addresses: false, ..options.clone() };
+        veth::connect(&near, &far, &silent)?;
+        veth::set_up(&near, &far, &silent)?;
+        veth::set_up(&far, &near, &silent)?;
+        veth::wait_until_running(&near)?;
+        veth::wait_until_running(&far)
     }
 }
 

@@ -37,6 +37,6 @@ pub use error::MeterError;
 pub use forward::Forwarder;
 pub use histogram::{Bucket, Histogram};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
-pub use meter::{Action, Clock, Meter, Mode, Options};
+pub use meter::{Action, Clock, Meter, Mode, Options, settle};
 pub use reflector::Reflector;
 pub use tracker::{Tracker, Wanted};

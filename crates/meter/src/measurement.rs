@@ -120,6 +120,38 @@ impl StreamStats {
         sent.saturating_sub(self.distinct())
     }
 
+    /// Adds what arrived of the stream elsewhere.
+    fn add(&mut self, other: &StreamStats) {
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+        self.duplicates += other.duplicates;
+        self.lowest_sequence = self.lowest_sequence.min(other.lowest_sequence);
+        self.highest_sequence = self.highest_sequence.max(other.highest_sequence);
+        // What each takes for lost may have come to the other.
+        let missing = (self.highest_sequence + 1).saturating_sub(self.distinct());
+        self.lost = missing.min(self.lost + other.lost);
+        self.reordered += other.reordered;
+        self.late += other.late;
+        self.latency = match (self.latency, other.latency) {
+            (Some(a), Some(b)) => Some(Latency {
+                count: a.count + b.count,
+                min_ns: a.min_ns.min(b.min_ns),
+                mean_ns: (a.mean_ns * a.count as f64 + b.mean_ns * b.count as f64)
+                    / (a.count + b.count) as f64,
+                max_ns: a.max_ns.max(b.max_ns),
+            }),
+            (a, b) => a.or(b),
+        };
+        self.latencies = match (self.latencies.take(), &other.latencies) {
+            (Some(mut own), Some(more)) => {
+                own.merge(more);
+                Some(own)
+            }
+            (own, more) => own.or_else(|| more.clone()),
+        };
+        self.negative_latencies += other.negative_latencies;
+    }
+
     /// `base` is the first sequence number that could have arrived, if it is known.
     pub(crate) fn from_sum(
         stream: u32,
@@ -203,6 +235,27 @@ impl Snapshot {
         }
     }
 
+    /// Adds what was counted at another interface by the same clock.
+    pub fn add(&mut self, other: &Snapshot) {
+        self.frames += other.frames;
+        self.bytes += other.bytes;
+        for (sum, size) in self.sizes.iter_mut().zip(other.sizes) {
+            *sum += size;
+        }
+        self.signed += other.signed;
+        self.unplaced += other.unplaced;
+        self.first_ns = [self.first_ns, other.first_ns].into_iter().flatten().min();
+        self.last_ns = self.last_ns.max(other.last_ns);
+        self.reordered += other.reordered;
+        self.duplicates += other.duplicates;
+        self.late += other.late;
+        self.latency.merge(&other.latency);
+        self.negative_latencies += other.negative_latencies;
+        self.arrivals += other.arrivals;
+        self.arrivals_missed += other.arrivals_missed;
+        self.meter_dropped += other.meter_dropped;
+    }
+
     /// From the first to the last arrival; 0 with fewer than two frames.
     pub fn duration_ns(&self) -> u64 {
         match (self.first_ns, self.last_ns) {
@@ -226,6 +279,20 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// Adds what was measured at another interface by the same clock. Of a stream that arrived at both, what came there
+    /// is added up; frames that overtook one another on different ways are not seen.
+    pub fn add(&mut self, other: Measurement) {
+        self.totals.add(&other.totals);
+        for stats in other.streams {
+            match self.streams.binary_search_by_key(&stats.stream, |own| own.stream) {
+                Ok(at) => self.streams[at].add(&stats),
+                Err(at) => self.streams.insert(at, stats),
+            }
+        }
+        self.arrivals.extend(other.arrivals);
+        self.arrivals.sort_unstable();
+    }
+
     /// Sequence numbers that did not arrive, over all streams; see [`StreamStats::lost`].
     pub fn lost(&self) -> u64 {
         self.streams.iter().map(|stream| stream.lost).sum()

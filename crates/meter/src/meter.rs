@@ -275,18 +275,7 @@ impl Meter {
         quiet: Duration,
         limit: Duration,
     ) {
-        let start = Instant::now();
-        let (mut frames, mut changed) = (count(&self.snapshot()), start);
-        while expected.is_none_or(|expected| frames < expected)
-            && changed.elapsed() < quiet
-            && start.elapsed() < limit
-        {
-            std::thread::sleep(Duration::from_millis(2).min(quiet));
-            let now = count(&self.snapshot());
-            if now != frames {
-                (frames, changed) = (now, Instant::now());
-            }
-        }
+        settle(|| count(&self.snapshot()), expected, quiet, limit);
     }
 
     /// Stops counting, leaves the interface as it was, and says all that was measured.
@@ -298,6 +287,22 @@ impl Meter {
         }
         let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
         Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals }
+    }
+}
+
+/// Waits until `count` says `expected`, or has said the same for `quiet`, but no longer than `limit`.
+pub fn settle(count: impl Fn() -> u64, expected: Option<u64>, quiet: Duration, limit: Duration) {
+    let start = Instant::now();
+    let (mut frames, mut changed) = (count(), start);
+    while expected.is_none_or(|expected| frames < expected)
+        && changed.elapsed() < quiet
+        && start.elapsed() < limit
+    {
+        std::thread::sleep(Duration::from_millis(2).min(quiet));
+        let now = count();
+        if now != frames {
+            (frames, changed) = (now, Instant::now());
+        }
     }
 }
 

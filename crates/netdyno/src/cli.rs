@@ -9,6 +9,7 @@ pub mod live;
 pub mod search;
 
 use crate::cores::Cores;
+use crate::sides::Sides;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -338,9 +339,11 @@ pub struct Replay {
     /// Send on this interface (IFACE, or IFACE@NAMESPACE).
     #[arg(long = "on", value_name = "IFACE")]
     pub interface: Option<String>,
+    #[command(flatten)]
+    pub two: TwoSides,
     /// Write the frames, with the times they would leave at, into a capture file instead.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "measure", "round_trip", "core", "cores"])]
+    #[arg(conflicts_with_all = ["interface", "on2", "measure", "round_trip", "core", "cores"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]
@@ -377,10 +380,6 @@ pub struct Replay {
     pub metering: Metering,
     #[command(flatten)]
     pub output: Output,
-    /// Which side sent each frame, for edits that tell sides apart: a cache file of tcpprep. Frames that it leaves out
-    /// are not sent.
-    #[arg(long, value_name = "CACHE", value_hint = ValueHint::FilePath)]
-    pub sides: Option<PathBuf>,
     /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
     /// read while sending.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -404,6 +403,26 @@ pub fn parse_percent(text: &str) -> Result<Speed, String> {
         return Ok(Speed { numerator: 0, denominator: 1 });
     }
     parse_speed(digits).map_err(|error| error.to_string())
+}
+
+/// A second interface, for the other side of a capture.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TwoSides {
+    /// Send the frames of the second side on this interface (IFACE, or IFACE@NAMESPACE), those of the first on --on, in
+    /// the order and at the times of the capture across both. Needs --sides.
+    #[arg(long, value_name = "IFACE", requires = "sides")]
+    pub on2: Option<String>,
+    /// Which side sent each frame: the first's leave by --on, the second's by --on2, and edits tell them apart. By what hosts do: auto (clients first; what
+    /// gives nothing away is a client), server, bridge, router, first (who is seen first is a client); by their addresses:
+    /// cidr=10.0.0.0/8,... or mac=02:00:00:00:00:01,... are first; by port; by a cache file of tcpprep (its name); or by
+    /// file: `files` takes captures in pairs, one of each side, and merges them by their times. What a cache file leaves
+    /// out is not sent.
+    #[arg(long, value_name = "HOW", value_hint = ValueHint::FilePath)]
+    pub sides: Option<Sides>,
+    /// Measure on this interface what arrives of --on2's frames, and with --measure what arrives of --on's: with a device
+    /// in the middle, frames of --on arrive where those of --on2 leave.
+    #[arg(long, value_name = "IFACE", requires_all = ["measure", "on2"])]
+    pub measure2: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -2,6 +2,7 @@
 
 use crate::cli::Engine as EngineName;
 use crate::commands::shared;
+use crate::place::Place;
 use crate::run::{Open, Opened, Wanted};
 use anyhow::{Context as _, Result, bail};
 use engine::null::NullTx;
@@ -66,9 +67,7 @@ const ENGINES: [Kind; 5] = [
         because: "works on every interface",
         auto: true,
         unwise: |_| None,
-        open: |wanted| {
-            each(wanted, |target, longest| Ok(Userspace::new("packet", Sendmmsg::open(target, longest)?)))
-        },
+        open: |wanted| each(wanted, "packet", Sendmmsg::open),
     },
     Kind {
         engine: EngineName::PacketRing,
@@ -76,9 +75,7 @@ const ENGINES: [Kind; 5] = [
         because: "",
         auto: false,
         unwise: |_| None,
-        open: |wanted| {
-            each(wanted, |target, longest| Ok(Userspace::new("packet-ring", TxRing::open(target, longest)?)))
-        },
+        open: |wanted| each(wanted, "packet-ring", TxRing::open),
     },
     Kind {
         engine: EngineName::Null,
@@ -97,6 +94,11 @@ const ENGINES: [Kind; 5] = [
 /// Live frames: the program of each worker compiled for the kernel.
 fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
+    if wanted.second.is_some() {
+        bail!(
+            "programs in the kernel, one for each of two interfaces, know no common order of their frames; --engine afxdp and packet keep it"
+        );
+    }
     if wanted.program.is_none() {
         bail!(
             "a capture that is streamed cannot be sent by a program in the kernel: add --preload to read it into memory first"
@@ -119,13 +121,20 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
 /// AF_XDP sockets: a queue of the interface for each worker.
 fn open_afxdp(wanted: &Wanted<'_>) -> Result<Engines> {
     let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
-    let target = place.target();
-    let queues = queues(wanted.cpus, place.interface.tx_queues);
-    let senders =
-        place.run_in(|| afxdp::open(&target, wanted.longest, &queues, &afxdp::Options::default()))??;
+    let open = |place: &Place| {
+        let target = place.target();
+        let queues = queues(wanted.cpus, place.interface.tx_queues);
+        place.run_in(|| afxdp::open(&target, wanted.longest, &queues, &afxdp::Options::default()))
+    };
+    let senders = open(place)??;
     let what = Some(afxdp::describe(&senders));
-    let engine = |sender| Box::new(Userspace::new("afxdp", sender)) as Box<dyn Engine>;
-    Ok(Engines { workers: senders.into_iter().map(engine).collect(), what })
+    let Some(second) = wanted.second else {
+        let engine = |sender| Box::new(Userspace::new("afxdp", sender)) as Box<dyn Engine>;
+        return Ok(Engines { workers: senders.into_iter().map(engine).collect(), what });
+    };
+    let pairs = senders.into_iter().zip(open(second)??);
+    let engine = |(first, second)| Box::new(Userspace::pair("afxdp", first, second)) as Box<dyn Engine>;
+    Ok(Engines { workers: pairs.map(engine).collect(), what })
 }
 
 /// The queue of each worker: that of its CPU, as the kernel counts for other sockets, if each then has its own.
@@ -159,15 +168,24 @@ fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
     })
 }
 
-/// Opens a sender of its own for each worker, in the interface's namespace.
+/// Opens a sender of its own for each worker, or one on each interface, in the interface's namespace.
 fn each<T: Tx + Send + 'static>(
     wanted: &Wanted<'_>,
-    open: fn(&Target, usize) -> Result<Userspace<T>, TxError>,
+    name: &'static str,
+    open: fn(&Target, usize) -> Result<T, TxError>,
 ) -> Result<Engines> {
     let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
-    let target = place.target();
-    let one =
-        |_: &_| -> Result<Box<dyn Engine>> { Ok(Box::new(place.run_in(|| open(&target, wanted.longest))??)) };
+    let sender = |place: &Place| -> Result<T> {
+        let target = place.target();
+        Ok(place.run_in(|| open(&target, wanted.longest))??)
+    };
+    let one = |_: &_| -> Result<Box<dyn Engine>> {
+        let first = sender(place)?;
+        Ok(Box::new(match wanted.second {
+            None => Userspace::new(name, first),
+            Some(second) => Userspace::pair(name, first, sender(second)?),
+        }))
+    };
     wanted.cpus.iter().map(one).collect()
 }
 
@@ -242,6 +260,7 @@ mod tests {
     fn opened(engine: EngineName, kinds: &[Kind]) -> Result<Opened> {
         let wanted = Wanted {
             place: None,
+            second: None,
             program: None,
             shares: &[],
             cpus: &[Some(0), Some(1)],
@@ -267,6 +286,7 @@ mod tests {
             let program = Arc::new(traffic::Program::single(stream).with_schedule(schedule.clone()));
             let wanted = Wanted {
                 place: None,
+                second: None,
                 program: Some(&program),
                 shares: &[],
                 cpus: &[None],

@@ -12,6 +12,7 @@ mod environment;
 mod output;
 mod place;
 mod run;
+mod sides;
 mod trials;
 
 use clap::Parser;

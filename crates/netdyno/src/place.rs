@@ -49,6 +49,15 @@ impl Place {
         Target { name: self.interface.name.clone(), index: self.interface.index, mtu: self.interface.mtu }
     }
 
+    /// Are both the same interface?
+    pub fn is_same_as(&self, other: &Place) -> bool {
+        let file = |place: &Place| {
+            let namespace = place.located.run_in(Namespace::current).ok()?.ok()?;
+            rustix::fs::fstat(&namespace).ok().map(|stat| (stat.st_dev, stat.st_ino))
+        };
+        self.interface.index == other.interface.index && file(self) == file(other)
+    }
+
     /// The link's speed, for percentages.
     pub fn bits_per_second(&self) -> Option<u64> {
         self.interface.speed_mbps.map(|mbps| u64::from(mbps) * 1_000_000)

@@ -8,6 +8,7 @@
 //! ```
 
 pub mod content;
+mod meters;
 mod offered;
 mod outcome;
 mod received;
@@ -22,6 +23,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
 use engine::{Control, Ended, Engine, Job, Merged, Sent};
 use meter::{Meter, Snapshot};
+use meters::Meters;
 use outcome::Outcome;
 use report::{Choice, Report, Requested};
 use std::sync::Arc;
@@ -48,6 +50,8 @@ pub struct Setup {
     /// Where frames leave. Its counters are compared, unless the engine sends nothing.
     pub tx: Option<Place>,
     pub rx: Option<(Place, meter::Options)>,
+    /// Where frames of the second side leave and arrive.
+    pub second: Second,
     /// Frames come back to where they are sent, which is then `rx`, too.
     pub round_trip: bool,
     /// Only a signal ends it.
@@ -61,10 +65,17 @@ pub struct Setup {
     pub warnings: Vec<String>,
     /// Why captures were not sent to their ends.
     pub damage: Vec<String>,
-    /// Frames captured shorter than they were, of how many.
-    pub truncated: (u64, u64),
+    /// Frames of each side captured shorter than they were, of how many in all.
+    pub truncated: ([u64; 2], u64),
     pub output: crate::cli::Output,
     pub stop: Arc<AtomicBool>,
+}
+
+/// The second interface of a run, if there is one.
+#[derive(Debug, Default)]
+pub struct Second {
+    pub tx: Option<Place>,
+    pub rx: Option<(Place, meter::Options)>,
 }
 
 /// What was sent so far is told in these intervals.
@@ -81,6 +92,8 @@ pub type Open = Box<dyn Fn(&Wanted<'_>) -> Result<Opened>>;
 pub struct Wanted<'a> {
     /// Where frames are to leave; `None`: nowhere.
     pub place: Option<&'a Place>,
+    /// Where those of the second side are to leave, if that is elsewhere.
+    pub second: Option<&'a Place>,
     /// The whole program, and what each worker sends of it; none when a capture is streamed.
     pub program: Option<&'a Arc<Program>>,
     pub shares: &'a [Arc<Program>],
@@ -153,37 +166,36 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
     }
     report.result.round_trip = setup.round_trip;
-    if let Some(place) = &setup.tx {
+    for place in setup.tx.iter().chain(&setup.second.tx) {
         let role = if setup.round_trip { "send and measure" } else { "send" };
         report.environment.interfaces.push(place.describe(role));
     }
     let meter = match &setup.rx {
         None => None,
-        Some((place, options)) => {
-            let name = &place.interface.name;
-            let mut options = with_room_for(options, &own);
+        Some(rx) => {
+            let mut options = with_room_for(&rx.1, &own);
             options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
-            let meter = place.run_in(|| Meter::attach(name, &options))?;
-            let meter = meter.with_context(|| format!("measuring on {}", place.spec))?;
+            let first = meters::attach(rx, &options)?;
+            let second = setup.second.rx.as_ref().map(|rx| meters::attach(rx, &options)).transpose()?;
             if !setup.round_trip {
-                report.environment.interfaces.push(place.describe("measure"));
+                let places = [Some(rx), setup.second.rx.as_ref()].into_iter().flatten();
+                report.environment.interfaces.extend(places.map(|(place, _)| place.describe("measure")));
             }
-            report.environment.meter = Some(mode(&meter));
-            Some(meter)
+            report.environment.meter = Some(mode(&first));
+            Some(Meters::new(first, second))
         }
     };
-    let opened = open(&setup, &own, meter.as_ref())?;
+    let opened = open(&setup, &own, meter.as_ref().map(Meters::first))?;
     report.environment.engine = Some(opened.choice);
     let mut workers = opened.workers;
     let engine = workers.first().map_or("none", |worker| worker.name());
-    let mut counters = match &setup.tx {
-        Some(place) => {
-            let mut reader = place.counters()?;
-            let before = reader.read()?;
-            Some((reader, before))
-        }
-        None => None,
-    };
+    let places: Vec<&Place> = setup.tx.iter().chain(&setup.second.tx).collect();
+    let mut counters = Vec::new();
+    for place in &places {
+        let mut reader = place.counters()?;
+        let before = reader.read()?;
+        counters.push((reader, before));
+    }
 
     let counting = begin_counting(&setup)?;
     let clock = setup.rx.as_ref().map(|(_, options)| WatchedClock::start(options.clock));
@@ -194,7 +206,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let over = AtomicBool::new(false);
     let sent = std::thread::scope(|scope| {
         if let (Some(observe), Some(meter)) = (observe, meter.as_ref()) {
-            scope.spawn(|| observe(meter, &over));
+            scope.spawn(|| observe(meter.first(), &over));
         }
         let _over = SetAtEnd(&over);
         send(&mut workers, jobs, &setup.cpus, &setup.stop, &mut watch)
@@ -203,17 +215,19 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     // One worker knows it by itself.
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
     let mut merged = Merged::of(sent, end).context("no worker was started")?;
-    let moved = counters.as_mut().map(|(reader, before)| {
-        let moved = outcome::moved(reader, before, merged.whole.counters.frames);
+    let mut moved = Vec::new();
+    for (side, (reader, before)) in counters.iter_mut().enumerate() {
+        let ours = outcome::sent_by(&merged.whole, side).frames;
+        let counted = outcome::moved(reader, before, ours);
         // A counter that says less than what arrived does not count frames of XDP programs.
         let arrived = meter.as_ref().map_or(0, |meter| meter.snapshot().frames);
-        if let (Some(moved), "xdp") = (&moved, engine)
+        if let (Some(moved), "xdp") = (&counted, engine)
             && moved.tx_packets >= arrived
         {
             outcome::believe_the_interface(&mut merged.whole, moved);
         }
-        moved
-    });
+        moved.push(counted);
+    }
     if let Some(meter) = &meter {
         // Other frames than ours arrive where ours come back to.
         let count =
@@ -226,15 +240,16 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
     report.result.counters = outcome::counted(counting);
     // The meter closes first: what arrives while the rest is worked out is not of this run.
-    let measured = meter.map(|meter| (meter.is_attached(), meter.finish()));
+    let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let done = Outcome { setup: &setup, jobs, engine, merged };
     outcome::fill_tx(&mut report, &done, offered);
-    if let (Some(place), Some(moved)) = (&setup.tx, moved) {
-        outcome::compare_counters(&mut report, place, done.sent(), moved);
+    for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
+        outcome::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side).frames, moved);
     }
-    if let (Some((place, _)), Some((attached, measured))) = (&setup.rx, measured) {
-        if !attached {
+    if let Some(measured) = measured {
+        let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
+        for ((place, _), _) in places.zip(&measured.parts).filter(|(_, part)| !part.attached) {
             report.result.verdict.fall_short(format!(
                 "{} was removed, or its meter detached by force, during the run",
                 place.spec
@@ -251,9 +266,9 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
 /// What the hosts count at each end, from now on.
 fn begin_counting(setup: &Setup) -> Result<Vec<(String, port::watch::Watch)>> {
-    let tx = setup.tx.as_ref();
-    let rx = setup.rx.as_ref().map(|(place, _)| place).filter(|_| !setup.round_trip);
-    let ends = tx.into_iter().chain(rx).enumerate();
+    let tx = setup.tx.iter().chain(&setup.second.tx);
+    let rx = setup.rx.iter().chain(&setup.second.rx).map(|(place, _)| place).filter(|_| !setup.round_trip);
+    let ends = tx.chain(rx).enumerate();
     let begin = |(end, place): (usize, &Place)| {
         let name = &place.interface.name;
         Ok((place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, end == 0))?))
@@ -328,6 +343,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>) -> Result<Opened> 
     };
     let opened = (setup.open)(&Wanted {
         place: setup.tx.as_ref(),
+        second: setup.second.tx.as_ref(),
         program: whole.as_ref(),
         shares: &shares,
         cpus: &setup.cpus,

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::model::{Report, Totals, Tx};
+use crate::model::{Report, Totals, Tx, TxInterface};
 use crate::units::printable;
 
 /// Empty when nothing was sent by us (no `result.tx`).
@@ -60,19 +60,40 @@ fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
             f.non_flow_frames,
         )?;
     }
-    let device = report.requested.interfaces.first().unwrap_or(&tx.engine);
-    writeln!(out, "Statistics for network device: {}", printable(device))?;
-    let lines = [
-        ("Successful packets:", t.frames),
-        ("Failed packets:", tx.failed),
-        ("Truncated packets:", tx.truncated),
-        ("Retried packets (ENOBUFS):", tx.retried_enobufs),
-        ("Retried packets (EAGAIN):", tx.retried_eagain),
-    ];
-    for (label, value) in lines {
-        writeln!(out, "\t{label:<26} {value}")?;
+    if tx.interfaces.is_empty() {
+        let device = report.requested.interfaces.first().unwrap_or(&tx.engine).clone();
+        return write_device(
+            out,
+            &TxInterface {
+                interface: device,
+                frames: t.frames,
+                failed: tx.failed,
+                truncated: tx.truncated,
+                retried_enobufs: tx.retried_enobufs,
+                retried_eagain: tx.retried_eagain,
+                ..TxInterface::default()
+            },
+        );
     }
-    Ok(())
+    tx.interfaces.iter().try_for_each(|device| write_device(out, device))
+}
+
+fn write_device(out: &mut String, device: &TxInterface) -> std::fmt::Result {
+    writeln!(out, "Statistics for network device: {}", printable(&device.interface))?;
+    let mut line = |label: &str, value: u64| writeln!(out, "\t{label:<26} {value}");
+    line("Successful packets:", device.frames)?;
+    line("Failed packets:", device.failed)?;
+    line("Truncated packets:", device.truncated)?;
+    line("Retried packets (ENOBUFS):", device.retried_enobufs)?;
+    line("Retried packets (EAGAIN):", device.retried_eagain)?;
+    let (Some(flows), Some(flow_frames)) = (device.flows, device.flow_frames) else { return Ok(()) };
+    line("Flows total:", flows)?;
+    // Nothing expires here, so each flow is one.
+    line("Flows unique:", flows)?;
+    line("Flows expired:", 0)?;
+    line("Flow packets:", flow_frames)?;
+    line("Non-flow packets:", device.frames.saturating_sub(flow_frames))?;
+    line("Invalid flow packets:", 0)
 }
 
 /// `a / b` with so many digits after the point, truncated; 0 when `b` is 0.
@@ -123,6 +144,29 @@ mod tests {
         let text = block(4, 393, 1_500_300_000, 2);
         assert!(text.contains("sent in 1.50 seconds\nRated: 261.9 Bps, 0.002 Mbps, 2.66 pps\n"), "{text}");
         assert!(text.contains("Flows: 2 flows, 1.33 fps, "), "{text}");
+    }
+
+    #[test]
+    fn two_interfaces_have_a_block_each() {
+        let mut report = Report::new("replay");
+        let side = |interface: &str, frames, flow_frames| TxInterface {
+            interface: interface.into(),
+            frames,
+            flows: Some(5),
+            flow_frames: Some(flow_frames),
+            ..TxInterface::default()
+        };
+        let interfaces = vec![side("eth1", 10, 10), side("eth2", 20, 18)];
+        report.result.tx = Some(Tx { interfaces, ..Tx::default() });
+        let text = render(&report);
+        let second = "Statistics for network device: eth2\n\
+                      \tSuccessful packets:        20\n\tFailed packets:            0\n\
+                      \tTruncated packets:         0\n\tRetried packets (ENOBUFS): 0\n\
+                      \tRetried packets (EAGAIN):  0\n\tFlows total:               5\n\
+                      \tFlows unique:              5\n\tFlows expired:             0\n\
+                      \tFlow packets:              18\n\tNon-flow packets:          2\n\
+                      \tInvalid flow packets:      0\n";
+        assert!(text.contains("Statistics for network device: eth1\n") && text.ends_with(second), "{text}");
     }
 
     #[test]

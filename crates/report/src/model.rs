@@ -472,9 +472,44 @@ pub struct Tx {
     /// The interfaces' own counters over the run, against what this program counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interface_counters: Vec<InterfaceCounters>,
+    /// What left by each interface, where there are two: first that of `--on`, then that of `--on2`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<TxInterface>,
     /// The work by core: one entry for each worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Core>,
+}
+
+/// What left by one of two interfaces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TxInterface {
+    pub interface: String,
+    pub frames: u64,
+    /// Layer 2 bytes without FCS.
+    pub bytes: u64,
+    /// Frames given up after retries.
+    pub failed: u64,
+    pub retried_enobufs: u64,
+    pub retried_eagain: u64,
+    /// Frames sent shorter than they should have been.
+    pub truncated: u64,
+    /// Flows first seen here; a flow that leaves by both counts once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u64>,
+    /// Frames that belong to a flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_frames: Option<u64>,
+}
+
+/// What arrived at one of two interfaces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RxInterface {
+    pub interface: String,
+    /// The interface whose frames were to arrive here.
+    pub from: String,
+    pub frames: u64,
+    /// Layer 2 bytes without FCS.
+    pub bytes: u64,
 }
 
 /// How far an interface's own transmit counters moved during the run.
@@ -545,6 +580,9 @@ pub struct Rx {
     /// Signed frames that had bytes behind the signature: a device has padded them, or added a trailer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trailed_frames: Option<u64>,
+    /// What arrived at each interface, where two were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<RxInterface>,
 }
 
 /// Frames sent and never received.

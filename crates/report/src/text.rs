@@ -31,8 +31,16 @@ pub fn render(report: &Report, options: Options<'_>) -> String {
     let streams = streams(report, options.streams);
     let conversations = crate::conversations::text(&report.result.conversations);
     let searched = search_text::render(report);
-    let parts =
-        [totals(report), searched, lines(report), cores(report), streams, conversations, warnings(report)];
+    let parts = [
+        totals(report),
+        searched,
+        lines(report),
+        interfaces(report),
+        cores(report),
+        streams,
+        conversations,
+        warnings(report),
+    ];
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         out += &part;
@@ -217,6 +225,33 @@ fn folded(label: &str, text: &str) -> String {
         line += &format!(" {word}");
     }
     format!("{out}{line}\n")
+}
+
+/// What left by each interface and what arrived of it, where there were two.
+fn interfaces(report: &Report) -> String {
+    let Some(tx) = report.result.tx.as_ref().filter(|tx| !tx.interfaces.is_empty()) else {
+        return String::new();
+    };
+    let rx = report.result.rx.as_ref().map_or(&[][..], |rx| &rx.interfaces);
+    if rx.is_empty() {
+        let mut table = Table::with_header(["interface", "frames", "bytes", "failed"]);
+        for side in &tx.interfaces {
+            let cells = [side.frames, side.bytes, side.failed].map(|n| Some(units::count(n)));
+            table.row(&side.interface, cells);
+        }
+        return table.to_string();
+    }
+    let mut table =
+        Table::with_header(["interface", "sent", "bytes", "failed", "arrived at", "frames", "bytes"]);
+    for (i, side) in tx.interfaces.iter().enumerate() {
+        let [sent, bytes, failed] = [side.frames, side.bytes, side.failed].map(|n| Some(units::count(n)));
+        let far = rx.get(i);
+        let place = far.map(|far| printable(&far.interface));
+        let [came, came_bytes] =
+            [far.map(|far| far.frames), far.map(|far| far.bytes)].map(|n| n.map(units::count));
+        table.row(&side.interface, [sent, bytes, failed, place, came, came_bytes]);
+    }
+    table.to_string()
 }
 
 /// The work by core, where there were several.

@@ -175,6 +175,8 @@ pub struct Executor<'p> {
     walk: Walk<'p>,
     signed: bool,
     paced: bool,
+    /// Frames leave by two interfaces.
+    sided: bool,
     longest: usize,
     /// For each stream its frames in the batch being made; 0 between batches.
     counts: Vec<u16>,
@@ -191,6 +193,7 @@ impl<'p> Executor<'p> {
             walk,
             signed: program.streams.iter().any(|s| s.signature.is_some()),
             paced: program.is_paced(),
+            sided: program.has_sides(),
             longest: program.longest() as usize,
             counts: vec![0; program.streams.len()],
         })
@@ -218,6 +221,15 @@ impl<'p> Executor<'p> {
     /// When one more frame would be due behind the last one.
     pub fn end(&mut self) -> u64 {
         self.walk.end()
+    }
+
+    /// The side of the next frame; 0 behind the last one.
+    #[inline]
+    pub fn next_side(&self) -> u8 {
+        if !self.sided {
+            return 0;
+        }
+        self.walk.peek().map_or(0, |stream| self.plans[stream as usize].stream.side)
     }
 
     /// Length of the next frame; 0 behind the last one.
@@ -268,7 +280,8 @@ impl<'p> Executor<'p> {
         made
     }
 
-    /// As [`Executor::render`], but only frames due by `until`; notes in `due` when each is. At top speed all are.
+    /// As [`Executor::render`], but only frames due by `until`, and only the first ones that are of one side; notes in
+    /// `due` when each is. At top speed all are due.
     pub fn render_due(
         &mut self,
         buffers: &mut Buffers<'_>,
@@ -280,6 +293,9 @@ impl<'p> Executor<'p> {
         let count = count.min(due.len());
         if !self.paced {
             due[..count].fill(0);
+            if self.sided {
+                return self.render_side(buffers, count, clock);
+            }
             return self.render(buffers, count, clock);
         }
         let count = self.room(buffers, count);
@@ -289,10 +305,25 @@ impl<'p> Executor<'p> {
         }
         let mut owners = [0; BATCH];
         let mut made = 0;
+        let side = self.next_side();
         while made < count
+            && (!self.sided || self.next_side() == side)
             && let Some(turn) = self.walk.take_due(until)
         {
             (owners[made], due[made]) = (turn.stream, turn.due);
+            made += 1;
+        }
+        self.make(buffers, &owners[..made], clock);
+        made
+    }
+
+    /// As [`Executor::render`], up to where the side changes.
+    fn render_side(&mut self, buffers: &mut Buffers<'_>, count: usize, clock: impl FnMut() -> u64) -> usize {
+        let count = self.room(buffers, count);
+        let side = self.next_side();
+        let mut owners = [0; BATCH];
+        let mut made = 0;
+        while made < count && self.next_side() == side && self.walk.pass_all(&mut owners[made..=made]) == 1 {
             made += 1;
         }
         self.make(buffers, &owners[..made], clock);

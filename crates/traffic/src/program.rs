@@ -81,6 +81,8 @@ pub struct Stream {
     pub first: u64,
     /// At least 1; 1 for captures.
     pub step: u64,
+    /// Which of a run's two interfaces its frames leave through: 0 the first, 1 the second. It changes no frame.
+    pub side: u8,
 }
 
 /// A varying field: up to 64 bits anywhere in the frame.
@@ -338,8 +340,24 @@ impl Program {
 
     /// Frames until every stream has gone through all its templates once: a capture's number of frames.
     pub fn frames_per_pass(&self) -> u64 {
+        if self.is_pair_of_captures() {
+            return self.lanes[0].order.len() as u64;
+        }
         let order: u64 = self.lanes.iter().map(|lane| lane.order.len() as u64).sum();
         order * self.streams.first().map_or(1, |s| s.templates.len() as u64)
+    }
+
+    /// Is it captured frames that leave by two interfaces, in one lane that names the side of each frame of a pass?
+    pub fn is_pair_of_captures(&self) -> bool {
+        let [lane] = &self.lanes[..] else { return false };
+        self.streams.len() > 1
+            && self.streams.iter().all(Stream::is_captured)
+            && self.streams.iter().map(|s| s.templates.len()).sum::<usize>() == lane.order.len()
+    }
+
+    /// Do frames leave by a second interface?
+    pub fn has_sides(&self) -> bool {
+        self.streams.iter().any(|stream| stream.side != 0)
     }
 }
 
@@ -363,6 +381,7 @@ impl Stream {
             unique_addresses: false,
             first: 0,
             step: 1,
+            side: 0,
         }
     }
 

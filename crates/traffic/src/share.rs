@@ -197,9 +197,14 @@ impl<'p> Deal<'p> {
             cycles = lcm(cycles, period / gcd(period, member.per_cycle))?;
         }
         let period = cycles.checked_mul(lane.order.len() as u64)?;
-        // One capture is walked once, however long it is.
-        let alone =
-            members.first().filter(|_| places.len() == 1).map_or(0, |member| member.owners.len() as u64);
+        // A capture is walked once, however long it is; one that leaves by two interfaces is two members.
+        let alone = match &members[..] {
+            [only] if places.len() == 1 => only.owners.len() as u64,
+            sides if sides.iter().all(|side| side.per_cycle == side.owners.len() as u64) => {
+                places.len() as u64
+            }
+            _ => 0,
+        };
         if period > MOST.max(alone) {
             return None;
         }

@@ -142,6 +142,7 @@ fn step_aside() {
 fn nothing(started_ns: u64, ended: Ended) -> Sent {
     Sent {
         counters: TxCounters::default(),
+        sides: Vec::new(),
         started_ns,
         duration_ns: 0,
         taken: 0,
@@ -228,6 +229,7 @@ impl Live {
         };
         Sent {
             counters,
+            sides: Vec::new(),
             started_ns: start,
             duration_ns: match ended {
                 Ended::Done if compiled.paced => elapsed.max(scheduled),

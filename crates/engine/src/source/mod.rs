@@ -2,6 +2,7 @@
 
 mod expiry;
 pub mod hooks;
+mod input;
 pub mod preload;
 mod program;
 pub mod reading;
@@ -13,9 +14,10 @@ use traffic::program::BadProgram;
 use traffic::{Buffers, Program};
 
 pub use hooks::{Hooks, Loss, Passed};
+pub use input::{Input, Sides};
 pub use preload::{Loaded, preload};
 pub use program::ProgramSource;
-pub use reading::{Limit, Oddities, Oversize, Reading, Seam, Selection, Sides};
+pub use reading::{Limit, Oddities, Oversize, Reading, Seam, Selection};
 pub use stream::StreamSource;
 
 /// The frames of a job.
@@ -51,20 +53,6 @@ pub enum SourceError {
     /// It cannot be edited.
     #[error(transparent)]
     Edit(#[from] edit::rewrite::EditError),
-    /// A cache of another capture.
-    #[error(
-        "{file}: the cache {cache} knows {packets} packets, and packet {number} is not among them: it is of another capture"
-    )]
-    NoSide {
-        /// The capture.
-        file: String,
-        /// The first packet without a side.
-        number: u64,
-        /// The cache's file.
-        cache: String,
-        /// How many packets it knows.
-        packets: u64,
-    },
     /// Too long.
     #[error(
         "{file}: frame {number} has {length} bytes, more than the {limit} that fit the interface (MTU {mtu} plus headers); raise the MTU (`ip link set {interface} mtu {need}`) or leave such frames out with --oversize skip"
@@ -93,6 +81,20 @@ pub enum SourceError {
         /// Why.
         what: traffic::templates::NotTaken,
     },
+    /// A cache file of another capture.
+    #[error(
+        "{cache} has {entries} entries, but {file} has {packets} packets: it was made from another capture; make it anew (`netdyno tcpprep`)"
+    )]
+    CacheTooShort {
+        /// The cache file.
+        cache: String,
+        /// How many packets it knows.
+        entries: u64,
+        /// The capture.
+        file: String,
+        /// How many packets that has, as far as it is known.
+        packets: String,
+    },
     /// Nothing to send.
     #[error("{0} holds no frame that can be sent")]
     Empty(String),
@@ -108,8 +110,11 @@ pub(crate) trait Frames {
     /// When the next frame is due, from the start; `None` when there is none.
     fn next_due(&mut self) -> Result<Option<u64>, SourceError>;
 
-    /// Writes the next frames into the first of `buffers`: at most `max`, and only those due by `until`. Notes when
-    /// each is due. Returns how many; 0 only if there is none or none is due.
+    /// Which side the next frame leaves on: 0 or 1. Called after [`Frames::next_due`] or for a source without times.
+    fn side(&mut self) -> u8;
+
+    /// Writes the next frames into the first of `buffers`: at most `max`, only those due by `until`, and only up to where
+    /// the side changes. Notes when each is due. Returns how many; 0 only if there is none or none is due.
     fn fill(
         &mut self,
         buffers: &mut Buffers<'_>,

@@ -1,8 +1,7 @@
 //! Captures into memory: a program whose templates are the captured frames.
 
-use super::SourceError;
 use super::reading::{Oddities, Reading};
-use capture::Reader;
+use super::{Input, SourceError};
 use edit::rewrite::Frame;
 use traffic::schedule::Speed;
 use traffic::templates::NotTaken;
@@ -18,49 +17,68 @@ pub struct Loaded {
     pub templates: Templates,
     /// When each was captured, from the first; never decreasing.
     pub offsets: Vec<u64>,
+    /// The side that each leaves on; empty if all leave on the first.
+    pub sides: Vec<u8>,
     /// From the start of a pass to the start of the next.
     pub period_ns: u64,
     /// What was odd about them.
     pub odd: Oddities,
 }
 
-/// Reads the frames of `readers`, one file after the other; each begins where the one before ended.
-pub fn preload(readers: &mut [Reader], reading: &Reading) -> Result<Loaded, SourceError> {
-    let mut loaded =
-        Loaded { templates: Templates::new(), offsets: Vec::new(), period_ns: 0, odd: Oddities::default() };
+/// Reads the frames of `inputs`, one file after the other; each begins where the one before ended.
+pub fn preload(inputs: &mut [Input], reading: &Reading) -> Result<Loaded, SourceError> {
+    let mut loaded = Loaded {
+        templates: Templates::new(),
+        offsets: Vec::new(),
+        sides: Vec::new(),
+        period_ns: 0,
+        odd: Oddities::default(),
+    };
     let mut frame = Frame::default();
     let mut base = 0;
-    for reader in readers.iter_mut() {
-        let file = reader.name().to_string();
+    for input in inputs.iter_mut() {
+        let files = [0, 1].map(|side| input.name(side).to_owned());
         let (mut clock, mut count) = (reading.clock(), 0u64);
-        while let Some(record) = reader.next_record()? {
-            if !reading.take(&file, &record, &mut frame, &mut loaded.odd)? {
+        while let Some((record, side)) = input.next_record()? {
+            let Some(side) = side else { continue };
+            let file = &files[usize::from(side)];
+            if !reading.take(file, side, &record, &mut frame, &mut loaded.odd)? {
                 continue;
             }
+            let side = reading.leaves_on(side);
             loaded.odd.backwards += u64::from(!clock.advance(record.time_ns));
             count += 1;
-            loaded.odd.truncated += u64::from(frame.data.len() < frame.wire_len as usize);
+            let cut = frame.data.len() < frame.wire_len as usize;
+            loaded.odd.truncated[usize::from(side)] += u64::from(cut);
+            loaded.take_side(side);
             loaded
                 .templates
                 .push(LinkType::ETHERNET, &frame.data)
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
             loaded.offsets.push(clock.offset.saturating_add(base));
         }
-        if let Some(why) = &reader.notes().cut_short {
-            loaded.odd.cut_short.push(why.clone());
-        }
+        input.note(&mut loaded.odd);
         let gap = reading.seam.gap(clock.offset, count);
         base = clock.offset.saturating_add(gap).saturating_add(base);
     }
     loaded.period_ns = base;
     if loaded.templates.is_empty() {
-        let names: Vec<&str> = readers.iter().map(Reader::name).collect();
-        return Err(SourceError::Empty(names.join(", ")));
+        return Err(SourceError::Empty(Input::names(inputs)));
     }
     Ok(loaded)
 }
 
 impl Loaded {
+    /// Notes the side of the next frame.
+    fn take_side(&mut self, side: u8) {
+        if self.sides.is_empty() && side > 0 {
+            self.sides = vec![0; self.templates.len()];
+        }
+        if side > 0 || !self.sides.is_empty() {
+            self.sides.push(side);
+        }
+    }
+
     /// The capture's own timing, `speed` times as fast.
     pub fn timing(&self, speed: Speed) -> Schedule {
         Schedule::Times { offsets: self.offsets.as_slice().into(), period_ns: self.period_ns, speed }
@@ -89,6 +107,7 @@ impl Loaded {
         }
         self.period_ns = self.period_ns.saturating_mul(times);
         self.odd.repeat(times);
+        self.sides = self.sides.repeat(usize::try_from(times).unwrap_or(usize::MAX));
         Ok(())
     }
 
@@ -97,7 +116,8 @@ impl Loaded {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// The program that sends it. `sign`: frames with room for it carry a signature of this stream.
+    /// The program that sends it: a stream, or one for each side. `sign`: frames with room for it carry a signature of
+    /// this stream; those of the second side of the one behind it.
     pub fn into_program(
         mut self,
         name: String,
@@ -108,12 +128,23 @@ impl Loaded {
         if sign.is_some() {
             self.templates.number_signable();
         }
-        let stream = Stream {
-            templates: self.templates,
+        let stream = |name: &str, side: u8, templates| Stream {
+            templates,
             unique_addresses: unique,
-            signature: sign,
+            signature: sign.map(|sign| sign + u32::from(side)),
+            side,
             ..Stream::of(name, &[])
         };
-        Program::interleaved(vec![stream], [0], schedule)
+        let sides = &self.sides;
+        if let Some(&only) = sides.first()
+            && sides.iter().any(|&side| side != only)
+        {
+            let part = |side: u8| self.templates.subset(|i| sides[i] == side);
+            let both = [0, 1].map(|side| stream(&format!("{name}, side {}", side + 1), side, part(side)));
+            let order: Vec<u32> = sides.iter().map(|&side| side.into()).collect();
+            return Program::interleaved(both.into(), order, schedule);
+        }
+        let side = sides.first().copied().unwrap_or(0);
+        Program::interleaved(vec![stream(&name, side, self.templates)], [0], schedule)
     }
 }

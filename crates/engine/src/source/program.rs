@@ -23,6 +23,10 @@ impl Frames for ProgramSource<'_> {
         Ok(self.executor.next_due())
     }
 
+    fn side(&mut self) -> u8 {
+        self.executor.next_side()
+    }
+
     fn fill(
         &mut self,
         buffers: &mut Buffers<'_>,

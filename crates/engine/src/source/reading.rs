@@ -3,7 +3,6 @@
 
 use super::SourceError;
 use capture::Record;
-use edit::cache::{Cache, Way};
 use edit::rewrite::{self, Frame, Plan, Side, Verdict};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -24,6 +23,8 @@ pub enum Oversize {
 pub struct Limit {
     /// The interface and its MTU; `None` when there is none (files).
     pub interface: Option<(String, u32)>,
+    /// That of the second side, if it has its own.
+    pub second: Option<(String, u32)>,
     /// What to do with longer frames.
     pub oversize: Oversize,
 }
@@ -33,9 +34,16 @@ const HEADER: usize = 14;
 const TAG: usize = 4;
 
 impl Limit {
-    /// Does `frame` fit? `Ok(false)`: leave it out.
-    pub(super) fn admits(&self, file: &str, number: u64, frame: &[u8]) -> Result<bool, SourceError> {
-        let Some((interface, mtu)) = &self.interface else { return Ok(true) };
+    /// Does `frame` fit the interface of its side? `Ok(false)`: leave it out.
+    pub(super) fn admits(
+        &self,
+        side: u8,
+        file: &str,
+        number: u64,
+        frame: &[u8],
+    ) -> Result<bool, SourceError> {
+        let second = self.second.as_ref().filter(|_| side == 1);
+        let Some((interface, mtu)) = second.or(self.interface.as_ref()) else { return Ok(true) };
         let tagged = frame.len() >= HEADER && frame[12..14] == [0x81, 0x00];
         let header = if tagged { HEADER + TAG } else { HEADER };
         let limit = *mtu as usize + header;
@@ -93,35 +101,6 @@ impl Seam {
     }
 }
 
-/// Which side sent each packet of a file, as a cache file of tcpprep says.
-#[derive(Debug, Clone)]
-pub struct Sides {
-    file: String,
-    ways: Arc<Cache>,
-}
-
-impl Sides {
-    /// As `ways` has it, which was read from `file`.
-    pub fn new(file: String, ways: Cache) -> Sides {
-        Sides { file, ways: Arc::new(ways) }
-    }
-
-    /// Who sent packet `number` of a capture; `None`: it is not to be sent.
-    fn of(&self, capture: &str, number: u64) -> Result<Option<Side>, SourceError> {
-        match self.ways.way(number) {
-            Some(Way::Primary) => Ok(Some(Side::Client)),
-            Some(Way::Secondary) => Ok(Some(Side::Server)),
-            Some(Way::Skip) => Ok(None),
-            None => Err(SourceError::NoSide {
-                file: capture.to_owned(),
-                number,
-                cache: self.file.clone(),
-                packets: self.ways.len(),
-            }),
-        }
-    }
-}
-
 /// What was not as usual about the frames of captures.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Oddities {
@@ -135,10 +114,12 @@ pub struct Oddities {
     pub unedited: u64,
     /// Frames of another link type that could not be made Ethernet frames, left out.
     pub foreign: u64,
-    /// Frames captured shorter than they were, sent as captured.
-    pub truncated: u64,
+    /// Frames captured shorter than they were, sent as captured; on each side.
+    pub truncated: [u64; 2],
     /// Frames whose time lay before that of the frame before; they follow it at once.
     pub backwards: u64,
+    /// Cache files that know more packets than there are.
+    pub surplus: Vec<String>,
     /// What a lenient reader found wrong.
     pub cut_short: Vec<String>,
 }
@@ -146,8 +127,19 @@ pub struct Oddities {
 impl Oddities {
     /// As many of each as in `times` passes.
     pub(super) fn repeat(&mut self, times: u64) {
-        let Oddities { oversized, empty, left, unedited, foreign, truncated, backwards, cut_short: _ } = self;
-        for count in [oversized, empty, left, unedited, foreign, truncated, backwards] {
+        let Oddities {
+            oversized,
+            empty,
+            left,
+            unedited,
+            foreign,
+            truncated,
+            backwards,
+            surplus: _,
+            cut_short: _,
+        } = self;
+        let [cut, cut_too] = truncated;
+        for count in [oversized, empty, left, unedited, foreign, cut, cut_too, backwards] {
             *count = count.saturating_mul(times);
         }
     }
@@ -168,18 +160,25 @@ pub struct Reading {
     pub whole_length: bool,
     /// Edits of each frame. Frames of other link types become Ethernet frames.
     pub edits: Option<Arc<Plan>>,
-    /// Which side sent each packet, for edits that depend on it; `None`: all are the client's.
-    pub sides: Option<Sides>,
+    /// Both sides leave by two interfaces. Otherwise which side sent a frame matters to edits only.
+    pub two_ways: bool,
 }
 
 /// No packet is longer than a capture's largest snap length; what says so is damaged.
 const LONGEST: usize = 1 << 18;
 
 impl Reading {
-    /// Makes `frame` what is to be sent of `record`, and counts in `odd` what is odd about it. False: it is not sent.
+    /// The side by which a frame leaves that `side` sent.
+    pub(super) fn leaves_on(&self, side: u8) -> u8 {
+        if self.two_ways { side } else { 0 }
+    }
+
+    /// Makes `frame` what is to be sent of `record`, which `side` sent, and counts in `odd` what is odd about it. False:
+    /// it is not sent.
     pub(super) fn take(
         &self,
         file: &str,
+        side: u8,
         record: &Record<'_>,
         frame: &mut Frame,
         odd: &mut Oddities,
@@ -187,11 +186,7 @@ impl Reading {
         if self.packets.as_ref().is_some_and(|packets| !packets.takes(record.number)) {
             return Ok(false);
         }
-        let side = match &self.sides {
-            Some(sides) => sides.of(file, record.number)?,
-            None => Some(Side::Client),
-        };
-        let Some(side) = side else { return Ok(false) };
+        let sender = if side == 0 { Side::Client } else { Side::Server };
         if record.data.is_empty() {
             odd.empty += 1;
             return Ok(false);
@@ -210,7 +205,7 @@ impl Reading {
                 if !ethernet {
                     rewrite::check(record.link, Some(LinkType::ETHERNET), plan, file)?;
                 }
-                match rewrite::edit(frame, plan, record.link, LinkType::ETHERNET, side) {
+                match rewrite::edit(frame, plan, record.link, LinkType::ETHERNET, sender) {
                     Verdict::Edited => {}
                     Verdict::Unsupported if ethernet => odd.unedited += 1,
                     Verdict::Unsupported => {
@@ -228,7 +223,7 @@ impl Reading {
         if self.whole_length && whole > frame.data.len() {
             frame.data.resize(whole, 0);
         }
-        let fits = self.limit.admits(file, record.number, &frame.data)?;
+        let fits = self.limit.admits(side, file, record.number, &frame.data)?;
         odd.oversized += u64::from(!fits);
         Ok(fits)
     }

@@ -3,9 +3,8 @@
 use super::expiry::Expiry;
 use super::hooks::{Hooks, Loss, Passed};
 use super::reading::{Clock, Oddities, Reading};
-use super::{Frames, SourceError};
+use super::{Frames, Input, SourceError};
 use crate::clock;
-use capture::Reader;
 use edit::rewrite::Frame;
 use std::num::NonZeroU64;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
@@ -63,22 +62,18 @@ pub struct Seen {
     pub odd: Oddities,
     /// Frames that got lost on purpose.
     pub lost: u64,
-    /// Signed frames.
-    pub signed: u64,
-    /// Frames that belong to a flow, if flows are counted.
-    pub flow_frames: u64,
-    /// Flows of the passes before this one whose addresses are not this one's.
-    flows_before: u64,
-    flows: FlowSet,
+    /// Signed frames of each side.
+    pub signed: [u64; 2],
+    /// Frames of each side that belong to a flow, if flows are counted.
+    pub flow_frames: [u64; 2],
+    /// Flows by the side on which each was first seen. Those that expired count again.
+    pub flows: [u64; 2],
+    /// Those whose addresses are this pass's.
+    known: FlowSet,
     expiry: Option<Expiry>,
 }
 
 impl Seen {
-    /// Flows, if they are counted. Those that expired count again.
-    pub fn flows(&self) -> u64 {
-        self.flows_before + self.flows.len() as u64 + self.expired().unwrap_or(0)
-    }
-
     /// Flows that were seen again after they had expired, if they do.
     pub fn expired(&self) -> Option<u64> {
         self.expiry.as_ref().map(|expiry| expiry.expired)
@@ -88,9 +83,9 @@ impl Seen {
 /// Reads captures in order, again and again.
 #[derive(Debug)]
 pub struct StreamSource {
-    readers: Vec<Reader>,
-    /// What they are called.
-    names: Vec<String>,
+    inputs: Vec<Input>,
+    /// What they are called, those of each side.
+    names: Vec<[String; 2]>,
     options: Options,
     schedule: Schedule,
     /// Frames go into buffers of this size.
@@ -107,8 +102,9 @@ pub struct StreamSource {
     came: u64,
     /// When the next frame was captured.
     captured: u64,
-    /// The next frame, and when it is due.
+    /// The next frame, its side, and when it is due.
     frame: Frame,
+    side: u8,
     ready: Option<u64>,
     file: usize,
     pass: u64,
@@ -132,8 +128,8 @@ pub struct StreamSource {
 }
 
 impl StreamSource {
-    /// Streams `readers`, which stand at their beginnings. Frames go into buffers of `longest` bytes.
-    pub fn new(readers: Vec<Reader>, options: Options, longest: usize) -> StreamSource {
+    /// Streams `inputs`, which stand at their beginnings. Frames go into buffers of `longest` bytes.
+    pub fn new(inputs: Vec<Input>, options: Options, longest: usize) -> StreamSource {
         let schedule = match &options.timing {
             Timing::Capture(_) | Timing::Stamps => Schedule::TopSpeed,
             Timing::Schedule(schedule) => schedule.clone(),
@@ -141,8 +137,8 @@ impl StreamSource {
         let clock = options.reading.clock();
         let seen = Seen { expiry: options.flow_expiry_s.map(Expiry::after), ..Seen::default() };
         StreamSource {
-            names: readers.iter().map(|reader| reader.name().to_owned()).collect(),
-            readers,
+            names: inputs.iter().map(|input| [0, 1].map(|side| input.name(side).to_owned())).collect(),
+            inputs,
             options,
             schedule,
             longest,
@@ -153,6 +149,7 @@ impl StreamSource {
             came: 0,
             captured: 0,
             frame: Frame::default(),
+            side: 0,
             ready: None,
             file: 0,
             pass: 0,
@@ -205,18 +202,16 @@ impl StreamSource {
             if self.ended || self.is_over() {
                 return Ok(None);
             }
-            if self.file == self.readers.len() {
+            if self.file == self.inputs.len() {
                 if !self.next_pass()? {
                     return Ok(None);
                 }
                 continue;
             }
-            let reader = &mut self.readers[self.file];
-            let Some(record) = reader.next_record()? else {
-                if let Some(why) = &reader.notes().cut_short
-                    && self.pass == 0
-                {
-                    self.seen.odd.cut_short.push(why.clone());
+            let input = &mut self.inputs[self.file];
+            let Some((record, side)) = input.next_record()? else {
+                if self.pass == 0 {
+                    input.note(&mut self.seen.odd);
                 }
                 let lasted = self.clock.offset;
                 let gap = self.options.reading.seam.gap(lasted, self.in_file);
@@ -225,9 +220,11 @@ impl StreamSource {
                 self.file += 1;
                 continue;
             };
+            let Some(side) = side else { continue };
             let time = record.time_ns;
             let (reading, odd) = (&self.options.reading, &mut self.seen.odd);
-            if !reading.take(&self.names[self.file], &record, &mut self.frame, odd)? {
+            let file = &self.names[self.file][usize::from(side)];
+            if !reading.take(file, side, &record, &mut self.frame, odd)? {
                 continue;
             }
             if self.frame.data.len() > self.longest {
@@ -239,6 +236,7 @@ impl StreamSource {
                 continue;
             }
             odd.backwards += u64::from(!self.clock.advance(time));
+            self.side = reading.leaves_on(side);
             self.in_file += 1;
             self.in_pass += 1;
             self.ready = Some(match self.options.timing {
@@ -289,7 +287,7 @@ impl StreamSource {
 
     /// Goes back to the first file. False when there is no further pass.
     fn next_pass(&mut self) -> Result<bool, SourceError> {
-        let names = || self.names.join(", ");
+        let names = || Input::names(&self.inputs);
         if self.in_pass == 0 {
             return Err(SourceError::Empty(names()));
         }
@@ -301,8 +299,8 @@ impl StreamSource {
         if matches!(self.options.timing, Timing::Capture(_)) && self.base == 0 {
             return Err(SourceError::NoDuration(names()));
         }
-        for reader in &mut self.readers {
-            reader.rewind()?;
+        for input in &mut self.inputs {
+            input.rewind()?;
         }
         if let Some(passed) = &mut self.hooks.passed {
             let (frames, bytes) = self.taken;
@@ -320,8 +318,7 @@ impl StreamSource {
         let every = self.options.unique_every.map_or(u64::MAX, NonZeroU64::get);
         if self.pass.is_multiple_of(every) {
             // What follows has addresses of its own.
-            self.seen.flows_before += self.seen.flows.len() as u64;
-            self.seen.flows.clear();
+            self.seen.known.clear();
             if let Some(expiry) = &mut self.seen.expiry {
                 expiry.forget();
             }
@@ -334,16 +331,19 @@ impl StreamSource {
     fn render(&mut self, buffer: &mut [u8]) -> u32 {
         let frame = &mut buffer[..self.frame.data.len()];
         frame.copy_from_slice(&self.frame.data);
+        let side = usize::from(self.side);
         let round = self.options.unique_every.map_or(0, |every| self.pass / every);
         if round > 0 || self.options.sign.is_some() || self.options.count_flows {
             let layers = Layers::parse(LinkType::ETHERNET, frame);
             if self.options.count_flows
                 && let FlowOf::Flow(key) = FlowKey::of(&layers, frame)
             {
-                self.seen.flows.insert(key);
-                self.seen.flow_frames += 1;
+                self.seen.flows[side] += u64::from(self.seen.known.insert(key));
+                self.seen.flow_frames[side] += 1;
                 if let Some(expiry) = &mut self.seen.expiry {
+                    let before = expiry.expired;
                     expiry.see(key, self.captured);
+                    self.seen.flows[side] += expiry.expired - before;
                 }
             }
             if round > 0 {
@@ -359,8 +359,10 @@ impl StreamSource {
             if let Some(stream) = self.options.sign
                 && room_for_signature(&layers, frame)
             {
-                sign_captured(frame, Signature { stream, sequence: self.seen.signed, time: clock::stamp() });
-                self.seen.signed += 1;
+                let stream = stream + u32::from(self.side);
+                let sequence = self.seen.signed[side];
+                sign_captured(frame, Signature { stream, sequence, time: clock::stamp() });
+                self.seen.signed[side] += 1;
             }
         }
         frame.len() as u32
@@ -374,6 +376,16 @@ fn has_addresses(frame: &[u8]) -> bool {
 impl Frames for StreamSource {
     fn next_due(&mut self) -> Result<Option<u64>, SourceError> {
         self.ready()
+    }
+
+    fn side(&mut self) -> u8 {
+        // At the end, or at a fault that `fill` will tell, there is none.
+        if self.ready.is_none()
+            && let Err(fault) = self.ready()
+        {
+            self.fault = Some(fault);
+        }
+        self.side
     }
 
     fn fill(
@@ -390,6 +402,7 @@ impl Frames for StreamSource {
         }
         let paced = self.is_paced();
         let mut count = 0;
+        let mut only = None;
         while count < most {
             // What is ready before a fault still leaves.
             let at = match self.ready() {
@@ -404,6 +417,9 @@ impl Frames for StreamSource {
             if paced && at > until {
                 break;
             }
+            if *only.get_or_insert(self.side) != self.side {
+                break;
+            }
             let Some(buffer) = buffers.bytes.get_mut(count * buffers.stride..) else { break };
             if buffer.len() < self.frame.data.len() {
                 break;
@@ -413,7 +429,7 @@ impl Frames for StreamSource {
                 show(self.captured, &buffer[..length as usize]);
             }
             let cut = self.frame.data.len() < self.frame.wire_len as usize;
-            self.seen.odd.truncated += u64::from(cut);
+            self.seen.odd.truncated[usize::from(self.side)] += u64::from(cut);
             buffers.held[count] = NOTHING;
             buffers.lengths[count] = length;
             due[count] = at;

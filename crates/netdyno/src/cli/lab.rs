@@ -14,6 +14,9 @@ pub struct Lab {
     /// Transmit and receive queues of each end.
     #[arg(long, default_value_t = 1)]
     pub queues: u32,
+    /// Cables between the hosts: tx0 - rx0, tx1 - rx1, ...; at most 4. A device stands in the first.
+    #[arg(long, default_value_t = 1)]
+    pub cables: u32,
     /// Give the hosts addresses: 198.18.0.1 and 198.18.0.2, behind a router 198.19.0.2.
     #[arg(long)]
     pub addresses: bool,

@@ -2,9 +2,10 @@
 
 use super::{replay, shared, synth};
 use crate::cli::edit::Edits;
-use crate::cli::{Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through};
+use crate::cli::{Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through, TwoSides};
 use crate::output::{conclude, note};
 use crate::place::Place;
+use crate::run::Second;
 use ::lab::{Lab, Located};
 use ::synth::Profile;
 use anyhow::{Context, Result};
@@ -45,6 +46,7 @@ pub fn run(args: Demo) -> Result<u8> {
     let replayed = Replay {
         files: vec![file],
         interface: Some(lab.sender.interface.to_owned()),
+        two: TwoSides::default(),
         write: None,
         speed: None,
         pace: Pace {
@@ -65,13 +67,13 @@ pub fn run(args: Demo) -> Result<u8> {
         through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
         metering: Metering::none(),
         output: output.clone(),
-        sides: None,
         loss: None,
         loss_seed: 1,
         edits: Edits::default(),
     };
     let rx = shared::with_meter(at(&lab.receiver)?, Meter::Auto, true)?;
-    let mut report = replay::replay("demo", replayed.try_into()?, Some(at(&lab.sender)?), Some(rx))?;
+    let sender = Some(at(&lab.sender)?);
+    let mut report = replay::replay("demo", replayed.try_into()?, sender, Some(rx), Second::default())?;
     if args.capture.is_none() {
         report.requested.source = Some(report::Source::Synthetic {
             description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),

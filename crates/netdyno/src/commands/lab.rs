@@ -19,11 +19,15 @@ pub fn run(args: Lab) -> Result<u8> {
     if !(1..=64).contains(&args.queues) {
         bail!("--queues {}: 1 to 64 are possible", args.queues);
     }
+    if !(1..=::lab::MOST_CABLES).contains(&args.cables) {
+        bail!("--cables {}: 1 to {} are possible", args.cables, ::lab::MOST_CABLES);
+    }
     let bottleneck =
         args.bottleneck.map(|rate| bottleneck(rate, args.queue, args.burst, args.mtu)).transpose()?;
     let options = ::lab::Options {
         mtu: args.mtu,
         queues: args.queues,
+        cables: args.cables,
         addresses: args.addresses,
         device: device(args.dut, bottleneck, args.loss),
         ..::lab::Options::default()

@@ -1,18 +1,18 @@
 //! `netdyno replay`: captures onto an interface.
 
 use super::{edits, shared};
-use crate::cli::{Metering, Output, OversizeChoice, Pace, Replay, Through};
+use crate::cli::{Metering, Output, OversizeChoice, Pace, Replay, Through, TwoSides};
 use crate::output::{aside, conclude, note};
 use crate::place::Place;
-use crate::run::{self, Interim, Setup};
-use ::edit::cache::{Cache, CacheError};
+use crate::run::{self, Interim, Second, Setup};
+use crate::sides::Sides;
 use ::edit::rewrite::Plan;
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader, Writer};
 use engine::record::FileTx;
 use engine::source::preload::{Loaded, preload};
 use engine::source::stream::{self, StreamSource, Timing};
-use engine::source::{Hooks, Limit, Loss, Oversize, Reading, Seam, Selection, Sides, Source, SourceError};
+use engine::source::{Hooks, Input, Limit, Loss, Oversize, Reading, Seam, Selection, Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
 use report::{Report, Requested, RequestedRate, units};
 use std::num::NonZeroU64;
@@ -33,6 +33,7 @@ const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 pub struct Settings {
     pub files: Vec<PathBuf>,
     pub interface: Option<String>,
+    pub two: TwoSides,
     pub write: Option<PathBuf>,
     pub speed: Option<Speed>,
     pub pace: Pace,
@@ -69,8 +70,6 @@ pub struct Settings {
     pub interim: Option<Interim>,
     /// Edits of each frame.
     pub edits: Option<Arc<Plan>>,
-    /// A cache file that says which side sent each packet.
-    pub sides: Option<PathBuf>,
     /// As tcpreplay 4.5.5 by mistake: frames without IP addresses are left out of passes with addresses of their own,
     /// and files say that their nanoseconds are microseconds.
     pub defects: bool,
@@ -86,11 +85,12 @@ impl TryFrom<Replay> for Settings {
     type Error = anyhow::Error;
 
     fn try_from(args: Replay) -> Result<Settings> {
-        let plan = edits::plan(&args.edits, args.sides.is_some())?;
+        let plan = edits::plan(&args.edits, args.two.sides.is_some())?;
         let edited = args.edits.to_ethernet || plan != Plan::default();
         Ok(Settings {
             files: args.files,
             interface: args.interface,
+            two: args.two,
             write: args.write,
             speed: args.speed,
             pace: args.pace,
@@ -115,7 +115,6 @@ impl TryFrom<Replay> for Settings {
             stamps: false,
             interim: None,
             edits: edited.then(|| Arc::new(plan)),
-            sides: args.sides,
             defects: false,
             loss: args.loss.map(|percent| loss(percent, args.loss_seed)).transpose()?.flatten(),
             flow_expiry_s: None,
@@ -145,9 +144,13 @@ impl Settings {
         shared::rate_of(&self.pace)
     }
 
-    /// The schedule of a rate. What is more than the link carries is refused, or then has to be the most it carries.
+    /// The schedule of a rate. What is more than the link carries is refused, or then has to be the most it carries. Of
+    /// two interfaces the rate is that of both together, which is more than one link's.
     fn schedule(&self, rate: Rate, place: Option<&Place>, flows: Option<(u64, u64)>) -> Result<Schedule> {
-        shared::schedule(rate, place.filter(|_| !self.best_effort), flows)
+        if self.best_effort || self.two.on2.is_some() {
+            return shared::any_schedule(rate, place, flows);
+        }
+        shared::schedule(rate, place, flows)
     }
 
     fn speed(&self) -> Speed {
@@ -165,14 +168,14 @@ impl Settings {
         self.stamps && self.write.is_some() && self.pace.duration.is_none()
     }
 
-    fn reading(&self, place: Option<&Place>) -> Result<Reading> {
-        let sides = self.sides.as_ref().map(|file| {
-            let ways = Cache::open(file)?;
-            Ok::<_, CacheError>(Sides::new(file.display().to_string(), ways))
-        });
-        Ok(Reading {
+    /// What the interface of the frames' side takes.
+    fn reading(&self, place: Option<&Place>, second: Option<&Place>) -> Reading {
+        let takes = |p: &Place| (p.interface.name.clone(), p.interface.mtu);
+        Reading {
+            two_ways: self.two.on2.is_some(),
             limit: Limit {
-                interface: place.map(|p| (p.interface.name.clone(), p.interface.mtu)),
+                interface: place.map(takes),
+                second: second.map(takes),
                 oversize: match self.oversize {
                     OversizeChoice::Refuse => Oversize::Refuse,
                     OversizeChoice::Skip => Oversize::Skip,
@@ -183,8 +186,7 @@ impl Settings {
             longest_gap_ns: self.longest_gap.map(|gap| self.captured(gap)),
             whole_length: self.whole_length,
             edits: self.edits.clone(),
-            sides: sides.transpose()?,
-        })
+        }
     }
 
     /// Are the captures read before the first frame leaves?
@@ -235,15 +237,20 @@ pub fn find_and_replay(command: &'static str, settings: Settings) -> Result<Repo
         );
     }
     let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;
-    replay(command, settings, place, rx)
+    let second = match &place {
+        None => Second::default(),
+        Some(place) => shared::second(&settings.two, &settings.through, &settings.metering, paced, place)?,
+    };
+    replay(command, settings, place, rx, second)
 }
 
-/// Opens the captures and sends them from `place`.
+/// Opens the captures and sends them from `place`, those of the second side from `second`.
 pub fn replay(
     command: &'static str,
     mut settings: Settings,
     place: Option<Place>,
     rx: Option<(Place, meter::Options)>,
+    second: Second,
 ) -> Result<Report> {
     let readers = open(&settings.files, settings.skip_corrupt)?;
     let again = settings.loops.is_some_and(|loops| loops != 1)
@@ -253,7 +260,22 @@ pub fn replay(
     if piped && again && !preloaded {
         bail!("standard input cannot be read a second time for a loop: add --preload, or give a file");
     }
-    let reading = settings.reading(place.as_ref())?;
+    if settings.two.sides.is_some()
+        && settings.two.on2.is_none()
+        && place.is_some()
+        && settings.edits.is_none()
+    {
+        bail!("--sides tells frames of two interfaces apart: name the second one with --on2");
+    }
+    let mut inputs = match &settings.two.sides {
+        None => readers.into_iter().map(Input::from).collect(),
+        Some(sides) => sides.inputs(readers)?,
+    };
+    if !preloaded && matches!(settings.two.sides, Some(Sides::Cache(_))) {
+        // What is read while it is sent is read through once before, so that nothing is sent that does not fit.
+        inputs.iter_mut().try_for_each(Input::check_sides)?;
+    }
+    let reading = settings.reading(place.as_ref(), second.tx.as_ref());
     // Told to go on for a time or a number of frames, a capture is looped as often as that takes.
     let open_ended = settings.pace.duration.is_some() || settings.pace.count.is_some();
     let loops = match settings.loops {
@@ -278,18 +300,19 @@ pub fn replay(
         count: settings.pace.count,
         duration_ns: settings.pace.duration.map(|d| d.as_nanos() as u64),
         unique_ip: Some(settings.unique_every.is_some()),
-        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &settings.metering),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &second, &settings.metering),
         ..Requested::default()
     };
     let (source, requested_rate, total, truncated, longest) = if !preloaded {
-        let (mut source, rate) = streamed(&settings, readers, reading, loops, place.as_ref())?;
+        let (mut source, rate) =
+            streamed(&settings, inputs, reading, loops, place.as_ref(), second.tx.as_ref())?;
         if let Source::Stream(stream) = &mut source {
             stream.hooks = std::mem::take(&mut settings.hooks);
         }
-        let longest = place.as_ref().map_or(STREAM_BUFFER, |p| p.interface.mtu as usize + 64);
-        (source, rate, settings.pace.count, (0, 1), longest)
+        let longest = stream_buffer(place.as_ref(), second.tx.as_ref());
+        (source, rate, settings.pace.count, ([0, 0], 1), longest)
     } else {
-        let mut loaded = load(readers, &reading, settings.output.quiet)?;
+        let mut loaded = load(inputs, &reading, settings.output.quiet)?;
         run::oddities(&loaded.odd, &mut warnings);
         damage = std::mem::take(&mut loaded.odd.cut_short);
         let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
@@ -310,7 +333,7 @@ pub fn replay(
         let program = loaded.into_program(name, schedule, unique, settings.signature());
         (Source::Program(Arc::new(program)), rate, total, truncated, longest)
     };
-    let cpus = shared::cpus(&settings.through, place.as_ref())?;
+    let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
     let stop = run::stop_on_signals()?;
     let job = Job {
         source,
@@ -340,6 +363,7 @@ pub fn replay(
         // The null engine sends nothing, so no counter moves.
         tx: place.filter(|_| settings.through.engine != crate::cli::Engine::Null),
         rx,
+        second,
         round_trip: settings.metering.round_trip,
         cpus,
         warnings,
@@ -359,9 +383,9 @@ pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {
     Ok(readers)
 }
 
-fn load(mut readers: Vec<Reader>, reading: &Reading, quiet: bool) -> Result<Loaded> {
+fn load(mut inputs: Vec<Input>, reading: &Reading, quiet: bool) -> Result<Loaded> {
     let start = Instant::now();
-    let loaded = preload(&mut readers, reading)?;
+    let loaded = preload(&mut inputs, reading)?;
     if !quiet && start.elapsed().as_millis() > 200 {
         note(&format!(
             "preloaded {} ({}) in {}",
@@ -449,12 +473,19 @@ fn capture_rate(speed: Speed) -> RequestedRate {
     RequestedRate { text, ..RequestedRate::default() }
 }
 
+/// Buffers for what both interfaces take.
+fn stream_buffer(place: Option<&Place>, second: Option<&Place>) -> usize {
+    let takes = |place: &Place| place.interface.mtu as usize + 64;
+    place.into_iter().chain(second).map(takes).max().unwrap_or(STREAM_BUFFER)
+}
+
 fn streamed(
     settings: &Settings,
-    readers: Vec<Reader>,
+    inputs: Vec<Input>,
     reading: Reading,
     loops: Option<u64>,
     place: Option<&Place>,
+    second: Option<&Place>,
 ) -> Result<(Source, RequestedRate)> {
     let (timing, asked) = match settings.rate() {
         _ if settings.keeps_stamps() => (Timing::Stamps, capture_rate(Speed::ONE)),
@@ -465,7 +496,7 @@ fn streamed(
         }
         None => (Timing::Capture(settings.speed()), capture_rate(settings.speed())),
     };
-    let longest = place.map_or(STREAM_BUFFER, |p| p.interface.mtu as usize + 64);
+    let longest = stream_buffer(place, second);
     let options = stream::Options {
         loops,
         unique_every: settings.unique_every,
@@ -479,7 +510,7 @@ fn streamed(
         flow_expiry_s: settings.flow_expiry_s,
         loss: settings.loss,
     };
-    Ok((Source::Stream(Box::new(StreamSource::new(readers, options, longest))), asked))
+    Ok((Source::Stream(Box::new(StreamSource::new(inputs, options, longest))), asked))
 }
 
 /// `replay -w`: the frames and their times into a file.

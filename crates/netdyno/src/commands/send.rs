@@ -22,7 +22,7 @@ pub fn run(args: Send) -> Result<u8> {
     shared::check_pace(&args.pace)?;
     let what = What::of(&args.what)?;
     let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
-    let cpus = shared::cpus(&args.through, place.as_ref())?;
+    let cpus = shared::cpus(&args.through, place.as_ref(), None)?;
     let Planned { mut program, requested, total, endless, mut warnings } = match what {
         What::Expression(text) => expression(&args, text, place.as_ref())?,
         What::Scenario(scenario, file) => self::scenario(&args, &scenario, file, place.as_ref())?,
@@ -54,7 +54,7 @@ pub fn run(args: Send) -> Result<u8> {
     let requested = Requested {
         command_line: shared::command_line(),
         engine: Some(shared::engine_name(args.through.engine)),
-        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &args.metering),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &run::Second::default(), &args.metering),
         ..requested
     };
     let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
@@ -77,11 +77,12 @@ pub fn run(args: Send) -> Result<u8> {
         interim: None,
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
+        second: run::Second::default(),
         round_trip: args.metering.round_trip,
         cpus,
         warnings,
         damage: Vec::new(),
-        truncated: (0, 1),
+        truncated: ([0, 0], 1),
         output: args.output.clone(),
         stop,
     })?;
@@ -209,6 +210,6 @@ fn flows_per_pass(program: &Program) -> Result<(u64, u64)> {
             ),
         }
     }
-    let flows = run::count_flows(program, period).map_or(0, |(flows, _)| flows);
+    let flows = run::count_flows(program, period).map_or(0, |counted| counted.flows.iter().sum());
     Ok((flows, period))
 }

@@ -1,8 +1,9 @@
 //! What several verbs do alike.
 
-use crate::cli::{Engine as EngineName, Metering, Pace, Through};
+use crate::cli::{Engine as EngineName, Metering, Pace, Through, TwoSides};
 use crate::cores::{self, Cores};
 use crate::place::Place;
+use crate::run::Second;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use report::RequestedRate;
@@ -35,8 +36,9 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
 }
 
 /// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere.
-pub fn cpus(through: &Through, place: Option<&Place>) -> Result<Vec<Option<usize>>> {
-    let queues = place.map_or(1, |place| place.interface.tx_queues);
+pub fn cpus(through: &Through, place: Option<&Place>, second: Option<&Place>) -> Result<Vec<Option<usize>>> {
+    let places = place.into_iter().chain(second);
+    let queues = places.map(|place| place.interface.tx_queues).min().unwrap_or(1);
     let (flag, cores) = match (&through.cores, through.core) {
         (Some(cores), _) => ("--cores", cores.clone()),
         (None, Some(cpu)) => ("--core", Cores::List(vec![cpu])),
@@ -76,14 +78,58 @@ pub fn measuring_place(
     Ok(Some((place, meter::Options { stream_histograms: metering.stream_histograms, clock, ..options })))
 }
 
+/// Finds where the second side's frames leave and arrive.
+pub fn second(
+    two: &TwoSides,
+    through: &Through,
+    how: &Metering,
+    paced: bool,
+    first: &Place,
+) -> Result<Second> {
+    let Some(spec) = two.on2.as_deref() else { return Ok(Second::default()) };
+    let Some(place) = sending_place(Some(spec), through)? else { return Ok(Second::default()) };
+    if place.is_same_as(first) {
+        bail!(
+            "--on2 {}: that is the interface of --on: name another one for the second side, or leave out --on2 and --sides",
+            place.spec
+        );
+    }
+    if how.round_trip {
+        bail!(
+            "--round-trip measures at one interface: with --on2 say where frames arrive with --measure and --measure2"
+        );
+    }
+    let rx = match &two.measure2 {
+        None => None,
+        Some(spec) => {
+            let at = Place::find(spec)?;
+            at.guard(through.yes_disrupt.as_deref())?;
+            Some(with_meter(at, how.meter, paced)?)
+        }
+    };
+    if how.measure.is_some() && rx.is_none() {
+        bail!(
+            "--measure sees only what arrives of one side: name with --measure2 where the other side's frames arrive"
+        );
+    }
+    Ok(Second { tx: Some(place), rx })
+}
+
 /// The interfaces that the user named, each once.
 pub fn interfaces(
     place: Option<&Place>,
     rx: Option<&(Place, meter::Options)>,
+    second: &Second,
     metering: &Metering,
 ) -> Vec<String> {
-    let measured = rx.filter(|_| !metering.round_trip).map(|(place, _)| place);
-    place.into_iter().chain(measured).map(|place| place.spec.clone()).collect()
+    let measured = rx.filter(|_| !metering.round_trip).into_iter().chain(&second.rx).map(|(place, _)| place);
+    let mut names: Vec<String> = Vec::new();
+    for place in place.into_iter().chain(&second.tx).chain(measured) {
+        if !names.contains(&place.spec) {
+            names.push(place.spec.clone());
+        }
+    }
+    names
 }
 
 /// An engine's name as it is written on the command line.
@@ -129,15 +175,24 @@ pub fn meter_mode(how: crate::cli::Meter) -> meter::Mode {
     }
 }
 
-/// The schedule of a rate on `place`.
-pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, u64)>) -> Result<Schedule> {
+/// The schedule of a rate on `place`, even if its link cannot carry that.
+pub fn any_schedule(
+    rate: Rate,
+    place: Option<&Place>,
+    flows_per_pass: Option<(u64, u64)>,
+) -> Result<Schedule> {
     let link_bits_per_second = place.and_then(Place::bits_per_second);
     let schedule = rate.schedule(Context { link_bits_per_second, flows_per_pass });
-    let schedule = schedule.with_context(|| match place {
+    schedule.with_context(|| match place {
         Some(place) => format!("--rate {rate} on {}", place.spec),
         None => format!("--rate {rate}"),
-    })?;
-    if let (Some(place), Some(link)) = (place, link_bits_per_second)
+    })
+}
+
+/// The schedule of a rate on `place`; what its link cannot carry is refused.
+pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, u64)>) -> Result<Schedule> {
+    let schedule = any_schedule(rate, place, flows_per_pass)?;
+    if let (Some(place), Some(link)) = (place, place.and_then(Place::bits_per_second))
         && !place.is_virtual()
     {
         let too_fast = match (&schedule, rate) {

@@ -7,10 +7,11 @@
 
 use super::autoopts::{self, Parsed, Spec};
 use super::{presets, tcpreplay_edit, watching};
-use crate::cli::{Engine, Metering, Output, OversizeChoice, Pace, Through, parse_percent};
+use crate::cli::{Engine, Metering, Output, OversizeChoice, Pace, Through, TwoSides, parse_percent};
 use crate::commands::replay::{self, Settings};
 use crate::output::{aside, note, print};
 use crate::run::Interim;
+use crate::sides::Sides;
 use anyhow::{Context, Error, Result, bail};
 use engine::source::{Hooks, Loss, Seam, Selection};
 use port::interface::Interface;
@@ -60,6 +61,9 @@ const fn known(
 /// All options. --loss-seed and the last three are netdyno's.
 const OPTIONS: [Known; 54] = [
     known(Some('i'), "intf1", Some("IFACE"), Works, "send on this interface"),
+    known(Some('I'), "intf2", Some("IFACE"), Works, "send what the server sent on this one"),
+    known(Some('c'), "cachefile", Some("FILE"), Works, "which packets go where, by tcpprep"),
+    known(Some('2'), "dualfile", None, Works, "captures come in pairs, one for each interface"),
     known(Some('w'), "write", Some("FILE"), Works, "write the frames into a capture file instead"),
     known(Some('K'), "preload-pcap", None, Works, "read the captures into memory first"),
     known(Some('l'), "loop", Some("N"), Works, "send the captures so many times; 0 is without end"),
@@ -116,29 +120,6 @@ const OPTIONS: [Known; 54] = [
     known(None, "skip-soft-errors", None, Nothing, ""),
     known(Some('d'), "dbug", Some("N"), Nothing, ""),
     known(None, "flow-expiry", Some("SECONDS"), Works, "a flow silent for longer counts as another"),
-    known(
-        Some('I'),
-        "intf2",
-        Some("IFACE"),
-        Refused(
-            "this sends on one interface; run one for each side, with the packets of that side in a file each",
-        ),
-        "",
-    ),
-    known(
-        Some('c'),
-        "cachefile",
-        Some("FILE"),
-        Refused("this sends on one interface; split the capture by its sides first"),
-        "",
-    ),
-    known(
-        Some('2'),
-        "dualfile",
-        None,
-        Refused("this sends on one interface; run one for each of the two files"),
-        "",
-    ),
     known(Some('v'), "verbose", None, Works, "have tcpdump print each packet"),
     known(Some('A'), "decode", Some("ARGS"), Works, "with --verbose: options for tcpdump"),
     known(None, "load-opts", Some("FILE"), Works, "read options from a file, too: its section [TCPREPLAY]"),
@@ -248,13 +229,20 @@ pub fn run(tool: Tool, words: &[OsString]) -> u8 {
         }
     }
     let (stats, flows, quiet, write) = (plan.stats, plan.flows, plan.quiet, plan.settings.write.clone());
-    let report = match replay::find_and_replay(tool.name(), plan.settings) {
+    let by_device = flows && !plan.settings.preload;
+    let mut report = match replay::find_and_replay(tool.name(), plan.settings) {
         Ok(report) => report,
         Err(error) => {
             note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
             return FAILED;
         }
     };
+    if !by_device {
+        // As that tool, which counts flows of a preloaded capture before it knows where they leave.
+        for device in report.result.tx.iter_mut().flat_map(|tx| &mut tx.interfaces) {
+            (device.flows, device.flow_frames) = (None, None);
+        }
+    }
     conclude(tool, report, stats, flows, quiet, write.as_deref())
 }
 
@@ -423,6 +411,14 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         files,
         // Called by these names where netmap is to be used.
         interface: given.value("intf1").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
+        two: TwoSides {
+            on2: given.value("intf2").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
+            sides: match given.value("cachefile") {
+                Some(file) => Some(Sides::Cache(PathBuf::from(file))),
+                None => given.has("dualfile").then_some(Sides::Files),
+            },
+            measure2: None,
+        },
         write: given.value("write").map(PathBuf::from),
         speed: given
             .value("multiplier")
@@ -464,8 +460,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         best_effort: true,
         stamps: !given.has("departure-times"),
         interim,
-        edits: tcpreplay_edit::plan(&given, false)?.map(Arc::new),
-        sides: None,
+        edits: tcpreplay_edit::plan(&given, given.has("cachefile") || given.has("dualfile"))?.map(Arc::new),
         defects: super::defects()?,
         loss: loss(&given)?,
         flow_expiry_s: number::<u64>(&given, "flow-expiry", 0)?.filter(|seconds| *seconds > 0),
@@ -484,11 +479,13 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
 
 /// What goes together, and what does not.
 fn check(given: &Parsed) -> Result<()> {
-    let exclusive: [&[&str]; 4] = [
+    let exclusive: [&[&str]; 6] = [
         &["multiplier", "pps", "mbps", "topspeed", "oneatatime"],
         &["include", "exclude"],
         &["loopdelay-ms", "loopdelay-ns"],
         &["intf1", "write"],
+        &["intf2", "write"],
+        &["cachefile", "dualfile"],
     ];
     for names in exclusive {
         let mut both = names.iter().filter(|name| given.has(name));
@@ -511,6 +508,16 @@ fn check(given: &Parsed) -> Result<()> {
     }
     if !given.has("intf1") && !given.has("write") {
         bail!("where to? Name an interface with --intf1 (-i); --listnics lists them");
+    }
+    let sided = given.has("cachefile") || given.has("dualfile");
+    if given.has("intf2") && !sided {
+        bail!(
+            "--intf2 needs --cachefile or --dualfile, to know what it is to send: make a cache file with tcpprep, and name it with --cachefile"
+        );
+    }
+    if sided && !given.has("intf2") && !given.has("write") {
+        let option = if given.has("cachefile") { "cachefile" } else { "dualfile" };
+        bail!("--{option} needs --intf2: name the interface of the second side");
     }
     if given.files.is_empty() {
         bail!("which captures? Name at least one file");
@@ -757,7 +764,10 @@ mod tests {
             ("-i a --load-opts nowhere f", "nowhere"),
             ("-i a -l 2 -", "--preload-pcap"),
             ("-i a --timer sundial f", "--timer=sundial"),
-            ("-i a -I b -c x f", "one interface"),
+            ("-i a -I b f", "--intf2 needs --cachefile or --dualfile"),
+            ("-i a -c x f", "--cachefile needs --intf2"),
+            ("-i a --dualfile f g", "--dualfile needs --intf2"),
+            ("-i a -I b -c x --dualfile f g", "--cachefile and --dualfile exclude"),
             ("-i a -o -p 5 f", "--pps and --oneatatime exclude"),
             ("-i a -A -e f", "--decode needs --verbose"),
             ("-i a --stats 0 -l 2 -", "give a file"),

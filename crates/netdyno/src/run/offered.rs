@@ -88,11 +88,11 @@ fn bytes_before(program: &Program, n: u64) -> Option<u128> {
         return Some(u128::from(n) * u128::from(length));
     }
     let (mut whole, mut rest) = (0, n);
-    if let [stream] = &program.streams[..]
-        && stream.is_captured()
-    {
-        let pass = stream.templates.len() as u64;
-        whole = u128::from(n / pass) * u128::from(stream.templates.total_bytes());
+    let captured = matches!(&program.streams[..], [stream] if stream.is_captured());
+    if captured || program.is_pair_of_captures() {
+        let pass = program.frames_per_pass().max(1);
+        let bytes = program.streams.iter().map(|stream| u128::from(stream.templates.total_bytes()));
+        whole = u128::from(n / pass) * bytes.sum::<u128>();
         rest = n % pass;
     }
     if rest > MOST {

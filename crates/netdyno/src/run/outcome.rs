@@ -1,16 +1,18 @@
 //! What came of a run: the result's parts from both ends, and whether it was what was asked for.
 
 use super::Setup;
+use super::meters::Measured;
 use super::offered::dues;
 use super::received::{add, distribution, fill_measured, list_streams, stream};
 use crate::place::Place;
 use engine::source::{Oddities, Source};
 use engine::{Ended, Job, LATE_NS, Merged, Sent};
 use port::interface::{CounterReader, Counters};
+use port::tx::TxCounters;
 use port::watch::Source as Counting;
 use report::{
-    CatchUp, Core, Distribution, Flows, HostCounter, InterfaceCounters, Loss, Pacing, Report, Stream, Totals,
-    Tx, units,
+    CatchUp, Core, Distribution, Flows, HostCounter, InterfaceCounters, Loss, Pacing, Report, RxInterface,
+    Stream, Totals, Tx, TxInterface, units,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -71,7 +73,8 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
         failed: c.failed,
         retried_enobufs: c.retried_enobufs,
         retried_eagain: c.retried_eagain,
-        truncated: truncated(setup, c.frames),
+        truncated: truncated(setup, sent).iter().sum(),
+        interfaces: Vec::new(),
         interface_counters: Vec::new(),
         cores: cores(run),
         totals,
@@ -93,20 +96,52 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
             ..Pacing::default()
         });
     }
-    report.result.flows = match &setup.job.source {
-        Source::Program(program) => flows(program, c.frames, sent.duration_ns),
+    let flows = match &setup.job.source {
+        Source::Program(program) => flows(program, c.frames),
         Source::Stream(stream) if stream.counts_flows() => {
-            let seen = &stream.seen;
-            let others = c.frames.saturating_sub(seen.flow_frames);
-            let flows = Flows::over(seen.flows(), seen.flow_frames, others, sent.duration_ns);
-            Some(Flows { expired: seen.expired(), ..flows })
+            Some(Counted { flows: stream.seen.flows, frames: stream.seen.flow_frames })
         }
         Source::Stream(_) => None,
     };
+    report.result.flows = flows.map(|counted| {
+        let (flows, frames) = (counted.flows.iter().sum(), counted.frames.iter().sum());
+        let expired = match &setup.job.source {
+            Source::Stream(stream) => stream.seen.expired(),
+            Source::Program(_) => None,
+        };
+        let all = Flows::over(flows, frames, c.frames.saturating_sub(frames), sent.duration_ns);
+        Flows { expired, ..all }
+    });
+    if let Some(tx) = &mut report.result.tx {
+        tx.interfaces = interfaces(run, flows);
+    }
     for why in &setup.damage {
         report.result.verdict.fall_short(why);
     }
     stream_notes(&setup.job, report);
+}
+
+/// One row for each interface, where there are two.
+fn interfaces(run: &Outcome<'_>, flows: Option<Counted>) -> Vec<TxInterface> {
+    let truncated = truncated(run.setup, run.sent());
+    let places = run.setup.tx.iter().chain(&run.setup.second.tx);
+    let row = |(side, (place, c)): (usize, (&Place, &TxCounters))| TxInterface {
+        interface: place.spec.clone(),
+        frames: c.frames,
+        bytes: c.bytes,
+        failed: c.failed,
+        retried_enobufs: c.retried_enobufs,
+        retried_eagain: c.retried_eagain,
+        truncated: truncated.get(side).copied().unwrap_or(0),
+        flows: flows.and_then(|counted| counted.flows.get(side).copied()),
+        flow_frames: flows.and_then(|counted| counted.frames.get(side).copied()),
+    };
+    places.zip(&run.sent().sides).enumerate().map(row).collect()
+}
+
+/// What one interface of the run was handed: of a single one that is all.
+pub fn sent_by(sent: &Sent, side: usize) -> TxCounters {
+    sent.sides.get(side).copied().unwrap_or(sent.counters)
 }
 
 /// One row for each worker.
@@ -147,8 +182,9 @@ pub fn oddities(odd: &Oddities, warnings: &mut Vec<String>) {
     note(odd.left, "left out by the edits that were asked for");
     note(odd.foreign, "that could not be made Ethernet frames: left out");
     note(odd.unedited, "sent unedited: their headers cannot be read");
-    note(odd.truncated, "captured shorter than they were (snap length): sent as captured");
+    note(odd.truncated.iter().sum(), "captured shorter than they were (snap length): sent as captured");
     note(odd.backwards, "captured earlier than the one before: sent directly behind it");
+    warnings.extend(odd.surplus.iter().cloned());
 }
 
 /// Frames a second that the schedule asks for, where that is one number.
@@ -163,12 +199,13 @@ fn asked_rate(report: &Report, setup: &Setup) -> Option<f64> {
     }
 }
 
-fn truncated(setup: &Setup, frames: u64) -> u64 {
+fn truncated(setup: &Setup, sent: &Sent) -> [u64; 2] {
     match &setup.job.source {
         Source::Stream(stream) => stream.seen.odd.truncated,
         Source::Program(_) => {
             let (cut, of) = setup.truncated;
-            (u128::from(cut) * u128::from(frames)).checked_div(of.into()).unwrap_or(0) as u64
+            let frames = u128::from(sent.counters.frames);
+            cut.map(|cut| (u128::from(cut) * frames).checked_div(of.into()).unwrap_or(0) as u64)
         }
     }
 }
@@ -178,40 +215,46 @@ const FLOW_SAMPLE: u64 = 4_000_000;
 
 /// The flows among the first `sent` frames. Workers that were ended in the middle may have sent others instead of a few of
 /// those.
-fn flows(program: &Program, sent: u64, duration_ns: u64) -> Option<Flows> {
+fn flows(program: &Program, sent: u64) -> Option<Counted> {
     // A capture repeats after a pass, with flows of its own in each or with the same again.
-    let captured = program.streams.len() == 1 && program.streams[0].is_captured();
+    let captured =
+        program.is_pair_of_captures() || program.streams.len() == 1 && program.streams[0].is_captured();
     let pass = program.frames_per_pass().max(1);
-    let (flows, flow_frames) = if captured && sent >= pass {
+    if captured && sent >= pass {
         let (passes, rest) = (sent / pass, sent % pass);
-        let (in_pass, frames_in_pass) = count_flows(program, pass)?;
-        let (in_rest, frames_in_rest) = count_flows(program, rest)?;
+        let in_pass = count_flows(program, pass)?;
+        let in_rest = count_flows(program, rest)?;
         let unique = program.streams[0].unique_addresses;
-        let flows = if unique { passes * in_pass + in_rest } else { in_pass };
-        (flows, passes * frames_in_pass + frames_in_rest)
-    } else if captured || sent <= FLOW_SAMPLE {
-        count_flows(program, sent)?
-    } else {
-        return None;
-    };
-    Some(Flows::over(flows, flow_frames, sent.saturating_sub(flow_frames), duration_ns))
+        let sum = |pass: [u64; 2], rest: [u64; 2]| [0, 1].map(|side| passes * pass[side] + rest[side]);
+        let flows = if unique { sum(in_pass.flows, in_rest.flows) } else { in_pass.flows };
+        return Some(Counted { flows, frames: sum(in_pass.frames, in_rest.frames) });
+    }
+    if captured || sent <= FLOW_SAMPLE { count_flows(program, sent) } else { None }
 }
 
-/// Distinct flows among the first `n` frames, and how many of those frames belong to one.
-pub fn count_flows(program: &Program, n: u64) -> Option<(u64, u64)> {
+/// Distinct flows by the side that each was first seen on, and how many frames of each side belong to one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counted {
+    pub flows: [u64; 2],
+    pub frames: [u64; 2],
+}
+
+/// The flows among the first `n` frames.
+pub fn count_flows(program: &Program, n: u64) -> Option<Counted> {
     let mut executor = Executor::new(program).ok()?;
     let mut slab = traffic::Slab::new(1, program.longest() as usize);
     let mut set = FlowSet::default();
-    let mut frames = 0;
+    let mut counted = Counted::default();
     for _ in 0..n {
+        let side = usize::from(executor.next_side()).min(1);
         executor.render(&mut slab.buffers(), 1, || 0);
         let frame = slab.frame(0);
         if let FlowOf::Flow(key) = FlowKey::of(&Layers::parse(LinkType::ETHERNET, frame), frame) {
-            set.insert(key);
-            frames += 1;
+            counted.flows[side] += u64::from(set.insert(key));
+            counted.frames[side] += 1;
         }
     }
-    Some((set.len() as u64, frames))
+    Some(counted)
 }
 
 /// What the interface counted since `before`, once it has counted `ours` or will not any more; `None` when its
@@ -243,8 +286,7 @@ pub fn believe_the_interface(sent: &mut Sent, moved: &Counters) {
 }
 
 /// Holds what we counted to what the interface did.
-pub fn compare_counters(report: &mut Report, place: &Place, sent: &Sent, moved: Option<Counters>) {
-    let ours = sent.counters.frames;
+pub fn compare_counters(report: &mut Report, place: &Place, ours: u64, moved: Option<Counters>) {
     let Some(moved) = moved else {
         report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
         return;
@@ -311,7 +353,7 @@ fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
             Source::Program(_) if run.sent().counters.failed > 0 => {}
             Source::Program(program) => signed.extend(program.signed_among(share.counters.frames)),
             Source::Stream(stream) if measured.totals.signed > 0 || run.setup.round_trip => {
-                signed.push((0, stream.seen.signed))
+                signed.extend((0..).zip(stream.seen.signed))
             }
             Source::Stream(_) => {}
         }
@@ -324,7 +366,7 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
     let workers = run.jobs.len() as u32;
     let ours = |number: u32| match &run.setup.job.source {
         Source::Program(program) => program.streams.iter().any(|s| s.signature == Some(number)),
-        Source::Stream(_) => number == 0,
+        Source::Stream(_) => number <= 1,
     };
     // Numbers that are none of ours came from somebody else, and are told as they are.
     let whole = |number: u32| if ours(number / workers) { number / workers } else { number };
@@ -379,8 +421,38 @@ fn sent_whole(run: &Outcome<'_>) -> bool {
     run.sent().counters.failed == 0
 }
 
-pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measurement) {
+/// Where what each of two interfaces sent arrived.
+fn arrivals(run: &Outcome<'_>, measured: &Measured) -> Vec<RxInterface> {
+    let setup = run.setup;
+    let (Some(from), Some(from_second), Some((at, _)), Some((at_second, _))) =
+        (&setup.tx, &setup.second.tx, &setup.rx, &setup.second.rx)
+    else {
+        return Vec::new();
+    };
+    let row = |((from, at), part): ((&Place, &Place), &super::meters::Part)| RxInterface {
+        interface: at.spec.clone(),
+        from: from.spec.clone(),
+        frames: part.frames,
+        bytes: part.bytes,
+    };
+    [(from, at), (from_second, at_second)].into_iter().zip(&measured.parts).map(row).collect()
+}
+
+/// Frames that arrived at neither place they were sent to, as far as counts alone show it.
+fn missing(run: &Outcome<'_>, measured: &Measured) -> u64 {
+    let sides = &run.sent().sides;
+    if sides.len() != measured.parts.len() {
+        return 0;
+    }
+    sides.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(part.frames)).sum()
+}
+
+pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) {
+    let measured = &both.whole;
     fill_measured(report, measured);
+    if let Some(rx) = &mut report.result.rx {
+        rx.interfaces = arrivals(run, both);
+    }
     let totals = &measured.totals;
     if let Some(rx) = report.result.rx.as_mut().filter(|_| run.checks_content()) {
         rx.corrupted_frames = Some(totals.corrupted);
@@ -416,7 +488,11 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, measured: &meter::Measure
     } else {
         // What the streams prove lost is lost, even if as many frames of others came in their place.
         let proven = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
-        (frames.saturating_sub(arrived).max(proven), arrived.saturating_sub(frames), false)
+        (
+            frames.saturating_sub(arrived).max(proven).max(missing(run, both)),
+            arrived.saturating_sub(frames),
+            false,
+        )
     };
     let whole = if run.setup.round_trip && sent_whole(run) { known } else { frames };
     report.result.loss = Some(Loss::of(lost, whole));

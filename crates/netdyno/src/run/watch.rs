@@ -1,11 +1,12 @@
 //! Both ends while a run goes on: intervals for the report, and the progress line.
 
+use super::meters::Meters;
 use super::offered::{Offered, time_of};
 use super::{Interim, SAMPLE, Setup};
 use crate::commands::samples::Spreads;
 use crate::output;
 use engine::{Control, Job, Sent};
-use meter::{Meter, Snapshot};
+use meter::Snapshot;
 use report::live::{Live, Pace, Progress};
 use report::{Interval, Loss, Totals};
 use std::io::Stderr;
@@ -33,7 +34,7 @@ struct Sample {
 /// Samples both ends while a run goes on.
 pub struct Watch<'a> {
     live: Option<Live<Stderr>>,
-    meter: Option<&'a Meter>,
+    meter: Option<&'a Meters>,
     offered: Offered,
     samples: Vec<Sample>,
     /// Delays between the samples, and those up to the latest look.
@@ -56,7 +57,7 @@ pub struct Watch<'a> {
 
 impl<'a> Watch<'a> {
     /// For the workers' `jobs`, which are shares of the whole.
-    pub fn new(setup: &Setup, jobs: &[Job], meter: Option<&'a Meter>) -> Watch<'a> {
+    pub fn new(setup: &Setup, jobs: &[Job], meter: Option<&'a Meters>) -> Watch<'a> {
         let limit = setup.job.duration.map(|d| d.as_nanos() as u64);
         let whole = setup.total.and_then(|total| time_of(&setup.job, total));
         Watch {
@@ -88,7 +89,7 @@ impl<'a> Watch<'a> {
     }
 
     fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
-        let seen: Option<Snapshot> = self.meter.map(Meter::snapshot);
+        let seen: Option<Snapshot> = self.meter.map(Meters::snapshot);
         let frames = |s: &Snapshot| if self.round_trip { s.signed } else { s.frames };
         let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
         if let Some(seen) = seen {

@@ -217,6 +217,7 @@ impl Rig {
             total: count,
             tx: None,
             rx: None,
+            second: run::Second::default(),
             round_trip: false,
             endless: false,
             damage: Vec::new(),
@@ -224,7 +225,7 @@ impl Rig {
             interim: None,
             cpus: vec![None],
             warnings: Vec::new(),
-            truncated: (0, 1),
+            truncated: ([0, 0], 1),
             output: Output { quiet: true, ..Output::default() },
             stop,
         }
@@ -237,7 +238,10 @@ impl Rig {
             Some(allowed) if !told && self.ports.ways.len() > 1 => {
                 Ok(vec![allowed.iter().rev().cycle().nth(way).copied()])
             }
-            _ => shared::cpus(&self.through, self.ports.ways.get(way).map(Way::sender).transpose()?.as_ref()),
+            _ => {
+                let sender = self.ports.ways.get(way).map(Way::sender).transpose()?;
+                shared::cpus(&self.through, sender.as_ref(), None)
+            }
         }
     }
 

@@ -19,6 +19,7 @@ mod leftovers;
 mod links;
 mod live;
 mod measure;
+mod pair;
 mod reflect;
 mod replay;
 mod report;

@@ -52,6 +52,7 @@ pub(super) fn figures(report: &Report) -> String {
     out += &totals.card("Traffic", false);
     out += &percentiles(report);
     out += &counters(report);
+    out += &interfaces(report);
     out += &interface_counters(report);
     out += &cores(report);
     out += &streams(report);
@@ -151,6 +152,21 @@ fn counters(report: &Report) -> String {
         }
     }
     facts.card("Counters")
+}
+
+/// What left by each of two interfaces, and what arrived of it.
+fn interfaces(report: &Report) -> String {
+    let mut grid = Grid::new(["interface", "sent", "bytes", "failed", "arrived at", "frames", "bytes"]);
+    let rx = report.result.rx.as_ref().map_or(&[][..], |rx| &rx.interfaces);
+    for (i, side) in report.result.tx.iter().flat_map(|tx| tx.interfaces.iter().enumerate()) {
+        let [sent, bytes, failed] = [side.frames, side.bytes, side.failed].map(units::count);
+        let far = rx.get(i);
+        let counted = |n: Option<u64>| n.map_or(DASH.into(), units::count);
+        let place = far.map_or(DASH.into(), |far| far.interface.clone());
+        let (came, came_bytes) = (counted(far.map(|far| far.frames)), counted(far.map(|far| far.bytes)));
+        grid.row(&side.interface, [sent, bytes, failed, place, came, came_bytes]);
+    }
+    grid.card("Both interfaces", false)
 }
 
 fn interface_counters(report: &Report) -> String {

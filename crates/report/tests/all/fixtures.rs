@@ -99,6 +99,7 @@ pub fn lossy_replay() -> Report {
             retried_enobufs: 12,
             retried_eagain: 0,
             truncated: 3,
+            interfaces: Vec::new(),
             interface_counters: vec![InterfaceCounters::compare("v0", sent, sent + 2)],
             cores: [(1, sent / 2, 0.93), (0, sent - sent / 2, 0.88)]
                 .map(|(core, frames, cpu)| Core { core, frames, bytes: frames * 445, cpu_ratio: Some(cpu) })

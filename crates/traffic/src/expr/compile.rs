@@ -54,6 +54,7 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
         unique_addresses: false,
         first: 0,
         step: 1,
+        side: 0,
     });
     // What is checked there holds by construction; should it not, that is said rather than sent.
     program.check().map_err(|bad| Fault::at(whole(text), bad.to_string()))?;

@@ -6,3 +6,4 @@ mod executor;
 mod generate;
 mod lanes;
 mod share;
+mod sides;

@@ -1,0 +1,83 @@
+//! The meters of a run: at one interface or at two, and what they counted together.
+
+use crate::place::Place;
+use anyhow::{Context, Result};
+use meter::{Measurement, Meter, Snapshot, settle};
+use std::time::Duration;
+
+/// At least one meter.
+pub struct Meters {
+    first: Meter,
+    second: Option<Meter>,
+}
+
+/// A finished measurement.
+pub struct Measured {
+    /// Of both.
+    pub whole: Measurement,
+    /// Frames and bytes of each, and whether its meter was still there at the end.
+    pub parts: Vec<Part>,
+}
+
+pub struct Part {
+    pub frames: u64,
+    pub bytes: u64,
+    pub attached: bool,
+}
+
+/// Starts to count at an interface.
+pub fn attach((place, _): &(Place, meter::Options), options: &meter::Options) -> Result<Meter> {
+    let name = &place.interface.name;
+    let meter = place.run_in(|| Meter::attach(name, options))?;
+    meter.with_context(|| format!("measuring on {}", place.spec))
+}
+
+impl Meters {
+    pub fn new(first: Meter, second: Option<Meter>) -> Meters {
+        Meters { first, second }
+    }
+
+    /// That of what the first interface sends.
+    pub fn first(&self) -> &Meter {
+        &self.first
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Meter> {
+        std::iter::once(&self.first).chain(&self.second)
+    }
+
+    /// What all counted up to now.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut sum = self.first.snapshot();
+        self.each().skip(1).for_each(|meter| sum.add(&meter.snapshot()));
+        sum
+    }
+
+    /// Waits for stragglers, as [`Meter::settle_by`] does.
+    pub fn settle_by(
+        &self,
+        count: fn(&Snapshot) -> u64,
+        expected: Option<u64>,
+        quiet: Duration,
+        limit: Duration,
+    ) {
+        settle(|| count(&self.snapshot()), expected, quiet, limit);
+    }
+
+    pub fn finish(self) -> Measured {
+        let attached: Vec<bool> = self.each().map(Meter::is_attached).collect();
+        let part = |measured: &Measurement, attached| Part {
+            frames: measured.totals.frames,
+            bytes: measured.totals.bytes,
+            attached,
+        };
+        let mut whole = self.first.finish();
+        let mut parts = vec![part(&whole, attached[0])];
+        if let (Some(second), Some(&attached)) = (self.second, attached.get(1)) {
+            let second = second.finish();
+            parts.push(part(&second, attached));
+            whole.add(second);
+        }
+        Measured { whole, parts }
+    }
+}
