@@ -125,7 +125,7 @@ impl Input {
         // What is left goes before the place of the next read, so that reads stay whole pages, or, if it is much, to
         // the buffer's start.
         let left = self.end - self.start;
-        let to = if left <= self.head { self.head - left } else { 0 };
+        let to = self.head.saturating_sub(left);
         let offset = self.offset();
         self.buffer.copy_within(self.start..self.end, to);
         (self.start, self.end) = (to, to + left);
