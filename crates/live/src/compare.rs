@@ -242,7 +242,7 @@ fn without<'a>(bytes: &'a [u8], patterns: &[Regex]) -> (Cow<'a, [u8]>, Vec<(usiz
     }
     matches.sort_by_key(|range| range.start);
     let (mut rest, mut map, mut at) = (Vec::with_capacity(bytes.len()), Vec::new(), 0);
-    for range in matches.into_iter().chain([bytes.len()..bytes.len()]) {
+    for range in matches.into_iter().chain(std::iter::once(bytes.len()..bytes.len())) {
         if range.start >= at {
             map.push((rest.len(), at));
             rest.extend_from_slice(bytes.get(at..range.start).unwrap_or_default());
@@ -334,7 +334,8 @@ mod tests {
 
     #[test]
     fn what_was_not_captured_is_not_compared() {
-        let captured = Captured { bytes: b"ab\0\0ef", unknown: &[2..4], ignore: &[] };
+        let unknown = std::slice::from_ref(&(2..4));
+        let captured = Captured { bytes: b"ab\0\0ef", unknown, ignore: &[] };
         let mut answer = Answer::to(0..6);
         answer.add(b"abcdeX", captured);
         answer.finish(captured);

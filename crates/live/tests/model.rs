@@ -196,12 +196,12 @@ fn converse(
         let next = [arrival, client.deadline(), peer.timer].into_iter().flatten().min();
         let Some(next) = next else { break };
         now = now.max(next);
-        if arrival.is_some_and(|at| at <= now) {
-            if let Some((_, (to_client, segment))) = network.flying.pop_first() {
-                match to_client {
-                    true => client.receive(&segment, now),
-                    false => peer.receive(&segment, now, &mut out),
-                }
+        if arrival.is_some_and(|at| at <= now)
+            && let Some((_, (to_client, segment))) = network.flying.pop_first()
+        {
+            match to_client {
+                true => client.receive(&segment, now),
+                false => peer.receive(&segment, now, &mut out),
             }
         }
         if client.deadline().is_some_and(|at| at <= now) {

@@ -85,6 +85,6 @@ pub(super) fn tcp_option(packet: &mut Packet, bytes: &[u8]) {
     }
     packet.bytes.splice(payload..payload, bytes.iter().copied());
     let low = packet.bytes.get(layout.upper + 12).copied().unwrap_or(0) & 0x0f;
-    set(&mut packet.bytes, layout.upper + 12, &[(header / 4) as u8 * 16 | low]);
+    set(&mut packet.bytes, layout.upper + 12, &[((header / 4) as u8 * 16) | low]);
     packet.finish_upper();
 }

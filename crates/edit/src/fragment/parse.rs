@@ -43,7 +43,7 @@ fn directive(name: &str, arguments: &[&str]) -> Result<Rule, String> {
     match (name, arguments) {
         ("ip_frag", [size, overlap @ ..]) => {
             let size: usize = number(name, size, 8, 65_528)?;
-            if size % 8 != 0 {
+            if !size.is_multiple_of(8) {
                 return Err(format!("ip_frag: {size} is no multiple of 8, which sizes of fragments must be"));
             }
             Ok(Rule::Fragment { size, overlap: favour(name, overlap)? })

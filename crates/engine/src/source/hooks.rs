@@ -3,13 +3,16 @@
 use std::fmt;
 use traffic::values::hash;
 
+/// Takes the time that a frame was captured at, and the frame.
+pub type Show = Box<dyn FnMut(u64, &[u8]) + Send>;
+
 /// Each is called by the sending thread, which waits meanwhile.
 #[derive(Default)]
 pub struct Hooks {
     /// Asked for how many frames may leave, from the one with this number (from 1) on; `None`: no more.
     pub ask: Option<Box<dyn FnMut(u64) -> Option<u64> + Send>>,
     /// Shown each frame that is about to leave, with the time it was captured at.
-    pub show: Option<Box<dyn FnMut(u64, &[u8]) + Send>>,
+    pub show: Option<Show>,
     /// Told when a pass is over and another begins.
     pub passed: Option<Box<dyn FnMut(Passed) + Send>>,
 }

@@ -335,11 +335,11 @@ fn exchanges(steps: &[Step], total: u64, arrivals: &[(u64, u64)]) -> (Vec<Exchan
     let mut said = 0;
     let mut add = |range: Range<usize>, from: u64, to: u64| {
         let group = steps.get(range.clone()).unwrap_or_default();
-        let ends = group.iter().filter_map(|step| match step.say {
+        let mut ends = group.iter().filter_map(|step| match step.say {
             Say::Bytes { end, .. } => Some(end),
             Say::Fin | Say::Reset => None,
         });
-        let end = ends.last().unwrap_or(said);
+        let end = ends.next_back().unwrap_or(said);
         let last = group.last().map(|step| step.time_ns);
         let first = arrivals.partition_point(|(end, _)| *end <= from);
         let behind = arrivals.partition_point(|(end, _)| *end < to);

@@ -173,7 +173,7 @@ mod tests {
         stream.begin(100);
         stream.add(100, b"abc", 2, 0, &mut new);
         stream.add(110, b"xyz", 0, 1, &mut new);
-        assert_eq!((stream.next(), &stream.unknown[..]), (5, &[3..5][..]));
+        assert_eq!((stream.next(), &stream.unknown[..]), (5, std::slice::from_ref(&(3..5))));
         stream.close_gaps(&mut new);
         assert_eq!(stream.bytes, b"abc\0\0\0\0\0\0\0xyz");
         assert_eq!(stream.unknown, [3..5, 5..10]);

@@ -236,7 +236,7 @@ fn servers_that_refuse_reset_close_or_fall_silent_are_named() {
     // Dropped with something unread: a reset.
     misbehaving(&site.net, 81, |stream| until_spoken_to(&stream));
     misbehaving(&site.net, 82, |mut stream| drop(stream.read(&mut [0; 2000])));
-    misbehaving(&site.net, 83, |stream| std::mem::forget(stream));
+    misbehaving(&site.net, 83, std::mem::forget);
     let play =
         |file: &str, port: u16, words: &str| site.live(&format!("{file} --to 198.18.0.2:{port} {words}"));
     let says = |ran: &Ran, words: &str| {
@@ -295,7 +295,7 @@ fn what_cannot_be_played_is_refused() {
     assert!(number(&connection["client_bytes"]) < 20_000);
     assert!(ran.json()["warnings"][0].as_str().expect("text").contains("played up to there"));
     // The program that keeps segments from the stack goes with its process.
-    misbehaving(&site.net, 83, |stream| std::mem::forget(stream));
+    misbehaving(&site.net, 83, std::mem::forget);
     let mut running = site.net.start(format!("netdyno live {file} --to 198.18.0.2:83 --on tx0 --timeout 1m"));
     running.until_it_says("Ctrl-C ends");
     let ours = || guards_on(&site.net);

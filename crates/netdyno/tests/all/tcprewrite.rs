@@ -371,7 +371,7 @@ fn options_are_saved_and_read_again_by_either() {
     for saver in ["netdyno tcprewrite", "tcprewrite"] {
         run(format!("{saver} {words} --save-opts={options}")).ok();
         alike(&dir, &input, &format!("--load-opts={options}"));
-        assert_ne!(frames(&path(&dir, "ours.pcap")), crafted(), "the options had an effect");
+        assert_ne!(frames(path(&dir, "ours.pcap")), crafted(), "the options had an effect");
     }
     // Options in words go before those of the file; the file's may be repeated as they may.
     let text = "[TCPPREP]\nbogus\n[TCPREWRITE]\nenet-subsmac 02:00:00:00:00:01,00:aa:00:00:00:01\n\
