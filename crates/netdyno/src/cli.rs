@@ -3,6 +3,7 @@
 //! Parsing only collects; what the words mean together is decided by the commands.
 
 pub mod bridge;
+pub mod compare;
 pub mod edit;
 pub mod lab;
 pub mod live;
@@ -102,6 +103,8 @@ pub enum Command {
     Doctor(Doctor),
     /// Show the result of an earlier run again.
     Report(ReportCommand),
+    /// Compare results: what differs, and whether by more than the noise.
+    Compare(compare::Compare),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -232,7 +235,10 @@ pub struct Output {
     /// Print the result as one JSON object (docs/report.schema.json) on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Write result.json, intervals.csv and report.html into this folder.
+    /// Print the intervals of the run, of a search or trial its trials, as CSV on standard output.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Write result.json, intervals.csv and report.html into this folder, of a search also trials.csv.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub report: Option<PathBuf>,
     /// No progress line.
@@ -543,4 +549,7 @@ pub struct ReportCommand {
     /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Print its intervals, of a search or trial its trials, as CSV.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
 }

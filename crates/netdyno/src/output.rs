@@ -3,7 +3,7 @@
 use crate::cli::Output;
 use anyhow::Result;
 use report::live::Live;
-use report::{Report, classic, json, text};
+use report::{Report, classic, csv, json, text};
 use std::io::{IsTerminal, Stderr, Write, stderr, stdout};
 use std::time::Duration;
 
@@ -44,6 +44,9 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     let page = written.as_ref().ok().and_then(|w| w.as_ref()).map(|w| w.html.display().to_string());
     let text = if output.json {
         json::to_string(report).trim_end().to_owned() + "\n"
+    } else if output.csv {
+        // Of a search the trials are what it was for.
+        if report.result.trials.is_empty() { csv::render(report) } else { csv::trials(report) }
     } else {
         let options = text::Options { page: page.as_deref(), ..text::Options::default() };
         let block = if with_classic { classic::render(report) + "\n" } else { String::new() };

@@ -17,7 +17,7 @@ pub fn headline(verdict: &Verdict) -> &'static str {
 pub fn sentence(report: &Report) -> String {
     let result = &report.result;
     if let Some(search) = &result.search {
-        return searched(report, search);
+        return crate::search_text::sentence(report, search) + ".";
     }
     let volume = |t: &crate::model::Totals| {
         let mut text = format!("{} ({})", units::counted(t.frames, "frame"), units::bytes(t.bytes));
@@ -58,6 +58,10 @@ pub fn sentence(report: &Report) -> String {
             }
         }
         (None, Some(rx)) => format!("Received {}", volume(&rx.totals)),
+        (None, None) if !result.trials.is_empty() => {
+            let passed = result.trials.iter().filter(|t| t.verdict == "passed").count();
+            format!("{passed} of {} passed", units::counted(result.trials.len() as u64, "trial"))
+        }
         (None, None) if !result.conversations.is_empty() => {
             crate::conversations::sentence(&result.conversations)
         }
@@ -69,21 +73,6 @@ pub fn sentence(report: &Report) -> String {
         text += &format!("; half of the frames measured took at most {half}{way}, 99 % at most {most}");
     }
     text + "."
-}
-
-/// What a search found, in one sentence.
-fn searched(report: &Report, search: &crate::search::SearchResult) -> String {
-    let trials = units::counted(report.result.trials.len() as u64, "trial");
-    match &report.result.throughput {
-        Some(found) => format!(
-            "In {trials} the device was found to forward {} of {} bytes ({}) with {}.",
-            units::frame_rate(found.frames_per_second),
-            units::printable(&found.frame_size),
-            units::bit_rate(found.bits_per_second),
-            units::printable(&found.goal)
-        ),
-        None => format!("Searched for {} in {trials}.", units::printable(&search.kind)),
-    }
 }
 
 /// What a reflector did, as facts with their counts; those that are always of interest, and what else there was.

@@ -1,9 +1,10 @@
-//! The intervals as a table for spreadsheets and plotting tools (RFC 4180 with LF line ends): one header line
-//! with units, plain numbers, an empty cell where nothing was measured.
+//! The intervals of a run, and the trials of a search, as tables for spreadsheets and plotting tools (RFC 4180 with LF
+//! line ends): one header line with units, plain numbers, an empty cell where nothing was measured.
 
 use std::fmt::Write;
 
 use crate::model::{Interval, Report};
+use crate::search::Trial;
 
 /// The header line; [`crate::store`] knows our files by how it begins.
 pub const HEADER: &str = "start_ns,end_ns,offered_frames,offered_frames_per_second,\
@@ -47,4 +48,64 @@ fn row(i: &Interval) -> String {
     cell(i.latency_p999_ns);
     cell(i.latency_max_ns);
     out
+}
+
+/// The header line of a table of trials.
+pub const TRIALS_HEADER: &str = "trial,part,stage,frame_size,load,offered_frames_per_second,duration_ns,\
+then_load,then_duration_ns,intended_frames,sent_frames,received_frames,lost_frames,loss_ratio,shortfall_ratio,\
+duplicated_frames,reordered_frames,latency_min_ns,latency_mean_ns,latency_p50_ns,latency_p90_ns,latency_p99_ns,\
+latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,repeated,verdict";
+
+/// One row a trial; only the header without trials.
+pub fn trials(report: &Report) -> String {
+    let mut out = format!("{TRIALS_HEADER}\n");
+    for trial in &report.result.trials {
+        out += &trial_row(trial);
+        out.push('\n');
+    }
+    out
+}
+
+fn trial_row(t: &Trial) -> String {
+    let whole = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let real = |n: Option<f64>| n.map(|n| n.to_string()).unwrap_or_default();
+    let latency = t.latency_ns.as_ref();
+    [
+        t.number.to_string(),
+        text(&t.part),
+        text(&t.stage),
+        text(&t.frame_size),
+        t.load.to_string(),
+        real(t.offered_frames_per_second),
+        t.duration_ns.to_string(),
+        real(t.then_load),
+        whole(t.then_duration_ns),
+        t.intended_frames.to_string(),
+        t.sent_frames.to_string(),
+        t.received_frames.to_string(),
+        t.lost_frames.to_string(),
+        t.loss_ratio.to_string(),
+        t.shortfall_ratio.to_string(),
+        t.duplicated_frames.to_string(),
+        t.reordered_frames.to_string(),
+        whole(latency.map(|d| d.min)),
+        real(latency.map(|d| d.mean)),
+        whole(latency.map(|d| d.p50)),
+        whole(latency.map(|d| d.p90)),
+        whole(latency.map(|d| d.p99)),
+        whole(latency.map(|d| d.p999)),
+        whole(latency.map(|d| d.max)),
+        whole(t.last_loss_ns),
+        whole(t.outage_ns),
+        t.repeated.to_string(),
+        text(&t.verdict),
+    ]
+    .join(",")
+}
+
+/// A cell of text: quoted where it must be, control characters made visible, and never a formula to a spreadsheet.
+fn text(text: &str) -> String {
+    let text = crate::units::printable(text);
+    let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }

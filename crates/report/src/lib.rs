@@ -12,6 +12,7 @@
 //! ```
 
 pub mod classic;
+pub mod compare;
 mod conclusion;
 pub mod conversations;
 pub mod csv;

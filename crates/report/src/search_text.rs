@@ -22,6 +22,87 @@ pub fn render(report: &Report) -> String {
     out + &trials(&report.result.trials)
 }
 
+/// What was found, in one clause or two.
+pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
+    let result = &report.result;
+    let mut said: Vec<String> = Vec::new();
+    let bytes = |size: &str| match size.bytes().all(|b| b.is_ascii_digit()) {
+        true => format!("{size} bytes"),
+        false => size.to_owned(),
+    };
+    let of = |size: &SizeResult| format!("with frames of {}", bytes(&size.frame_size));
+    match search.kind.as_str() {
+        "throughput" => said.extend(search.sizes.iter().filter_map(|size| {
+            let found = size.throughput.iter().flatten().next();
+            let what = match (found, size.found) {
+                (Some(t), _) => format!(
+                    "{} ({})",
+                    units::frame_rate(t.frames_per_second),
+                    units::bit_rate(t.bits_per_second_l1)
+                ),
+                (None, Some(found)) => {
+                    format!("{} {}", units::count(found as u64), search.axis.replace('_', " "))
+                }
+                (None, None) if size.throughput.is_empty() => return None,
+                (None, None) => "nothing at all".to_owned(),
+            };
+            Some(format!("{what} {}", of(size)))
+        })),
+        "latency" => said.extend(search.sizes.iter().flat_map(|size| {
+            size.latency.iter().map(move |at| {
+                let (typical, worst) = (units::time(at.typical_ns), units::time(at.worst_case_ns));
+                format!(
+                    "typically {typical}, at worst {worst}, {} at {}",
+                    of(size),
+                    units::frame_rate(at.frames_per_second)
+                )
+            })
+        })),
+        "loss" => said.extend(search.sizes.iter().filter_map(|size| {
+            let whole =
+                size.loss_curve.iter().filter(|at| at.loss_ratio == 0.0).map(|at| at.frames_per_second);
+            let what = match whole.reduce(f64::max) {
+                Some(rate) => format!("nothing lost up to {}", units::frame_rate(rate)),
+                None if size.loss_curve.is_empty() => return None,
+                None => "no load arrived whole".to_owned(),
+            };
+            Some(format!("{what} {}", of(size)))
+        })),
+        "burst" => said.extend(search.sizes.iter().filter_map(|size| {
+            let found = size.burst?;
+            let buffer = found.corrected_buffer_s.filter(|_| !found.at_limit);
+            let buffer = buffer
+                .map(|s| format!(" (a buffer of {})", units::time((s * 1e9) as u64)))
+                .unwrap_or_default();
+            Some(format!("bursts of {:.0} frames{buffer} {}", found.frames.mean, of(size)))
+        })),
+        _ => said.extend(search.sizes.iter().filter_map(|size| {
+            let time = size.recovery_ns.or(size.outage_ns)?;
+            Some(format!("{} {}", units::time(time.mean as u64), of(size)))
+        })),
+    }
+    let what = match search.kind.as_str() {
+        "throughput" => "Forwarded",
+        "burst" => "Forwarded whole",
+        "recovery" => "Recovered within",
+        "reset" => "Nothing arrived for",
+        "latency" => "Latency",
+        "loss" => "Tried",
+        _ => "Found",
+    };
+    const MOST: usize = 3;
+    let more = match said.len().saturating_sub(MOST) {
+        0 => String::new(),
+        n => format!("; and {n} more below"),
+    };
+    said.truncate(MOST);
+    let trials = units::counted(result.trials.len() as u64, "trial");
+    match said.is_empty() {
+        true => format!("{trials} done; nothing found"),
+        false => format!("{what}: {}{more}, by {trials}", said.join("; ")),
+    }
+}
+
 fn throughput(search: &SearchResult) -> String {
     let header = [
         "frame size",

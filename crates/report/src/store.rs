@@ -1,6 +1,7 @@
-//! A result on disk: a folder with `result.json`, `intervals.csv` and `report.html`, and reading it back.
+//! A result on disk: a folder with `result.json`, `intervals.csv` and `report.html`, of a search also `trials.csv`, and
+//! reading it back.
 //!
-//! Each file appears under its name complete or not at all: all three are written and synced under temporary
+//! Each file appears under its name complete or not at all: all are written and synced under temporary
 //! names in the same folder first, then renamed. A full disk leaves what was there before. Files of the same
 //! name that netdyno did not write are never replaced.
 
@@ -14,16 +15,19 @@ use crate::{csv, html, json};
 
 const JSON: &str = "result.json";
 const CSV: &str = "intervals.csv";
+const TRIALS: &str = "trials.csv";
 const HTML: &str = "report.html";
 
 /// A report file larger than this is not read: a day of 100 ms intervals in HTML stays far below it.
 const LARGEST_READ: u64 = 1 << 30;
 
-/// The three files that were written.
+/// The files that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     pub json: PathBuf,
     pub csv: PathBuf,
+    /// Only where there were trials.
+    pub trials: Option<PathBuf>,
     pub html: PathBuf,
 }
 
@@ -55,17 +59,21 @@ pub enum StoreError {
 /// end in "permission denied". Leaves nothing behind but the folder.
 pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
     fs::create_dir_all(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })?;
-    for name in [JSON, CSV, HTML] {
+    for name in [JSON, CSV, TRIALS, HTML] {
         refuse_foreign(&dir.join(name))?;
     }
     temporary(dir).map(drop).map_err(|source| StoreError::Write { path: dir.to_owned(), source })
 }
 
-/// Writes the three files, replacing those of an earlier report.
+/// Writes the files, replacing those of an earlier report.
 pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
     prepare_dir(dir)?;
-    let contents =
-        [(JSON, json::to_string(report)), (CSV, csv::render(report)), (HTML, html::render(report))];
+    let mut contents =
+        vec![(JSON, json::to_string(report)), (CSV, csv::render(report)), (HTML, html::render(report))];
+    let has_trials = !report.result.trials.is_empty();
+    if has_trials {
+        contents.push((TRIALS, csv::trials(report)));
+    }
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| StoreError::Write { path, source }
@@ -81,10 +89,20 @@ pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
     for (path, file) in ready {
         file.persist(&path).map_err(|e| StoreError::Replace { path, source: e.error })?;
     }
+    if !has_trials {
+        // Trials of an earlier report are not of this one.
+        match fs::remove_file(dir.join(TRIALS)) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::Replace { path: dir.join(TRIALS), source });
+            }
+            _ => {}
+        }
+    }
     // The renames last only once the folder itself is on disk.
     let synced = File::open(dir).and_then(|folder| folder.sync_all());
     synced.map_err(|source| StoreError::Replace { path: dir.to_owned(), source })?;
-    Ok(Written { json: dir.join(JSON), csv: dir.join(CSV), html: dir.join(HTML) })
+    let trials = has_trials.then(|| dir.join(TRIALS));
+    Ok(Written { json: dir.join(JSON), csv: dir.join(CSV), trials, html: dir.join(HTML) })
 }
 
 /// Reads a report from a folder, a `result.json` or a `report.html`.
@@ -125,7 +143,12 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
     let mut head = Vec::new();
     File::open(path).and_then(|f| f.take(512).read_to_end(&mut head)).map_err(unreadable)?;
     let head = String::from_utf8_lossy(&head);
-    let marks = ["\"schema\": \"netdyno.report/", html::GENERATOR, "start_ns,end_ns,offered_frames,"];
+    let marks = [
+        "\"schema\": \"netdyno.report/",
+        html::GENERATOR,
+        "start_ns,end_ns,offered_frames,",
+        "trial,part,stage,",
+    ];
     if marks.iter().any(|mark| head.contains(mark)) {
         Ok(())
     } else {

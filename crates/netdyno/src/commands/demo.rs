@@ -42,7 +42,8 @@ pub fn run(args: Demo) -> Result<u8> {
         let namespace = Some(host.namespace.try_clone()?);
         Place::at(host.interface.to_owned(), Located { namespace, name: host.interface.to_owned() })
     };
-    let output = Output { json: args.json, report: Some(args.report.clone()), quiet: args.quiet };
+    let output =
+        Output { json: args.json, report: Some(args.report.clone()), quiet: args.quiet, ..Output::default() };
     let replayed = Replay {
         files: vec![file],
         interface: Some(lab.sender.interface.to_owned()),

@@ -1,6 +1,7 @@
 //! One file for each verb: what its words mean together, then the rooms that do it.
 
 pub mod bridge;
+mod compare;
 mod craft;
 mod demo;
 mod doctor;
@@ -55,9 +56,10 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => {
             let report = report::read(&args.path)?;
-            let output = crate::cli::Output { json: args.json, ..Default::default() };
+            let output = crate::cli::Output { json: args.json, csv: args.csv, ..Default::default() };
             conclude(&report, &output, false)
         }
+        Command::Compare(args) => compare::run(args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);

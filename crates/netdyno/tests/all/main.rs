@@ -7,6 +7,7 @@
 mod bridge;
 mod cli;
 mod common;
+mod compare;
 mod cores;
 mod craft;
 mod demo;

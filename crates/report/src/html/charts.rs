@@ -2,22 +2,23 @@
 //! and frame sizes. A plot whose data was not measured is `None`.
 
 use super::escape::Esc;
+use super::marks;
 use super::plot::{Frame, Scale, Svg, WIDTH, round_up, tick_number};
 use crate::distribution::{Bucket, Distribution, coarsen};
 use crate::model::{Interval, Report};
 use crate::units;
 
-const FRAME: Frame = Frame { left: 64.0, right: 12.0, top: 26.0, bottom: 46.0 };
+pub(super) const FRAME: Frame = Frame { left: 64.0, right: 12.0, top: 26.0, bottom: 46.0 };
 
 /// More stretches than this are joined: a plot has no more pixels to tell them apart.
 const MOST_STRETCHES: usize = 300;
 
 /// A plot with its caption.
 pub(super) struct Chart {
-    pub heading: &'static str,
+    pub heading: String,
     pub svg: String,
     /// `(css class, name)` of each series; empty when there is only one.
-    pub legend: Vec<(&'static str, &'static str)>,
+    pub legend: Vec<(&'static str, String)>,
     /// One sentence under the heading.
     pub note: String,
 }
@@ -45,7 +46,7 @@ pub(super) fn rate(report: &Report) -> Option<Chart> {
     let max = stretches.iter().flat_map(|i| [offered(i), sent(i), received(i)]).flatten().reduce(f64::max)?;
     let (factor, prefix) = units::prefix(max);
     let axis = Axis { title: format!("{prefix}pps"), factor, max };
-    Some(Chart { heading: "Rate over time", ..over_time(&stretches, &series, axis, &tip, note) })
+    Some(Chart { heading: "Rate over time".to_owned(), ..over_time(&stretches, &series, axis, &tip, note) })
 }
 
 /// The share of frames lost.
@@ -76,7 +77,7 @@ pub(super) fn loss(report: &Report) -> Option<Chart> {
     };
     let series: [Series<'_>; 1] = [("lost", "lost", &share)];
     let axis = Axis { title: "% lost".to_owned(), factor: 1.0, max };
-    Some(Chart { heading: "Loss over time", ..over_time(&stretches, &series, axis, &tip, note) })
+    Some(Chart { heading: "Loss over time".to_owned(), ..over_time(&stretches, &series, axis, &tip, note) })
 }
 
 /// Median and 99th percentile of latency in each interval.
@@ -101,7 +102,10 @@ pub(super) fn latency_over_time(report: &Report) -> Option<Chart> {
     };
     let axis = Axis { title: unit.to_owned(), factor, max };
     let note = "Where an interval of the plot joins several, the worst of them counts.".to_owned();
-    Some(Chart { heading: "Latency over time", ..over_time(&stretches, &series, axis, &tip, note) })
+    Some(Chart {
+        heading: "Latency over time".to_owned(),
+        ..over_time(&stretches, &series, axis, &tip, note)
+    })
 }
 
 /// How many frames took how long, by powers of ten on both axes: the tail is what matters.
@@ -153,7 +157,7 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
         units::counted(d.count, "frame")
     );
     let svg = svg.finish(&format!("Latency histogram: {}", facts.join(", ")));
-    Some(Chart { heading: "Latency", svg, legend: Vec::new(), note })
+    Some(Chart { heading: "Latency".to_owned(), svg, legend: Vec::new(), note })
 }
 
 /// The percentiles of gap error and lateness, a row each.
@@ -196,8 +200,8 @@ pub(super) fn pacing(report: &Report) -> Option<Chart> {
     }
     let at = p.measured_at.as_deref().map(|at| format!(", measured at the {at}")).unwrap_or_default();
     let note = format!("How far gaps between frames were from the schedule, and how late frames left{at}.");
-    let legend = series.iter().map(|(class, name, _)| (*class, *name)).collect();
-    Some(Chart { heading: "Pacing", svg: svg.finish("Pacing percentiles"), legend, note })
+    let legend = series.iter().map(|(class, name, _)| (*class, (*name).to_owned())).collect();
+    Some(Chart { heading: "Pacing".to_owned(), svg: svg.finish("Pacing percentiles"), legend, note })
 }
 
 /// The share of frames of each size.
@@ -235,7 +239,12 @@ pub(super) fn sizes(report: &Report) -> Option<Chart> {
     }
     svg.x_axis(&Scale::linear(0.0, 1.0, x0, x1), &[], "frame size in bytes, FCS counted", false);
     let note = format!("{}.", units::counted(total as u64, "frame"));
-    Some(Chart { heading: "Frame sizes", svg: svg.finish("Frame sizes"), legend: Vec::new(), note })
+    Some(Chart {
+        heading: "Frame sizes".to_owned(),
+        svg: svg.finish("Frame sizes"),
+        legend: Vec::new(),
+        note,
+    })
 }
 
 /// CSS class, name in the legend, value of a stretch.
@@ -275,7 +284,7 @@ fn over_time(
     let mut legend = Vec::new();
     for (class, name, value) in series {
         if stretches.iter().any(|i| value(i).is_some()) {
-            legend.push((*class, *name));
+            legend.push((*class, (*name).to_owned()));
         }
         let points =
             stretches.iter().map(|i| (px(i.start_ns), px(i.end_ns), value(i).map(|v| y.at(v / axis.factor))));
@@ -290,7 +299,7 @@ fn over_time(
     }
     let names: Vec<_> = series.iter().map(|(_, name, _)| *name).collect();
     let svg = svg.finish(&format!("{} over time: {}", axis.title, names.join(", ")));
-    Chart { heading: "", svg, legend, note }
+    Chart { heading: String::new(), svg, legend, note }
 }
 
 /// The intervals, neighbours joined until there are few enough to draw. One without extent has no rate.
@@ -339,13 +348,14 @@ fn power(value: f64) -> String {
 impl Chart {
     /// The figure with heading, the place where the script shows what is pointed at, and legend.
     pub fn html(&self) -> String {
-        let key =
-            |(class, name): &(&str, &str)| format!("<span class=\"key {class}\"><i></i>{}</span>", Esc(name));
+        let key = |(class, name): &(&str, String)| {
+            format!("<span class=\"key {class}\">{}{}</span>", marks::sign(class), Esc(name))
+        };
         let legend = match self.legend.as_slice() {
             [] => String::new(),
             keys => format!("<div class=\"legend\">{}</div>", keys.iter().map(key).collect::<String>()),
         };
-        let (heading, note) = (Esc(self.heading), Esc(&self.note));
+        let (heading, note) = (Esc(&self.heading), Esc(&self.note));
         format!(
             "<figure class=\"plot\"><figcaption><h3>{heading}</h3><output></output><p>{note}</p></figcaption>{legend}{}</figure>\n",
             self.svg

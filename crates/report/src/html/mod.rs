@@ -7,7 +7,10 @@
 
 mod charts;
 mod escape;
+mod marks;
+mod nines;
 mod plot;
+mod search;
 mod tables;
 
 use std::fmt::Write;
@@ -35,8 +38,15 @@ pub fn render(report: &Report) -> String {
         include_str!("style.css"),
     );
     out += &header(report);
+    let searched = report.result.search.is_some() || !report.result.trials.is_empty();
+    if searched {
+        out += &search::sections(report);
+    }
     if report.result.conversations.is_empty() {
-        out += &plots(report);
+        // Of a search only the trials count; the plots of a run would all be absent.
+        if !searched || !report.intervals.is_empty() {
+            out += &plots(report);
+        }
     } else {
         // A dialogue has no rates to plot.
         let text = crate::conversations::text(&report.result.conversations);
@@ -46,6 +56,7 @@ pub fn render(report: &Report) -> String {
     out += &tables::requested(report);
     out += &tables::environment(report);
     out += &tables::intervals(report);
+    out += &search::trials(report);
     let version = match report.environment.netdyno_version.as_str() {
         "" => String::new(),
         version => format!(" {version}"),
@@ -144,6 +155,7 @@ fn tiles(report: &Report) -> String {
     if let Some(d) = result.pacing.as_ref().and_then(|p| p.gap_error_ns.as_ref()) {
         tiles.push(("Gap error, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
     }
+    tiles.extend(search::tiles(report));
     let tile = |(name, value, more): &(&str, String, String)| {
         format!(
             "<div class=\"tile\"><span>{name}</span><b>{}</b><span>{}</span></div>",
@@ -176,7 +188,12 @@ fn plots(report: &Report) -> String {
     for (chart, without) in main {
         out += &chart.map_or_else(|| absent(without), |chart| chart.html());
     }
-    let more = [charts::latency_over_time(report), charts::pacing(report), charts::sizes(report)];
+    let more = [
+        nines::run(report),
+        charts::latency_over_time(report),
+        charts::pacing(report),
+        charts::sizes(report),
+    ];
     out.extend(more.into_iter().flatten().map(|chart| chart.html()));
     out
 }

@@ -41,6 +41,10 @@ impl Scale {
         Self { lo, hi, from, to, log: true }
     }
 
+    pub fn is_log(&self) -> bool {
+        self.log
+    }
+
     /// The pixel of `value`, held within the axis.
     pub fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.lo, self.hi);
@@ -91,6 +95,18 @@ pub(super) fn round_up(value: f64) -> f64 {
     }
     let step = round_step(value, 5);
     (value / step - 1e-9).ceil() * step
+}
+
+/// A scale for values from `lo` to `hi`, both above 0: from 0 upwards, or by decades where a line from 0 would press the
+/// small values together.
+pub(super) fn rates_scale(lo: f64, hi: f64, from: f64, to: f64) -> Scale {
+    if lo > 0.0 && hi / lo > 30.0 {
+        let decade = 10f64.powf((hi * 1.1).log10().floor());
+        let top = [2.0, 5.0, 10.0].map(|m| m * decade).into_iter().find(|top| *top >= hi * 1.1);
+        return Scale::log(10f64.powf((lo * 0.8).log10().floor()), top.unwrap_or(hi * 2.0), from, to);
+    }
+    let (factor, _) = crate::units::prefix(hi);
+    Scale::linear(0.0, round_up(hi / factor * 1.06) * factor, from, to)
 }
 
 /// Digits that tell the ticks of `step` apart.
@@ -199,6 +215,21 @@ impl Svg {
         if !path.is_empty() {
             write!(self.body, "<path class=\"{class}\" d=\"{path}\"/>").unwrap_or_default();
         }
+    }
+
+    /// Straight lines from point to point.
+    pub fn polyline(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64)>) {
+        let points: Vec<_> = points.into_iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        if points.len() > 1 {
+            write!(self.body, "<polyline class=\"{class}\" points=\"{}\"/>", points.join(" "))
+                .unwrap_or_default();
+        }
+    }
+
+    /// A point of a series ([`super::marks`]), and what a reader sees who points at it.
+    pub fn point(&mut self, class: &str, x: f64, y: f64, r: f64, tip: &str) {
+        self.body += &super::marks::mark(class, x, y, r);
+        self.rect("hit", x - 9.0, y - 9.0, 18.0, 18.0, Some(tip));
     }
 
     /// The finished element; `label` is what a screen reader says.

@@ -343,7 +343,7 @@ pub(super) fn intervals(report: &Report) -> String {
     }
 }
 
-fn first_of(what: &str, limit: usize, all: usize) -> String {
+pub(super) fn first_of(what: &str, limit: usize, all: usize) -> String {
     if all > limit {
         format!("{what} (the first {limit} of {}; the rest is in the data)", units::count(all as u64))
     } else {
@@ -361,31 +361,38 @@ fn shell_word(word: &str) -> String {
     }
 }
 
-const DASH: &str = "-";
+pub(super) const DASH: &str = "-";
 
 /// A table with a header; the first column is text.
-struct Grid<const N: usize> {
+pub(super) struct Grid<const N: usize> {
     header: [&'static str; N],
     body: String,
 }
 
 impl<const N: usize> Grid<N> {
-    fn new(header: [&'static str; N]) -> Self {
+    pub fn new(header: [&'static str; N]) -> Self {
         Self { header, body: String::new() }
     }
 
-    fn row<const M: usize>(&mut self, label: &str, cells: [String; M]) {
+    pub fn row<const M: usize>(&mut self, label: &str, cells: [String; M]) {
+        self.marked_row("", label, cells);
+    }
+
+    /// A row that the style sheet shows by its class; empty for one like the others.
+    pub fn marked_row<const M: usize>(&mut self, class: &str, label: &str, cells: [String; M]) {
         const { assert!(M + 1 == N, "a row has as many cells as the header") };
         let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", Esc(cell))).collect();
-        self.body += &format!("<tr><td>{}</td>{cells}</tr>\n", Esc(label));
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        self.body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
     }
 
     /// Empty when no row was added. A long one may be cut when printed.
-    fn card(self, heading: &str, long: bool) -> String {
+    pub fn card(self, heading: &str, long: bool) -> String {
         if self.body.is_empty() {
             return String::new();
         }
-        let header: String = self.header.iter().map(|h| format!("<th>{}</th>", Esc(h))).collect();
+        let header: String =
+            self.header.iter().map(|h| format!("<th scope=\"col\">{}</th>", Esc(h))).collect();
         let table = format!("<table><thead><tr>{header}</tr></thead><tbody>\n{}</tbody></table>", self.body);
         card(heading, &table, if long { " long" } else { "" })
     }
@@ -393,14 +400,14 @@ impl<const N: usize> Grid<N> {
 
 /// Names and values, one a line.
 #[derive(Default)]
-struct Facts(String);
+pub(super) struct Facts(String);
 
 impl Facts {
-    fn add(&mut self, name: &str, value: &str) {
+    pub fn add(&mut self, name: &str, value: &str) {
         self.0 += &format!("<tr><td>{}</td><td>{}</td></tr>\n", Esc(name), Esc(value));
     }
 
-    fn maybe(&mut self, name: &str, value: Option<String>) {
+    pub fn maybe(&mut self, name: &str, value: Option<String>) {
         if let Some(value) = value {
             self.add(name, &value);
         }
@@ -410,7 +417,7 @@ impl Facts {
         self.maybe(name, value.map(units::count));
     }
 
-    fn card(self, heading: &str) -> String {
+    pub fn card(self, heading: &str) -> String {
         if self.0.is_empty() {
             self.0
         } else {

@@ -1,8 +1,10 @@
 //! The report as its users see it, one binary for all of it.
 
+mod compare;
 mod fixtures;
 mod golden;
 mod hostile;
 mod live;
 mod renderings;
+mod searches;
 mod store;

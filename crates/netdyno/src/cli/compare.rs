@@ -1,0 +1,24 @@
+//! The words of `netdyno compare`.
+
+use super::search::share;
+use clap::{Args, ValueHint};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 nothing is worse, 1 something is worse by more than the noise, 2 not compared."
+)]
+pub struct Compare {
+    /// Folders that --report wrote, or their result.json or report.html: A and B; with --against all of these are A.
+    #[arg(value_name = "RESULT", required = true, value_hint = ValueHint::AnyPath)]
+    pub results: Vec<PathBuf>,
+    /// B: several results a side are repetitions, which tell how much a run differs from itself.
+    #[arg(long, value_name = "RESULT", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub against: Vec<PathBuf>,
+    /// Take differences of less than this share of A for none, however sure they are: 1%.
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    pub least: f64,
+    /// Print the comparison as one JSON object (docs/compare.md) on standard output.
+    #[arg(long)]
+    pub json: bool,
+}

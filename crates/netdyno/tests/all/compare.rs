@@ -1,0 +1,62 @@
+//! `netdyno compare` on results of real runs and searches.
+
+use crate::common::*;
+
+/// A run of two seconds; the folder of its report.
+fn send(net: &Net, name: &str, rate: &str, more: &str) -> String {
+    let dir = net.file(name);
+    net.run(format!(
+        "netdyno send ipv4/udp --size 100 --on tx0 --measure rx0 --rate {rate} --duration 1500ms --report {dir} --quiet {more}"
+    ));
+    dir
+}
+
+#[test]
+fn a_slower_run_is_worse_and_the_same_run_is_not() {
+    let net = Net::new();
+    let (fast, slow) = (send(&net, "fast", "4kpps", ""), send(&net, "slow", "1kpps", "--engine packet"));
+    let told = run(format!("netdyno compare {fast} {slow}")).with(1);
+    for words in ["rate asked for", "4kpps", "1kpps", "B is worse than A", "received", "WORSE"] {
+        assert!(told.stdout.contains(words), "no `{words}`: {}", told.stdout);
+    }
+    let json = run(format!("netdyno compare {fast} {slow}/result.json --json")).with(1).json();
+    assert_eq!((&json["schema"], &json["outcome"]), (&"netdyno.compare/1".into(), &"worse".into()));
+    let sent =
+        json["figures"].as_array().expect("figures").iter().find(|f| f["name"] == "sent").expect("sent");
+    assert!((-0.9..-0.5).contains(&sent["difference_ratio"].as_f64().expect("a ratio")), "{sent}");
+    let same = run(format!("netdyno compare {fast} {fast}/report.html")).ok();
+    assert!(same.stdout.contains("does not differ from A by more than the noise"), "{}", same.stdout);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_reason() {
+    let net = Net::new();
+    let sent = send(&net, "sent", "2kpps", "");
+    let file = net.file("x.pcap");
+    run(format!("netdyno craft ipv4/udp --count 20 -w {file}")).ok();
+    let replayed = net.file("replayed");
+    net.run(format!("netdyno replay {file} --on tx0 --report {replayed} --quiet"));
+    run(format!("netdyno compare {sent} {replayed}")).refused(&["netdyno send", "netdyno replay"]);
+    run(format!("netdyno compare {sent}")).refused(&["--against"]);
+    run(format!("netdyno compare {sent} {sent} --against {replayed}")).refused(&["given twice"]);
+    run(format!("netdyno compare {sent} /nowhere")).refused(&["/nowhere"]);
+    let newer = net.file("newer.json");
+    let text = std::fs::read_to_string(format!("{sent}/result.json")).expect("the result");
+    std::fs::write(&newer, text.replace("netdyno.report/1", "netdyno.report/2")).expect("written");
+    run(format!("netdyno compare {sent} {newer}")).refused(&["newer.json", "netdyno.report/2"]);
+}
+
+#[test]
+fn results_are_printed_as_csv() {
+    let net = Net::new();
+    let sent = send(&net, "sent", "2kpps", "");
+    let intervals = run(format!("netdyno report {sent} --csv"));
+    let written = std::fs::read_to_string(format!("{sent}/intervals.csv")).expect("the intervals");
+    assert_eq!(intervals.stdout, written);
+    let dir = net.file("trial");
+    let trial = "netdyno trial --lab --rate 1kpps --duration 200ms --size 128 --quiet";
+    let printed = run(format!("{trial} --report {dir} --csv"));
+    assert_eq!(printed.stdout, std::fs::read_to_string(format!("{dir}/trials.csv")).expect("the trials"));
+    assert!(printed.stdout.starts_with("trial,part,stage,frame_size,load,"), "{}", printed.stdout);
+    assert_eq!(printed.stdout.lines().count(), 2);
+}

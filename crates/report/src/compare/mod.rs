@@ -1,0 +1,461 @@
+//! Two results, or two groups of repetitions, beside each other: what differs in their conditions, how each figure
+//! differs, and whether that is more than it varies by itself.
+//!
+//! ```text
+//!   reports of A, of B --> may they be compared at all?      --> conditions that differ
+//!                      '-> figures that both have (figures) --> noise::judge --> Comparison --> text, JSON
+//! ```
+//!
+//! docs/compare.md says how each figure is judged, and what that supposes.
+
+mod conditions;
+mod figures;
+mod noise;
+mod text;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Report, Verdict};
+use crate::units;
+pub use figures::{Better, Unit};
+use figures::{Figure, Within};
+pub use noise::Method;
+use noise::{Judged, Sample};
+pub use text::render;
+
+/// The value of [`Comparison::schema`].
+pub const SCHEMA: &str = "netdyno.compare/1";
+
+/// A difference that chance would make less often than this counts.
+const SIGNIFICANT: f64 = 0.05;
+/// Batches that the intervals of a run are joined into, and the fewest to judge by.
+const BATCHES: [usize; 2] = [20, 10];
+const FEWEST_BATCHES: usize = 8;
+/// Batches whose neighbours go together more than this are not independent.
+const CORRELATED: f64 = 0.35;
+
+/// A result with the name it goes by (its path).
+#[derive(Clone, Debug)]
+pub struct Named<'a> {
+    pub name: String,
+    pub report: &'a Report,
+}
+
+/// Why results cannot be compared.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum Incomparable {
+    #[error(
+        "{first} is of `netdyno {one}`, {second} of `netdyno {other}`: their figures do not mean the same; compare results of one command"
+    )]
+    Commands { first: String, one: String, second: String, other: String },
+    #[error("{first} searched for {one}, {second} for {other}: compare searches for the same")]
+    Searches { first: String, one: String, second: String, other: String },
+    #[error(
+        "{first} measured {one}, {second} {other}: times and losses of the one are not those of the other"
+    )]
+    Ways { first: String, one: &'static str, second: String, other: &'static str },
+    #[error("{name} was not done ({why}): it has no figures to compare")]
+    NotDone { name: String, why: String },
+    #[error("the results have no figure in common{hint}")]
+    NothingInCommon { hint: String },
+}
+
+/// The comparison, `netdyno.compare/1`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    pub schema: String,
+    /// Of the results.
+    pub command: String,
+    pub a: Vec<Side>,
+    pub b: Vec<Side>,
+    /// `worse` if any figure is, else `better` if any is, else `same`; `not_judged` if none could be judged.
+    pub outcome: Change,
+    /// Conditions that are not the same on both sides, or not within a side.
+    pub conditions: Vec<Condition>,
+    pub figures: Vec<Compared>,
+    /// Figures that only some of the results have.
+    pub not_in_all: Vec<String>,
+    /// What to know before trusting this.
+    pub notes: Vec<String>,
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    pub path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// `done` or `short` of what was asked.
+    pub outcome: String,
+}
+
+/// A condition, with all values that it has on each side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    pub name: String,
+    pub a: Vec<String>,
+    pub b: Vec<String>,
+}
+
+/// A figure of both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    pub name: String,
+    pub unit: Unit,
+    pub better: Better,
+    /// Of several results the mean.
+    pub a: f64,
+    pub b: f64,
+    /// `b` less `a`.
+    pub difference: f64,
+    /// Of `a`; left out where that is 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub difference_ratio: Option<f64>,
+    pub change: Change,
+    /// What it was judged by: `repetitions`, `intervals`, `trials`, `bounds`; or why it was not.
+    pub by: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub method: Option<Method>,
+    /// Values on each side that were tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<(u32, u32)>,
+    /// The difference with 95 % confidence, in the figure's unit, as the values that were tested have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_95: Option<(f64, f64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// After Holm, for all figures that were tested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p_adjusted: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cliffs_delta: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hedges_g: Option<f64>,
+}
+
+/// What became of a figure from A to B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// No more than it varies by itself, or less than what was asked to be ignored.
+    Same,
+    Better,
+    Worse,
+    /// Nothing is known of how it varies.
+    NotJudged,
+}
+
+impl Comparison {
+    /// 1 when something is worse, else 0.
+    pub fn exit_status(&self) -> u8 {
+        u8::from(self.outcome == Change::Worse)
+    }
+}
+
+/// Compares; differences of a smaller ratio than `least` count as none.
+pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Comparison, Incomparable> {
+    let all: Vec<&Named<'_>> = a.iter().chain(b).collect();
+    check(&all)?;
+    let (of_a, of_b): (Vec<_>, Vec<_>) = (of_all(a), of_all(b));
+    let mut names: Vec<&Figure> = Vec::new();
+    for figure in of_a.iter().chain(&of_b).flatten() {
+        if !names.iter().any(|known| known.name == figure.name) {
+            names.push(figure);
+        }
+    }
+    let named = |side: &[Vec<Figure>], name: &str| -> Option<Vec<Figure>> {
+        side.iter().map(|figures| figures.iter().find(|f| f.name == name).cloned()).collect()
+    };
+    let (mut compared, mut not_in_all, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    let mut waves: Vec<(String, f64)> = Vec::new();
+    for first in &names {
+        match (named(&of_a, &first.name), named(&of_b, &first.name)) {
+            (Some(a), Some(b)) => compared.push(one(first, &a, &b, &mut waves)),
+            _ => not_in_all.push(first.name.clone()),
+        }
+    }
+    if compared.is_empty() {
+        let hint = match names.is_empty() {
+            true => ": none of them measured anything".to_owned(),
+            false => format!(" ({} only in some)", not_in_all.join(", ")),
+        };
+        return Err(Incomparable::NothingInCommon { hint });
+    }
+    decide(&mut compared, least);
+    // Bits say nothing of their own where the frames are as long on both sides.
+    let rate = |name: &str| compared.iter().find(|c| c.name == name).and_then(|c| c.difference_ratio);
+    let redundant: Vec<String> = ["sent", "received"]
+        .into_iter()
+        .filter(|name| {
+            rate(name).zip(rate(&format!("{name}, layer 2"))).is_some_and(|(f, b)| (f - b).abs() < 1e-3)
+        })
+        .map(|name| format!("{name}, layer 2"))
+        .collect();
+    compared.retain(|c| !redundant.contains(&c.name));
+    let single = a.len() == 1 && b.len() == 1;
+    if single {
+        notes.push("One result a side: it is known how unsteady each was in itself, not how much it would differ when done again. Give several with --against to know.".to_owned());
+    }
+    waves.retain(|(name, _)| !redundant.contains(name));
+    if !waves.is_empty() {
+        let most = waves.iter().map(|(_, wave)| *wave).fold(0.0, f64::max);
+        let names: Vec<_> = waves.into_iter().map(|(name, _)| name).collect();
+        notes.push(format!(
+            "{}: parts of a run that follow each other are alike (correlation up to {most:.2}), so that its unsteadiness is underestimated; longer runs, or several, tell more.",
+            names.join("; ")
+        ));
+    }
+    let changes = |wanted| compared.iter().any(|c| c.change == wanted);
+    let outcome = match () {
+        () if changes(Change::Worse) => Change::Worse,
+        () if changes(Change::Better) => Change::Better,
+        () if changes(Change::Same) => Change::Same,
+        () => Change::NotJudged,
+    };
+    for named in &all {
+        if let Verdict::Short { reasons } = &named.report.result.verdict {
+            let more = match reasons.len().saturating_sub(1) {
+                0 => String::new(),
+                n => format!(" (and {n} more)"),
+            };
+            let why = reasons.first().map_or("", |reason| reason);
+            let note = format!("{} fell short of what was asked: {why}{more}", named.name);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    Ok(Comparison {
+        schema: SCHEMA.to_owned(),
+        command: all.first().map(|n| n.report.command.clone()).unwrap_or_default(),
+        a: a.iter().map(side).collect(),
+        b: b.iter().map(side).collect(),
+        outcome,
+        conditions: differing(a, b),
+        figures: compared,
+        not_in_all,
+        notes,
+    })
+}
+
+fn side(named: &Named<'_>) -> Side {
+    let outcome = match named.report.result.verdict {
+        Verdict::Done => "done",
+        Verdict::Short { .. } => "short",
+        Verdict::Failed { .. } => "failed",
+    };
+    Side {
+        path: named.name.clone(),
+        started: named.report.environment.started.clone(),
+        outcome: outcome.to_owned(),
+    }
+}
+
+fn of_all(side: &[Named<'_>]) -> Vec<Vec<Figure>> {
+    side.iter().map(|named| figures::of(named.report)).collect()
+}
+
+/// Refuses what does not mean the same.
+fn check(all: &[&Named<'_>]) -> Result<(), Incomparable> {
+    let Some((first, rest)) = all.split_first() else { return Ok(()) };
+    for named in all {
+        if let Verdict::Failed { reasons } = &named.report.result.verdict {
+            return Err(Incomparable::NotDone {
+                name: named.name.clone(),
+                why: units::printable(&reasons.join("; ")),
+            });
+        }
+    }
+    let way = |named: &Named<'_>| if named.report.result.round_trip { "there and back" } else { "one way" };
+    for named in rest {
+        let (one, other) = (&first.report.command, &named.report.command);
+        if one != other {
+            return Err(Incomparable::Commands {
+                first: first.name.clone(),
+                one: units::printable(one),
+                second: named.name.clone(),
+                other: units::printable(other),
+            });
+        }
+        let searched = |named: &Named<'_>| {
+            let search = named.report.result.search.as_ref();
+            search.map_or_else(
+                || "nothing".to_owned(),
+                |s| units::printable(&format!("{} by {}", s.kind, s.axis.replace('_', " "))),
+            )
+        };
+        if searched(first) != searched(named) {
+            return Err(Incomparable::Searches {
+                first: first.name.clone(),
+                one: searched(first),
+                second: named.name.clone(),
+                other: searched(named),
+            });
+        }
+        if way(first) != way(named) {
+            return Err(Incomparable::Ways {
+                first: first.name.clone(),
+                one: way(first),
+                second: named.name.clone(),
+                other: way(named),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn differing(a: &[Named<'_>], b: &[Named<'_>]) -> Vec<Condition> {
+    let of = |side: &[Named<'_>]| -> Vec<Vec<(String, String)>> {
+        side.iter().map(|n| conditions::of(n.report)).collect()
+    };
+    let (of_a, of_b) = (of(a), of(b));
+    let mut names: Vec<&String> = Vec::new();
+    for (name, _) in of_a.iter().chain(&of_b).flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let values = |side: &[Vec<(String, String)>], name: &str| {
+        let mut values: Vec<String> = Vec::new();
+        for result in side {
+            let value = result.iter().find(|(n, _)| n == name).map_or("-", |(_, v)| v).to_owned();
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values
+    };
+    let conditions = names.into_iter().map(|name| Condition {
+        name: name.clone(),
+        a: values(&of_a, name),
+        b: values(&of_b, name),
+    });
+    conditions.filter(|c| c.a != c.b || c.a.len() > 1).collect()
+}
+
+/// Compares one figure; what it comes to is decided with all of them ([`decide`]).
+fn one(first: &Figure, a: &[Figure], b: &[Figure], waves: &mut Vec<(String, f64)>) -> Compared {
+    let values = |side: &[Figure]| Sample::Values(side.iter().map(|f| f.value).collect());
+    let (mean_a, mean_b) = (values(a).mean(), values(b).mean());
+    let difference = mean_b - mean_a;
+    let mut compared = Compared {
+        name: first.name.clone(),
+        unit: first.unit,
+        better: first.better,
+        a: mean_a,
+        b: mean_b,
+        difference,
+        difference_ratio: (mean_a != 0.0).then(|| difference / mean_a.abs()),
+        change: Change::NotJudged,
+        by: String::new(),
+        method: None,
+        values: None,
+        interval_95: None,
+        p: None,
+        p_adjusted: None,
+        cliffs_delta: None,
+        hedges_g: None,
+    };
+    if a.len() + b.len() > 2 {
+        let (sample_a, sample_b) = (values(a), values(b));
+        compared.test("repetitions", noise::judge(&sample_a, &sample_b), (&sample_a, &sample_b));
+        return compared;
+    }
+    let (Some(a), Some(b)) = (a.first(), b.first()) else { return compared };
+    match (&a.within, &b.within) {
+        (Within::Intervals(x), Within::Intervals(y)) => {
+            let ((x, wave_x), (y, wave_y)) = (steady(x), steady(y));
+            if x.len().min(y.len()) < FEWEST_BATCHES {
+                "too short to tell".clone_into(&mut compared.by);
+                return compared;
+            }
+            let wave = wave_x.max(wave_y);
+            if wave > CORRELATED {
+                waves.push((first.name.clone(), wave));
+            }
+            let (x, y) = (Sample::Values(x), Sample::Values(y));
+            compared.test("intervals", noise::judge(&x, &y), (&x, &y));
+        }
+        (Within::Trials(x), Within::Trials(y)) => compared.test("trials", noise::judge(x, y), (x, y)),
+        (Within::Bounds(low_a, high_a), Within::Bounds(low_b, high_b)) => {
+            let above = |low: f64, high: Option<f64>| high.is_some_and(|high| low >= high);
+            compared.by = "bounds".to_owned();
+            compared.method = Some(Method::Bounds);
+            compared.change = Change::Same;
+            if above(*low_b, *high_a) || above(*low_a, *high_b) {
+                compared.change = compared.direction(difference);
+            }
+            let least = high_a.map_or(f64::NEG_INFINITY, |high| low_b - high);
+            let most = high_b.map_or(f64::INFINITY, |high| high - low_a);
+            compared.interval_95 = (least.is_finite() && most.is_finite()).then_some((least, most));
+        }
+        _ => "one value a side".clone_into(&mut compared.by),
+    }
+    compared
+}
+
+/// Batches of intervals, as many as are independent of each other, and how much neighbours still go together.
+fn steady(values: &[f64]) -> (Vec<f64>, f64) {
+    let mut last = (Vec::new(), 0.0);
+    for wanted in BATCHES {
+        last = noise::batches(values, wanted);
+        if last.1 <= CORRELATED {
+            break;
+        }
+    }
+    last
+}
+
+impl Compared {
+    fn direction(&self, difference: f64) -> Change {
+        match (difference > 0.0) == (self.better == Better::Higher) {
+            true => Change::Better,
+            false => Change::Worse,
+        }
+    }
+
+    fn test(&mut self, by: &str, judged: Option<Judged>, (a, b): (&Sample, &Sample)) {
+        let Some(judged) = judged else {
+            "one value a side".clone_into(&mut self.by);
+            return;
+        };
+        self.by = by.to_owned();
+        self.method = Some(judged.method);
+        self.values = Some((a.count(), b.count()));
+        self.interval_95 = Some(judged.interval).filter(|(low, high)| low.is_finite() && high.is_finite());
+        self.p = Some(judged.p);
+        self.cliffs_delta = judged.cliffs_delta;
+        self.hedges_g = judged.hedges_g;
+    }
+}
+
+/// What each figure comes to, seeing that many were tested at once.
+fn decide(compared: &mut [Compared], least: f64) {
+    // Bits follow frames: they are no test of their own. Nor is what never differs (no loss on either side).
+    let tested: Vec<usize> = (0..compared.len())
+        .filter(|&i| compared[i].p.is_some_and(|p| p < 1.0) && !compared[i].name.ends_with("layer 2"))
+        .collect();
+    let adjusted = noise::holm(&tested.iter().filter_map(|&i| compared[i].p).collect::<Vec<_>>());
+    for (&i, p) in tested.iter().zip(adjusted) {
+        compared[i].p_adjusted = Some(p);
+    }
+    for c in compared.iter_mut() {
+        if let Some(p) = c.p {
+            let p = *c.p_adjusted.get_or_insert(p);
+            // By the values that were tested; of a run's intervals these may lie elsewhere than the whole.
+            let tested = c.interval_95.map_or(c.difference, |(low, high)| (low + high) / 2.0);
+            c.change = match p < SIGNIFICANT && c.difference != 0.0 {
+                false => Change::Same,
+                true if (tested > 0.0) != (c.difference > 0.0) => {
+                    "the whole and its parts disagree".clone_into(&mut c.by);
+                    Change::NotJudged
+                }
+                true => c.direction(c.difference),
+            };
+        }
+        let small = c.difference_ratio.is_some_and(|ratio| ratio.abs() < least);
+        if small && matches!(c.change, Change::Better | Change::Worse) {
+            c.change = Change::Same;
+        }
+    }
+}

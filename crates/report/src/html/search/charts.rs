@@ -1,0 +1,328 @@
+//! The standards' graphs: throughput by frame size with what the link carries (RFC 2544, 26.1), loss by load (26.3),
+//! the way each search went, and bursts.
+
+use super::super::charts::{Chart, FRAME};
+use super::super::marks;
+use super::super::plot::{Frame, Scale, Svg, rates_scale, round_up, tick_number};
+use super::Lost;
+use crate::search::{LossAt, SearchResult, SizeResult, Trial};
+use crate::units;
+
+/// Sizes whose search is drawn at most.
+const MOST_PATHS: usize = 16;
+
+/// Bytes on the wire beside a frame with its FCS: preamble and gap.
+const BETWEEN_FRAMES: f64 = 20.0;
+
+/// Throughput by frame size, a series for each goal.
+pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
+    let sizes: Vec<&SizeResult> =
+        search.sizes.iter().filter(|s| !s.throughput.is_empty() && s.mean_frame_bytes > 0.0).collect();
+    let found = |s: &SizeResult, goal: usize| s.throughput.get(goal)?.as_ref().map(|t| t.frames_per_second);
+    let goals = sizes.iter().map(|s| s.throughput.len()).max()?;
+    let link = sizes
+        .iter()
+        .find_map(|s| Some(s.theoretical_frames_per_second? * (s.mean_frame_bytes + BETWEEN_FRAMES) * 8.0));
+    let link = link.filter(|bits| bits.is_finite() && *bits > 0.0);
+    let theory = |bytes: f64| link.map(|bits| bits / ((bytes + BETWEEN_FRAMES) * 8.0));
+    let (least, most) = sizes.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), s| {
+        (lo.min(s.mean_frame_bytes), hi.max(s.mean_frame_bytes))
+    });
+    let (from, to) = if least < most { (least * 0.88, most * 1.1) } else { (least * 0.5, most * 2.0) };
+    let rates: Vec<f64> = sizes
+        .iter()
+        .flat_map(|s| (0..goals).filter_map(move |goal| found(s, goal)))
+        .chain(sizes.iter().filter_map(|s| theory(s.mean_frame_bytes)))
+        .filter(|rate| rate.is_finite() && *rate > 0.0)
+        .collect();
+    let hi = rates.iter().copied().reduce(f64::max)?;
+    let lo = rates.iter().copied().fold(hi, f64::min);
+    let mut svg = Svg::new(330.0, FRAME);
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let (x, y) = (Scale::log(from, to, x0, x1), rates_scale(lo, hi, y0, y1));
+    let unit = rate_axis(&mut svg, &y, hi);
+    let mut right = f64::NEG_INFINITY;
+    let mut ticks: Vec<(f64, String)> = Vec::new();
+    let mut by_size: Vec<_> = sizes.iter().map(|s| (s.mean_frame_bytes, s.frame_size.clone())).collect();
+    by_size.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (bytes, name) in by_size {
+        // A label only where it has room.
+        let half = 4.0 * name.chars().count() as f64;
+        let middle = x.at(bytes);
+        let label = if middle - half > right { name } else { String::new() };
+        if !label.is_empty() {
+            right = middle + half + 6.0;
+        }
+        ticks.push((bytes, label));
+    }
+    svg.x_axis(&x, &ticks, "frame size in bytes, FCS counted", true);
+    let mut legend = Vec::new();
+    if let Some(bits) = link {
+        let curve = (0..=80).map(|i| from * (to / from).powf(f64::from(i) / 80.0));
+        let curve = curve.filter_map(|bytes| Some((bytes, theory(bytes)?))).filter(|(_, rate)| *rate <= y.hi);
+        svg.polyline(
+            "line offered",
+            curve.map(|(bytes, rate)| (x.at(bytes), y.at(rate))).collect::<Vec<_>>(),
+        );
+        legend.push(("offered", format!("what the link carries ({})", units::bit_rate(bits))));
+    }
+    for goal in 0..goals {
+        let class = marks::class(goal);
+        let name = sizes.iter().find_map(|s| Some(s.throughput.get(goal)?.as_ref()?.goal.clone()));
+        let mut points: Vec<_> =
+            sizes.iter().filter_map(|s| Some((s.mean_frame_bytes, found(s, goal)?, *s))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        svg.polyline(
+            &format!("line {class}"),
+            points.iter().map(|(bytes, rate, _)| (x.at(*bytes), y.at(*rate))),
+        );
+        for (bytes, rate, size) in &points {
+            let (px, py) = (x.at(*bytes), y.at(*rate));
+            let of = theory(*bytes)
+                .map(|most| format!(", {} of the link", units::percent(rate / most)))
+                .unwrap_or_default();
+            let tip = format!("{} bytes · {}{of}", size.frame_size, units::frame_rate(*rate));
+            svg.point(class, px, py, 4.6, &tip);
+            if goals == 1 && points.len() <= 8 {
+                svg.text(
+                    "value mid",
+                    px,
+                    if py < y1 + 18.0 { py + 18.0 } else { py - 10.0 },
+                    &units::frame_rate(*rate),
+                );
+            }
+        }
+        legend.push((class, name.unwrap_or_else(|| format!("goal {}: nothing passed", goal + 1))));
+    }
+    for size in sizes.iter().filter(|s| s.throughput.iter().all(Option::is_none)) {
+        svg.text("value mid", x.at(size.mean_frame_bytes), y0 - 6.0, "nothing passed");
+    }
+    let note = match link {
+        Some(_) => {
+            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1)."
+        }
+        None => {
+            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1). The link states no speed, so there is no theoretical line."
+        }
+    };
+    let svg = svg.finish(&format!("Throughput by frame size, in {unit}; the table below has the values"));
+    Some(Chart { heading: "Throughput by frame size".to_owned(), svg, legend, note: note.to_owned() })
+}
+
+/// A vertical axis of rates; returns its unit.
+fn rate_axis(svg: &mut Svg, y: &Scale, hi: f64) -> String {
+    let (factor, prefix) = units::prefix(hi);
+    let ticks = y.ticks(5);
+    let scaled: Vec<f64> = ticks.iter().map(|v| v / factor).collect();
+    let by_decades = y.is_log();
+    let label = |v: f64| if by_decades { short(v) } else { tick_number(v / factor, &scaled) };
+    let labels: Vec<_> = ticks.iter().map(|v| (*v, label(*v))).collect();
+    let unit = if by_decades { "pps".to_owned() } else { format!("{prefix}pps") };
+    svg.y_axis(y, &labels, &unit);
+    unit
+}
+
+/// `200k`, `1M`.
+fn short(value: f64) -> String {
+    let (factor, prefix) = units::prefix(value);
+    let digits = format!("{:.2}", value / factor);
+    format!("{}{prefix}", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// Loss by load, a series for each frame size.
+pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
+    let sizes: Vec<&SizeResult> = search.sizes.iter().filter(|s| !s.loss_curve.is_empty()).collect();
+    let own = |size: &SizeResult, at: &LossAt| Lost::at(trials, &size.frame_size, at);
+    let most =
+        sizes.iter().flat_map(|s| s.loss_curve.iter().map(|at| own(s, at).by_device)).reduce(f64::max)?;
+    let mut any_short = false;
+    let mut svg = Svg::new(300.0, FRAME);
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let (x, y) = (Scale::linear(0.0, 100.0, x0, x1), Scale::linear(0.0, round_up(most * 104.0), y0, y1));
+    let labels = |ticks: Vec<f64>| ticks.iter().map(|v| (*v, tick_number(*v, &ticks))).collect::<Vec<_>>();
+    svg.y_axis(&y, &labels(y.ticks(5)), "% lost");
+    let is_link = |s: &SizeResult| {
+        s.theoretical_frames_per_second.is_some_and(|t| (s.greatest / t - 1.0).abs() < 0.002)
+    };
+    let of = if sizes.iter().all(|s| is_link(s)) {
+        "load in % of what the link carries"
+    } else {
+        "load in % of the greatest that was tried"
+    };
+    svg.x_axis(&x, &labels(x.ticks(10)), of, false);
+    let mut legend = Vec::new();
+    for (n, size) in sizes.iter().enumerate() {
+        let class = marks::class(n);
+        let mut points = size.loss_curve.clone();
+        points.sort_by(|a, b| a.load_ratio.total_cmp(&b.load_ratio));
+        let place = |at: &LossAt| (x.at(at.load_ratio * 100.0), y.at(own(size, at).by_device * 100.0));
+        svg.polyline(&format!("line {class}"), points.iter().map(place));
+        for at in &points {
+            let lost = own(size, at);
+            let short = match lost.by_sender {
+                0.0 => String::new(),
+                ratio => format!(" · the sender fell short by {}", units::percent(ratio)),
+            };
+            let tip = format!(
+                "{} bytes · {} ({}) · lost {}{short}",
+                size.frame_size,
+                units::percent(at.load_ratio),
+                units::frame_rate(at.frames_per_second),
+                units::percent(lost.by_device)
+            );
+            let (px, py) = place(at);
+            svg.point(class, px, py, 4.2, &tip);
+            if lost.by_sender > 0.0 {
+                any_short = true;
+                svg.line("mark", px, py - 14.0, px, py - 6.0);
+                svg.text("value mid small", px, py - 17.0, "short");
+            }
+        }
+        legend.push((class, format!("{} bytes", size.frame_size)));
+    }
+    let mut note = "Of the frames sent, from the greatest load downwards until two trials in a row lost nothing (RFC 2544, 26.3).".to_owned();
+    if any_short {
+        note += " Where it says short the sender sent less than the load: the device was not tried with it.";
+    }
+    let svg = svg.finish("Frame loss by load; the table below has the values");
+    Some(Chart { heading: "Loss by load".to_owned(), svg, legend, note })
+}
+
+/// The way the search for each frame size's throughput went: every trial's load, and the bounds closing in.
+pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
+    let of_rate = search.axis == "frames_per_second";
+    let path = |size: &SizeResult| {
+        let rows: Vec<&Trial> = trials
+            .iter()
+            .filter(|t| t.part == "throughput" && t.frame_size == size.frame_size && t.load > 0.0)
+            .collect();
+        (rows.len() > 1).then(|| self::path(size, &rows, of_rate)).flatten()
+    };
+    search.sizes.iter().take(MOST_PATHS).filter_map(path).collect()
+}
+
+fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
+    let lo = rows.iter().map(|t| t.load).reduce(f64::min)?;
+    let hi = rows.iter().map(|t| t.load).reduce(f64::max)?;
+    let mut svg = Svg::new(240.0, Frame { left: 74.0, ..FRAME });
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let x = Scale::linear(0.5, rows.len() as f64 + 0.5, x0, x1);
+    // The end of a search is where it gets narrow: no zero is needed, and far-off first trials get no room.
+    let y = if hi / lo > 3.0 {
+        Scale::log(lo / 1.2, hi * 1.2, y0, y1)
+    } else {
+        let air = ((hi - lo) * 0.12).max(hi * 0.002);
+        Scale::linear((lo - air).max(0.0), hi + air, y0, y1)
+    };
+    if of_rate {
+        rate_axis(&mut svg, &y, hi);
+    } else {
+        let labels: Vec<_> = y.ticks(5).into_iter().map(|v| (v, short(v))).collect();
+        svg.y_axis(&y, &labels, "tried");
+    }
+    let every = rows.len().div_ceil(20).max(1);
+    let ticks: Vec<_> =
+        rows.iter().enumerate().step_by(every).map(|(i, t)| (i as f64 + 1.0, t.number.to_string())).collect();
+    svg.x_axis(&x, &ticks, "trial", false);
+    let value = |load: f64| if of_rate { units::frame_rate(load) } else { short(load) };
+    let mut legend: Vec<(&'static str, String)> = Vec::new();
+    // What was found, of each goal.
+    for (goal, found) in size.throughput.iter().enumerate().filter_map(|(goal, t)| Some((goal, t.as_ref()?)))
+    {
+        let class = marks::class(goal);
+        let at = y.at(found.frames_per_second);
+        svg.line(&format!("line {class}"), x0, at, x1, at);
+        if let Some(failed) = found.failed_frames_per_second {
+            let at = y.at(failed);
+            svg.line(&format!("line bound {class}"), x0, at, x1, at);
+        }
+        legend.push((
+            class_alone_line(goal),
+            format!("found: {} ({})", value(found.frames_per_second), found.goal),
+        ));
+    }
+    let longest = rows.iter().map(|t| t.duration_ns).max().unwrap_or(0);
+    let mut seen = [false; 3];
+    for (i, t) in rows.iter().enumerate() {
+        let (kind, class) = match t.verdict.as_str() {
+            "passed" => (0, "s2"),
+            "sender short" => (2, "s5"),
+            _ => (1, "s4"),
+        };
+        if let Some(seen) = seen.get_mut(kind) {
+            *seen = true;
+        }
+        let tip = format!(
+            "trial {} · {} for {} · lost {} · {}",
+            t.number,
+            value(t.load),
+            units::time(t.duration_ns),
+            units::percent(t.loss_ratio),
+            t.verdict
+        );
+        svg.point(
+            class,
+            x.at(i as f64 + 1.0),
+            y.at(t.load),
+            if t.duration_ns == longest { 5.6 } else { 4.0 },
+            &tip,
+        );
+    }
+    let names = [("s2 alone", "passed"), ("s4 alone", "did not pass"), ("s5 alone", "the sender fell short")];
+    legend.extend(
+        names
+            .into_iter()
+            .zip(seen)
+            .filter(|(_, seen)| *seen)
+            .map(|((class, name), _)| (class, name.to_owned())),
+    );
+    let shorter = rows.iter().any(|t| t.duration_ns < longest);
+    let note = format!(
+        "Each trial's load, in the order they were done{}; the lines are the highest load that met the goal and, dashed, the lowest that did not.",
+        if shorter { "; small marks are of shorter trials" } else { "" }
+    );
+    let heading = format!("The search with frames of {} bytes", size.frame_size);
+    let svg = svg.finish(&format!(
+        "{heading}: {}; the table of trials has the values",
+        units::counted(rows.len() as u64, "trial")
+    ));
+    Some(Chart { heading, svg, legend, note })
+}
+
+/// A goal's line in a legend of points.
+fn class_alone_line(goal: usize) -> &'static str {
+    ["found f0", "found f1", "found f2", "found f3", "found f4", "found f5", "found f6"][goal % 7]
+}
+
+/// Lengths of bursts that were tried, and which passed.
+pub(super) fn bursts(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
+    search.sizes.iter().find(|s| s.burst.is_some())?;
+    let rows: Vec<&Trial> = trials.iter().filter(|t| t.part == "burst" && t.load > 0.0).collect();
+    let lo = rows.iter().map(|t| t.load).reduce(f64::min)?;
+    let hi = rows.iter().map(|t| t.load).reduce(f64::max)?;
+    let mut svg = Svg::new(240.0, Frame { left: 74.0, ..FRAME });
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let (x, y) = (Scale::linear(0.5, rows.len() as f64 + 0.5, x0, x1), rates_scale(lo, hi, y0, y1));
+    let labels: Vec<_> = y.ticks(5).into_iter().map(|v| (v, short(v))).collect();
+    svg.y_axis(&y, &labels, "frames in a burst");
+    let every = rows.len().div_ceil(20).max(1);
+    let ticks: Vec<_> =
+        rows.iter().enumerate().step_by(every).map(|(i, t)| (i as f64 + 1.0, t.number.to_string())).collect();
+    svg.x_axis(&x, &ticks, "trial", false);
+    for (i, t) in rows.iter().enumerate() {
+        let (class, what) =
+            if t.verdict == "passed" { ("s2", "forwarded whole") } else { ("s4", "not whole") };
+        let tip = format!(
+            "trial {} · {} bytes · {} · {what}",
+            t.number,
+            t.frame_size,
+            units::counted(t.load as u64, "frame")
+        );
+        svg.point(class, x.at(i as f64 + 1.0), y.at(t.load), 4.2, &tip);
+    }
+    let legend =
+        vec![("s2 alone", "forwarded whole".to_owned()), ("s4 alone", "not forwarded whole".to_owned())];
+    let note = "Bursts at the highest rate, in the order they were sent (RFC 9004).".to_owned();
+    let svg = svg.finish("Lengths of bursts tried; the table below has what was found");
+    Some(Chart { heading: "Bursts".to_owned(), svg, legend, note })
+}

@@ -1,0 +1,264 @@
+//! Searches as tables: what each graph shows, in figures, and every trial with its verdict.
+
+use super::super::tables::{DASH, Facts, Grid, first_of};
+use super::Lost;
+use crate::model::Report;
+use crate::search::{SearchResult, Spread, Trial};
+use crate::units;
+
+/// Rows of trials on the page at most; all of them are in trials.csv and in the page's data.
+const MOST_TRIALS: usize = 2000;
+
+fn rate(value: Option<f64>) -> String {
+    value.map_or(DASH.into(), units::frame_rate)
+}
+
+fn seconds(value: Option<f64>) -> String {
+    value.map_or(DASH.into(), |s| units::time((s * 1e9) as u64))
+}
+
+pub(super) fn throughput(search: &SearchResult) -> String {
+    let mut grid = Grid::new([
+        "frame size",
+        "goal",
+        "frames/s",
+        "layer 2",
+        "layer 1",
+        "link carries",
+        "of it",
+        "fails at",
+        "forwarded",
+        "near enough",
+    ]);
+    for size in &search.sizes {
+        let most = size.theoretical_frames_per_second;
+        for found in &size.throughput {
+            let Some(t) = found else {
+                let mut cells = [(); 9].map(|()| DASH.to_owned());
+                let [goal, _, _, _, theoretical, _, fails, ..] = &mut cells;
+                (*theoretical, *fails) = (rate(most), rate(Some(size.least)));
+                "nothing passed".clone_into(goal);
+                grid.marked_row("fault", &size.frame_size, cells);
+                continue;
+            };
+            grid.row(
+                &size.frame_size,
+                [
+                    t.goal.clone(),
+                    units::frame_rate(t.frames_per_second),
+                    units::bit_rate(t.bits_per_second),
+                    units::bit_rate(t.bits_per_second_l1),
+                    rate(most),
+                    most.filter(|m| *m > 0.0)
+                        .map_or(DASH.into(), |m| units::percent(t.frames_per_second / m)),
+                    rate(t.failed_frames_per_second),
+                    rate(t.conditional_frames_per_second),
+                    if t.reached { "yes" } else { "no" }.to_owned(),
+                ],
+            );
+        }
+    }
+    let mut others = Grid::new(["frame size", "found", "tried from", "to"]);
+    for (size, found) in search.sizes.iter().filter_map(|s| Some((s, s.found?))) {
+        let count = |v: f64| units::count(v as u64);
+        let what = format!("{} {}", count(found), search.axis.replace('_', " "));
+        others.row(&size.frame_size, [what, count(size.least), count(size.greatest)]);
+    }
+    grid.card("Throughput by frame size", false) + &others.card("What was found", false)
+}
+
+pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> String {
+    let mut grid = Grid::new(["frame size", "load", "frames/s", "lost", "sender short"]);
+    for (size, at) in search.sizes.iter().flat_map(|s| s.loss_curve.iter().map(move |at| (s, at))) {
+        let lost = Lost::at(trials, &size.frame_size, at);
+        let short = if lost.by_sender > 0.0 { units::percent(lost.by_sender) } else { DASH.to_owned() };
+        let (load, rate) = (units::percent(at.load_ratio), units::frame_rate(at.frames_per_second));
+        let class = if lost.by_sender > 0.0 { "own" } else { "" };
+        grid.marked_row(class, &size.frame_size, [load, rate, units::percent(lost.by_device), short]);
+    }
+    grid.card("Loss by load", true)
+}
+
+pub(super) fn latency(search: &SearchResult) -> String {
+    let mut grid =
+        Grid::new(["frame size", "at", "trials", "min", "mean", "typical", "worst case", "variation", "max"]);
+    for (size, at) in search.sizes.iter().flat_map(|s| s.latency.iter().map(move |at| (s, at))) {
+        grid.row(
+            &size.frame_size,
+            [
+                units::frame_rate(at.frames_per_second),
+                at.repetitions.to_string(),
+                units::time(at.min_ns),
+                units::time(at.mean_ns as u64),
+                units::time(at.typical_ns),
+                units::time(at.worst_case_ns),
+                units::time(at.variation_ns),
+                units::time(at.max_ns),
+            ],
+        );
+    }
+    let table = grid.card("Latency over the trials", false);
+    if table.is_empty() {
+        return table;
+    }
+    table
+        + "<p class=\"small\">Typical: the median of the trials' medians. Worst case: the median of their 99.9th percentiles. \
+             Variation: the median of what lies between those and the shortest (RFC 8219, 7.2 and 7.3).</p>\n"
+}
+
+pub(super) fn bursts(search: &SearchResult) -> String {
+    let mut grid = Grid::new([
+        "frame size",
+        "frames, mean",
+        "min",
+        "max",
+        "std. dev.",
+        "searches",
+        "sent at",
+        "buffer, implied",
+        "buffer, corrected",
+    ]);
+    for (size, b) in search.sizes.iter().filter_map(|s| Some((s, s.burst?))) {
+        let n = &b.frames;
+        let corrected = if b.at_limit {
+            "not found: raise --max-burst".to_owned()
+        } else {
+            seconds(b.corrected_buffer_s)
+        };
+        grid.marked_row(
+            if b.at_limit { "own" } else { "" },
+            &size.frame_size,
+            [
+                format!("{:.1}", n.mean),
+                units::count(n.min as u64),
+                units::count(n.max as u64),
+                format!("{:.1}", n.stddev),
+                n.count.to_string(),
+                units::frame_rate(b.burst_frames_per_second),
+                seconds(b.implied_buffer_s),
+                corrected,
+            ],
+        );
+    }
+    grid.card("Longest bursts forwarded whole (RFC 9004)", false)
+}
+
+pub(super) fn times(search: &SearchResult) -> String {
+    let mut grid = Grid::new(["frame size", "what", "mean", "min", "max", "std. dev.", "trials"]);
+    for size in &search.sizes {
+        let mut row = |what: &str, spread: Option<Spread>| {
+            let Some(s) = spread else { return };
+            let [mean, min, max, dev] = [s.mean, s.min, s.max, s.stddev].map(|ns| units::time(ns as u64));
+            grid.row(&size.frame_size, [what.to_owned(), mean, min, max, dev, s.count.to_string()]);
+        };
+        row("recovery from overload (RFC 2544, 26.5)", size.recovery_ns);
+        row("nothing arrived (RFC 2544, 26.6)", size.outage_ns);
+    }
+    grid.card("", false)
+}
+
+/// How it was searched, and what the sender had to do with it.
+pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
+    let mut facts = Facts::default();
+    facts.add("searched for", &search.kind);
+    facts.maybe("method", search.method.clone());
+    facts.add("varied", &search.axis.replace('_', " "));
+    facts.add("came to its end", if search.complete { "yes" } else { "no: `--continue` goes on" });
+    for size in &search.sizes {
+        let count = |v: f64| {
+            if search.axis == "frames_per_second" { units::frame_rate(v) } else { units::count(v as u64) }
+        };
+        let range = format!("{} to {}", count(size.least), count(size.greatest));
+        facts.add(&format!("tried with {}", size.frame_size), &range);
+    }
+    facts.add("trials", &units::count(trials.len() as u64));
+    let short: Vec<&Trial> = trials.iter().filter(|t| t.shortfall_ratio > 0.0).collect();
+    let worst = short.iter().map(|t| t.shortfall_ratio).fold(0.0, f64::max);
+    let sender = match short.len() {
+        0 => "sent all that was asked, in every trial".to_owned(),
+        n => format!(
+            "fell short in {} of {}, by {} at most",
+            n,
+            units::counted(trials.len() as u64, "trial"),
+            units::percent(worst)
+        ),
+    };
+    facts.add("the sender", &sender);
+    let again: u64 = trials.iter().map(|t| u64::from(t.repeated)).sum();
+    facts.maybe("done again, the sender held up", (again > 0).then(|| units::counted(again, "trial")));
+    facts.add("sending", &units::time(search.sending_ns));
+    facts.add("in all", &units::time(search.elapsed_ns));
+    facts.card("")
+}
+
+/// Every trial, with what was offered, what came of it, and why it did not pass.
+pub(in super::super) fn trials(report: &Report) -> String {
+    let all = &report.result.trials;
+    let mut grid = Grid::new([
+        "trial",
+        "part",
+        "size",
+        "load",
+        "for",
+        "intended",
+        "sent",
+        "received",
+        "lost",
+        "sender short",
+        "p50",
+        "p99.9",
+        "verdict",
+    ]);
+    for t in all.iter().take(MOST_TRIALS) {
+        let latency = |get: fn(&crate::search::TrialLatency) -> u64| {
+            t.latency_ns.as_ref().map_or(DASH.into(), |d| units::time(get(d)))
+        };
+        let load = t.offered_frames_per_second.map_or_else(|| units::count(t.load as u64), units::frame_rate);
+        let load = match t.then_load {
+            Some(then) => format!("{load}, then {}", units::frame_rate(then)),
+            None => load,
+        };
+        let time = match (t.duration_ns, t.then_duration_ns) {
+            (0, _) => "a burst".to_owned(),
+            (ns, Some(then)) => format!("{} + {}", units::time(ns), units::time(then)),
+            (ns, None) => units::time(ns),
+        };
+        let part = match t.stage.as_str() {
+            "measure" | "" => t.part.clone(),
+            stage => format!("{}, {}", t.part, stage.replace('_', "-")),
+        };
+        let lost = match t.lost_frames {
+            0 => "0".to_owned(),
+            n => format!("{} ({})", units::count(n), units::percent(n as f64 / t.sent_frames.max(1) as f64)),
+        };
+        let short = if t.shortfall_ratio > 0.0 { units::percent(t.shortfall_ratio) } else { DASH.to_owned() };
+        let again = if t.repeated > 0 { format!(" (done {} times)", t.repeated + 1) } else { String::new() };
+        let class = match t.verdict.as_str() {
+            "passed" => "",
+            "sender short" => "own",
+            _ => "fault",
+        };
+        grid.marked_row(
+            class,
+            &t.number.to_string(),
+            [
+                part,
+                t.frame_size.clone(),
+                load,
+                time,
+                units::count(t.intended_frames),
+                units::count(t.sent_frames),
+                units::count(t.received_frames),
+                lost,
+                short,
+                latency(|d| d.p50),
+                latency(|d| d.p999),
+                t.verdict.clone() + &again,
+            ],
+        );
+    }
+    match grid.card(&first_of("Every trial, in the order they were done", MOST_TRIALS, all.len()), true) {
+        card if card.is_empty() => card,
+        card => format!("<h2>Trials</h2>\n{card}"),
+    }
+}

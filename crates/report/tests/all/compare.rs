@@ -1,0 +1,152 @@
+//! Comparing results: what is found, what is not, and what is refused.
+
+use netdyno_report::compare::{Change, Comparison, Incomparable, Named, compare, render};
+use netdyno_report::*;
+
+use crate::fixtures::lossy_replay;
+use crate::hostile::{ATTACK, hostile};
+use crate::searches::search;
+
+fn named(reports: &[Report]) -> Vec<Named<'_>> {
+    reports.iter().enumerate().map(|(n, report)| Named { name: format!("r{n}"), report }).collect()
+}
+
+fn against(a: &[Report], b: &[Report]) -> Result<Comparison, Incomparable> {
+    compare(&named(a), &named(b), 0.0)
+}
+
+/// A run at this rate, its intervals unsteady by so many frames.
+fn run(rate: u64, unsteady: u64, seed: u64) -> Report {
+    let mut report = Report::new("send");
+    let mut state = seed;
+    report.intervals = (0..60)
+        .map(|n| {
+            // splitmix64
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let frames = rate / 10 + (mixed >> 33) % (unsteady + 1);
+            Interval {
+                start_ns: n * 100_000_000,
+                end_ns: (n + 1) * 100_000_000,
+                tx_frames: Some(frames),
+                tx_bytes: Some(frames * 60),
+                ..Interval::default()
+            }
+        })
+        .collect();
+    let frames = report.intervals.iter().filter_map(|i| i.tx_frames).sum();
+    report.result.tx = Some(Tx { totals: Totals::over(frames, frames * 60, 6_000_000_000), ..Tx::default() });
+    report
+}
+
+fn change(comparison: &Comparison, name: &str) -> Change {
+    comparison.figures.iter().find(|c| c.name == name).unwrap_or_else(|| panic!("no {name}")).change
+}
+
+#[test]
+fn what_differs_by_more_than_the_noise_is_told_from_what_does_not() {
+    let same = against(&[run(100_000, 500, 1)], &[run(100_000, 500, 2)]).expect("compared");
+    assert_eq!((change(&same, "sent"), same.exit_status()), (Change::Same, 0));
+    let worse = against(&[run(100_000, 500, 1)], &[run(90_000, 500, 2)]).expect("compared");
+    assert_eq!((change(&worse, "sent"), worse.exit_status()), (Change::Worse, 1));
+    let sent = &worse.figures[0];
+    assert!(sent.difference_ratio.is_some_and(|r| (-0.11..-0.08).contains(&r)), "{sent:?}");
+    assert!(sent.interval_95.is_some_and(|(low, high)| low < sent.difference && high > sent.difference));
+    assert_eq!(sent.cliffs_delta, Some(-1.0));
+    let better = against(&[run(100_000, 500, 1)], &[run(110_000, 500, 2)]).expect("compared");
+    assert_eq!((better.outcome, better.exit_status()), (Change::Better, 0));
+    // A difference that is sure, but too small to matter.
+    let (a, b) = ([run(100_000, 500, 1)], [run(90_000, 500, 2)]);
+    let ignored = compare(&named(&a), &named(&b), 0.2).expect("compared");
+    assert_eq!((ignored.outcome, ignored.exit_status()), (Change::Same, 0));
+}
+
+#[test]
+fn repetitions_are_judged_by_how_they_differ_among_themselves() {
+    let side = |rates: [u64; 3]| rates.map(|rate| run(rate, 5, rate));
+    let noisy =
+        against(&side([100_000, 90_000, 110_000]), &side([95_000, 105_000, 85_000])).expect("compared");
+    assert_eq!(change(&noisy, "sent"), Change::Same);
+    let clear =
+        against(&side([100_000, 100_400, 99_800]), &side([95_000, 95_300, 94_900])).expect("compared");
+    assert_eq!(change(&clear, "sent"), Change::Worse);
+    assert_eq!(clear.figures[0].by, "repetitions");
+    assert!(render(&clear).contains("3 and 3 repetitions"), "{}", render(&clear));
+    // Of intervals alone the first pair would have seemed to differ.
+    let alone = against(&[run(100_000, 5, 1)], &[run(95_000, 5, 2)]).expect("compared");
+    assert_eq!(change(&alone, "sent"), Change::Worse);
+    assert!(alone.notes.iter().any(|note| note.contains("One result a side")), "{:?}", alone.notes);
+}
+
+#[test]
+fn conditions_that_differ_stand_first() {
+    let mut other = lossy_replay();
+    other.environment.kernel = Some("6.19.0".into());
+    other.environment.interfaces[0].mtu = Some(9000);
+    let comparison = against(&[lossy_replay()], &[other]).expect("compared");
+    let names: Vec<_> = comparison.conditions.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["kernel", "MTU (send)"]);
+    let text = render(&comparison);
+    assert!(text.find("6.19.0").expect("the kernel") < text.find("Figures").expect("the figures"), "{text}");
+    let same = render(&against(&[lossy_replay()], &[lossy_replay()]).expect("compared"));
+    assert!(same.contains("the same on both sides") && same.contains("does not differ"), "{same}");
+}
+
+#[test]
+fn what_does_not_mean_the_same_is_refused() {
+    let say = |a: Report, b: Report| against(&[a], &[b]).expect_err("refused").to_string();
+    assert!(say(lossy_replay(), search()).contains("r0 is of `netdyno replay`, r0 of `netdyno search`"));
+    let mut there_and_back = lossy_replay();
+    there_and_back.result.round_trip = true;
+    assert!(say(lossy_replay(), there_and_back).contains("one way"));
+    let mut failed = lossy_replay();
+    failed.result.verdict.fail("no such interface");
+    assert!(say(lossy_replay(), failed).contains("no such interface"));
+    let mut bursts = search();
+    bursts.result.search.as_mut().expect("a search").kind = "burst".into();
+    assert!(say(search(), bursts).contains("searched for"));
+    assert!(say(Report::new("send"), Report::new("send")).contains("no figure in common"));
+}
+
+#[test]
+fn searches_differ_when_their_bounds_do_not_meet() {
+    let with = |factor: f64| {
+        let mut report = search();
+        for found in
+            report.result.search.as_mut().expect("a search").sizes.iter_mut().flat_map(|s| &mut s.throughput)
+        {
+            let found = found.as_mut().expect("found");
+            found.frames_per_second *= factor;
+            found.failed_frames_per_second = found.failed_frames_per_second.map(|rate| rate * factor);
+        }
+        report
+    };
+    let name = "64 bytes: throughput with loss 0 %";
+    let near = against(&[with(1.0)], &[with(0.999)]).expect("compared");
+    assert_eq!(change(&near, name), Change::Same);
+    let far = against(&[with(1.0)], &[with(0.99)]).expect("compared");
+    assert_eq!((change(&far, name), far.exit_status()), (Change::Worse, 1));
+    let several = against(&[with(1.0), with(1.001), with(0.999)], &[with(1.1), with(1.101), with(1.099)]);
+    assert_eq!(change(&several.expect("compared"), name), Change::Better);
+}
+
+#[test]
+fn comparisons_of_anything_are_text_and_json() {
+    let pairs = [(hostile(), hostile()), (crate::searches::hostile(), crate::searches::hostile())];
+    for (a, b) in pairs {
+        let mut b = b;
+        b.environment.kernel = Some(format!("{ATTACK}2"));
+        let comparison = against(&[a], &[b]).expect("compared");
+        let text = render(&comparison);
+        assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
+        let json = serde_json::to_string(&comparison).expect("JSON");
+        assert_eq!(serde_json::from_str::<Comparison>(&json).expect("reads back"), comparison);
+    }
+    for (name, report) in crate::fixtures::sparse().into_iter().chain(crate::searches::sparse()) {
+        // Whatever there is of it: a comparison or a refusal, no panic.
+        if let Ok(comparison) = against(&[report.clone()], &[report]) {
+            assert_ne!(comparison.outcome, Change::Worse, "{name}");
+        }
+    }
+}

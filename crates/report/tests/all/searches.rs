@@ -1,0 +1,258 @@
+//! Searches on the page and in CSV: as agreed, and whatever their state.
+
+use netdyno_report::search::*;
+use netdyno_report::*;
+
+use crate::golden::assert_golden;
+use crate::hostile::ATTACK;
+
+fn found(rate: f64, bytes: f64, goal: &str) -> Throughput {
+    Throughput {
+        failed_frames_per_second: Some(rate * 1.0025),
+        conditional_frames_per_second: Some(rate),
+        frame_size: format!("{bytes:.0}"),
+        goal: goal.to_owned(),
+        reached: true,
+        ..Throughput::of(rate, bytes)
+    }
+}
+
+fn trial(number: u32, part: &str, size: &str, load: f64, verdict: &str) -> Trial {
+    let intended = (load * 2.0) as u64;
+    let lost = if verdict == "loss" { intended / 10 } else { 0 };
+    let short = if verdict == "sender short" { intended / 20 } else { 0 };
+    Trial {
+        number,
+        part: part.to_owned(),
+        frame_size: size.to_owned(),
+        stage: if part == "throughput" { "search" } else { "measure" }.to_owned(),
+        load,
+        offered_frames_per_second: (part != "burst").then_some(load),
+        duration_ns: if number.is_multiple_of(3) { 2_000_000_000 } else { 100_000_000 },
+        intended_frames: intended,
+        sent_frames: intended - short,
+        received_frames: intended - short - lost,
+        lost_frames: lost,
+        loss_ratio: (lost + short) as f64 / intended as f64,
+        shortfall_ratio: short as f64 / intended as f64,
+        latency_ns: Some(TrialLatency {
+            count: 20_000,
+            min: 3_000,
+            mean: 9_000.0,
+            p50: 8_000,
+            p90: 14_000,
+            p99: 40_000 + u64::from(number) * 100,
+            p999: 160_000,
+            max: 400_000,
+        }),
+        verdict: verdict.to_owned(),
+        ..Trial::default()
+    }
+}
+
+/// Every kind of figure that a search may find, at two frame sizes and two goals, on a link of 1 Gbit/s.
+pub fn search() -> Report {
+    let mut report = Report::new("search");
+    report.requested.command_line =
+        ["netdyno", "search", "throughput", "--size", "64,1518"].map(String::from).to_vec();
+    let spread = Spread { count: 5, mean: 812.0, min: 790.0, max: 830.0, stddev: 14.2 };
+    let size = |bytes: f64, rate: f64| SizeResult {
+        frame_size: format!("{bytes:.0}"),
+        mean_frame_bytes: bytes,
+        theoretical_frames_per_second: Some(1e9 / ((bytes + 20.0) * 8.0)),
+        least: 80.0,
+        greatest: 1e9 / ((bytes + 20.0) * 8.0),
+        throughput: vec![Some(found(rate, bytes, "loss 0 %")), Some(found(rate * 1.1, bytes, "loss 0.5 %"))],
+        latency: vec![LatencyAt {
+            frames_per_second: rate,
+            repetitions: 20,
+            min_ns: 3_000,
+            mean_ns: 9_000.0,
+            typical_ns: 8_000,
+            worst_case_ns: 160_000,
+            variation_ns: 157_000,
+            max_ns: 400_000,
+        }],
+        loss_curve: (1..=10)
+            .rev()
+            .map(|tenth| LossAt {
+                frames_per_second: rate * f64::from(tenth) / 10.0,
+                load_ratio: f64::from(tenth) / 10.0,
+                loss_ratio: f64::from((tenth - 4).max(0)) / 20.0,
+            })
+            .collect(),
+        burst: Some(BurstFound {
+            frames: spread,
+            burst_frames_per_second: 1e6,
+            implied_buffer_s: Some(812e-6),
+            corrected_buffer_s: Some(570e-6),
+            at_limit: false,
+        }),
+        recovery_ns: Some(Spread { mean: 2e6, min: 1e6, max: 3e6, stddev: 4e5, ..spread }),
+        ..SizeResult::default()
+    };
+    let sizes = vec![size(64.0, 700_000.0), size(1518.0, 80_000.0)];
+    let loads = [1.0, 0.5, 0.6, 0.55, 0.54, 0.545, 0.542];
+    let verdicts = ["loss", "passed", "loss", "sender short", "passed", "loss", "passed"];
+    let mut trials = Vec::new();
+    for size in &sizes {
+        for (load, verdict) in loads.iter().zip(verdicts) {
+            let number = trials.len() as u32 + 1;
+            trials.push(trial(number, "throughput", &size.frame_size, load * size.greatest, verdict));
+        }
+        for part in ["latency", "burst"] {
+            let number = trials.len() as u32 + 1;
+            trials.push(trial(number, part, &size.frame_size, 1000.0, "passed"));
+        }
+    }
+    report.result.throughput = sizes.first().and_then(|s| s.throughput.first().cloned().flatten());
+    report.result.trials = trials;
+    report.result.search = Some(SearchResult {
+        kind: "throughput".to_owned(),
+        method: Some("mlrsearch".to_owned()),
+        axis: "frames_per_second".to_owned(),
+        complete: true,
+        sending_ns: 18_000_000_000,
+        elapsed_ns: 25_000_000_000,
+        sizes,
+    });
+    report
+}
+
+/// Searches in which little or nothing was found, each with its name.
+pub fn sparse() -> Vec<(&'static str, Report)> {
+    let of = |change: &dyn Fn(&mut SearchResult, &mut Vec<Trial>)| {
+        let mut report = search();
+        let mut result = report.result.search.take().expect("a search");
+        change(&mut result, &mut report.result.trials);
+        report.result.search = Some(result);
+        report
+    };
+    vec![
+        (
+            "empty",
+            of(&|search, trials| {
+                search.sizes.clear();
+                trials.clear();
+            }),
+        ),
+        (
+            "one trial",
+            of(&|search, trials| {
+                search.sizes.truncate(1);
+                trials.truncate(1);
+            }),
+        ),
+        (
+            "nothing passed",
+            of(&|search, _| search.sizes.iter_mut().for_each(|s| s.throughput = vec![None, None])),
+        ),
+        (
+            "zeros",
+            of(&|search, trials| {
+                search.sizes =
+                    vec![SizeResult { throughput: vec![Some(Throughput::default())], ..Default::default() }];
+                *trials = vec![Trial::default(); 3];
+            }),
+        ),
+        (
+            "numbers that are none",
+            of(&|search, trials| {
+                for s in &mut search.sizes {
+                    (s.mean_frame_bytes, s.least, s.greatest) = (f64::MAX, 0.0, 1e300);
+                    s.theoretical_frames_per_second = Some(1e300);
+                }
+                for t in trials {
+                    (t.load, t.loss_ratio) = (1e300, 7.0);
+                }
+            }),
+        ),
+        (
+            "interrupted",
+            of(&|search, trials| {
+                search.complete = false;
+                search.sizes.truncate(1);
+                search.sizes[0].throughput.clear();
+                trials.truncate(4);
+            }),
+        ),
+    ]
+}
+
+pub fn hostile() -> Report {
+    let mut report = search();
+    let attack = || ATTACK.to_owned();
+    for trial in &mut report.result.trials {
+        (trial.part, trial.stage, trial.verdict) = (attack(), attack(), attack());
+    }
+    let search = report.result.search.as_mut().expect("a search");
+    (search.kind, search.axis, search.method) = (attack(), attack(), Some(attack()));
+    for size in &mut search.sizes {
+        size.frame_size = attack();
+        size.throughput.iter_mut().flatten().for_each(|t| (t.goal, t.frame_size) = (attack(), attack()));
+    }
+    report.result.throughput.as_mut().expect("a throughput").frame_size = attack();
+    report
+}
+
+/// The page without styles, script, data and drawings.
+fn structure(report: &Report) -> String {
+    let mut page = html::render(report);
+    for (begin, end) in [("<style>", "</style>"), ("<svg", "</svg>"), ("<script", "</script>")] {
+        while let Some(from) = page.find(begin) {
+            let to = from + page[from..].find(end).expect("every element is closed") + end.len();
+            page.replace_range(from..to, &format!("[{}]", begin.trim_matches(['<', '>'])));
+        }
+    }
+    page.replace("</tr>", "</tr>\n").replace("<tr>", "\n<tr>")
+}
+
+#[test]
+fn the_page_of_a_search_is_as_agreed() {
+    assert_golden("tests/golden/search.html.txt", &structure(&search()));
+}
+
+#[test]
+fn each_graph_of_the_standards_is_drawn_with_its_table() {
+    let page = html::render(&search());
+    for heading in [
+        "Throughput by frame size",
+        "Loss by load",
+        "Latency by percentile",
+        "Longest bursts forwarded whole",
+        "The search with frames of 64 bytes",
+        "The search with frames of 1518 bytes",
+        "Every trial, in the order they were done",
+    ] {
+        assert!(page.contains(heading), "{heading}");
+    }
+    // Theory: 1 Gbit/s of 64-byte frames (RFC 2544: 1,488,095 a second).
+    assert!(page.contains("what the link carries (1.00 Gbit/s)") && page.contains("<td>1.49 Mpps</td>"));
+    assert!(page.contains("fell short in 2 of 18 trials, by 5.00 % at most"), "the sender's part is named");
+}
+
+#[test]
+fn searches_of_any_state_render_and_read_back() {
+    for (name, report) in sparse().into_iter().chain([("hostile", hostile()), ("whole", search())]) {
+        let page = html::render(&report);
+        assert_eq!(html::embedded_report(&page).expect("own page reads"), report, "{name}");
+        assert!(!page.contains("NaN") && !page.contains("inf\"") && !page.contains(">inf"), "{name}");
+        let text = text::render(&report, text::Options::default());
+        assert!(!text.is_empty(), "{name}");
+        let columns = csv::TRIALS_HEADER.matches(',').count();
+        let rows = csv::trials(&report);
+        assert_eq!(rows.lines().count(), report.result.trials.len() + 1, "{name}");
+        if name != "hostile" {
+            assert!(rows.lines().all(|row| row.matches(',').count() == columns), "{name}: {rows}");
+        }
+    }
+}
+
+#[test]
+fn hostile_names_in_searches_stay_text() {
+    let page = html::render(&hostile());
+    assert_eq!(page.matches("<script").count(), 2, "the data and our own script");
+    assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));
+    let rows = csv::trials(&hostile());
+    assert!(!rows.contains('\u{1b}') && rows.contains("\"\"&"), "quoted: {rows}");
+}
