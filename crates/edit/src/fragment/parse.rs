@@ -1,4 +1,5 @@
-//! Rules from text: one directive to a line, `#` starts a comment. Words are fragroute's.
+//! Rules from text: one directive to a line, `#` starts a comment. Words are fragroute's. A text without rules is right,
+//! too: frames stay as they are.
 
 use super::{Favour, Ip6Option, IpChaff, IpOption, Rule, Rules, TcpChaff, Which};
 
@@ -28,21 +29,27 @@ impl Rules {
             if rules.len() == MAX_RULES {
                 return Err(bad(format!("more than {MAX_RULES} rules")));
             }
-            rules.push(directive(name, arguments).map_err(bad)?);
-        }
-        if rules.is_empty() {
-            let what = "no rules; write one to a line, such as ip_frag 24".to_owned();
-            return Err(BadRule { line: text.lines().count().max(1), what });
+            rules.extend(directive(name, arguments).map_err(bad)?);
         }
         Ok(Rules { rules, seed })
     }
 }
 
-fn directive(name: &str, arguments: &[&str]) -> Result<Rule, String> {
+/// `None` where a line is right, and does nothing to frames.
+fn directive(name: &str, arguments: &[&str]) -> Result<Option<Rule>, String> {
+    match (name, arguments) {
+        // Rule files have it to watch fragroute at work.
+        ("print", []) => Ok(None),
+        ("print", _) => Err("print: nothing stands behind it".to_owned()),
+        _ => rule(name, arguments).map(Some),
+    }
+}
+
+fn rule(name: &str, arguments: &[&str]) -> Result<Rule, String> {
     let usage = |form: &str| Err(format!("{name}: write {form}"));
     match (name, arguments) {
         ("ip_frag", [size, overlap @ ..]) => {
-            let size: usize = number(name, size, 8, 65_528)?;
+            let size = piece(name, size)?;
             if !size.is_multiple_of(8) {
                 return Err(format!("ip_frag: {size} is no multiple of 8, which sizes of fragments must be"));
             }
@@ -50,7 +57,7 @@ fn directive(name: &str, arguments: &[&str]) -> Result<Rule, String> {
         }
         ("ip_frag", _) => usage("ip_frag SIZE [old|new]"),
         ("tcp_seg", [size, overlap @ ..]) => {
-            Ok(Rule::Segment { size: number(name, size, 1, 65_535)?, overlap: favour(name, overlap)? })
+            Ok(Rule::Segment { size: piece(name, size)?, overlap: favour(name, overlap)? })
         }
         ("tcp_seg", _) => usage("tcp_seg SIZE [old|new]"),
         ("ip_chaff", ["dup"]) => Ok(Rule::IpChaff(IpChaff::Duplicate)),
@@ -136,14 +143,18 @@ fn directive(name: &str, arguments: &[&str]) -> Result<Rule, String> {
         }),
         ("ip6_qos", _) => usage("ip6_qos CLASS LABEL, both hexadecimal"),
         ("delay", _) => Err("delay: frames keep their captured time; change times when replaying".to_owned()),
-        ("echo" | "print", _) => {
-            Err(format!("{name}: frames are written, not printed; show the written capture with tcpdump -r"))
-        }
+        ("echo", _) => Err("echo: nothing is printed; write it as a comment, behind #".to_owned()),
         _ => Err(format!(
             "{name} is no rule; ip_frag, tcp_seg, ip_chaff, tcp_chaff, dup, drop, order, ip_ttl, ip_tos, ip_opt, \
              tcp_opt, ip6_opt and ip6_qos are"
         )),
     }
+}
+
+/// The size of pieces. Scripts look for these words, which are tcprewrite 4.5.5's.
+fn piece(name: &str, text: &str) -> Result<usize, String> {
+    number(name, text, 1, 65_535)
+        .map_err(|_| format!("{name}: the size must be between 1 and 65535, not \"{text}\""))
 }
 
 fn number<T: TryFrom<u64>>(name: &str, text: &str, least: u64, most: u64) -> Result<T, String> {

@@ -143,7 +143,7 @@ fn wrong_rules_are_named_with_their_line_and_nothing_is_written() {
     refused("ip_ttl 5\nip_frag 20", &["rules", "line 2", "multiple of 8"]);
     refused("delay first 10", &["line 1", "captured time"]);
     refused(&format!("tcp_seg 1\n{}", "ip_chaff dup\n".repeat(12)), &["record 1", "65536 frames"]);
-    refused("", &["no rules"]);
+    refused("tcp_seg -8", &["rules", "line 1", "must be between 1 and 65535"]);
     run(format!("netdyno edit {input} -w {0} --fragroute {0}.none", path(&dir, "out.pcap")))
         .refused(&["out.pcap.none"]);
     run(format!(
