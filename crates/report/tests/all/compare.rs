@@ -145,7 +145,7 @@ fn comparisons_of_anything_are_text_and_json() {
     }
     for (name, report) in crate::fixtures::sparse().into_iter().chain(crate::searches::sparse()) {
         // Whatever there is of it: a comparison or a refusal, no panic.
-        if let Ok(comparison) = against(&[report.clone()], &[report]) {
+        if let Ok(comparison) = against(std::slice::from_ref(&report), std::slice::from_ref(&report)) {
             assert_ne!(comparison.outcome, Change::Worse, "{name}");
         }
     }

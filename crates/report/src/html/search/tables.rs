@@ -196,6 +196,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
     let all = &report.result.trials;
     let mut grid = Grid::new([
         "trial",
+        "verdict",
         "part",
         "size",
         "load",
@@ -207,7 +208,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
         "sender short",
         "p50",
         "p99.9",
-        "verdict",
+        "tries",
     ]);
     for t in all.iter().take(MOST_TRIALS) {
         let latency = |get: fn(&crate::search::TrialLatency) -> u64| {
@@ -224,7 +225,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
             (ns, None) => units::time(ns),
         };
         let part = match t.stage.as_str() {
-            "measure" | "" => t.part.clone(),
+            "measure" | "search" | "" => t.part.clone(),
             stage => format!("{}, {}", t.part, stage.replace('_', "-")),
         };
         let lost = match t.lost_frames {
@@ -232,7 +233,6 @@ pub(in super::super) fn trials(report: &Report) -> String {
             n => format!("{} ({})", units::count(n), units::percent(n as f64 / t.sent_frames.max(1) as f64)),
         };
         let short = if t.shortfall_ratio > 0.0 { units::percent(t.shortfall_ratio) } else { DASH.to_owned() };
-        let again = if t.repeated > 0 { format!(" (done {} times)", t.repeated + 1) } else { String::new() };
         let class = match t.verdict.as_str() {
             "passed" => "",
             "sender short" => "own",
@@ -242,6 +242,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
             class,
             &t.number.to_string(),
             [
+                t.verdict.clone(),
                 part,
                 t.frame_size.clone(),
                 load,
@@ -253,12 +254,12 @@ pub(in super::super) fn trials(report: &Report) -> String {
                 short,
                 latency(|d| d.p50),
                 latency(|d| d.p999),
-                t.verdict.clone() + &again,
+                (u64::from(t.repeated) + 1).to_string(),
             ],
         );
     }
     match grid.card(&first_of("Every trial, in the order they were done", MOST_TRIALS, all.len()), true) {
         card if card.is_empty() => card,
-        card => format!("<h2>Trials</h2>\n{card}"),
+        card => format!("<h2>Trials</h2>\n<div class=\"dense\">{card}</div>\n"),
     }
 }
