@@ -142,7 +142,9 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     let elapsed = start.elapsed();
     let way = running.name();
     let (counts, said) = running.finish();
-    let ended = said.or(ended);
+    // What happened to an interface says more than what the bridge noticed of it.
+    let named = ended.as_ref().and_then(|_| trouble(&places));
+    let ended = named.or(said).or(ended);
     outcome::fill(&mut report, &settings, way, &counts);
     report.intervals = samples.intervals().map(outcome::interval).collect();
     let verdict = &mut report.result.verdict;
