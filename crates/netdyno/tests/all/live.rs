@@ -27,8 +27,9 @@ impl Site {
             .iter()
             .map(|name| format!("{name}_temp_path {dir}/{name}; "))
             .collect();
+        // One process: workers would outlive a master that is killed, and keep the lab's namespaces.
         let config = format!(
-            "user root; daemon off; pid {dir}/nginx.pid; error_log {dir}/error.log; events {{}}
+            "user root; daemon off; master_process off; pid {dir}/nginx.pid; error_log {dir}/error.log; events {{}}
              http {{ access_log off; client_max_body_size 100m; {temporary}
              server {{ listen 198.18.0.2:80; listen [2001:db8::2]:80; root {dir};
              location /up {{ client_body_buffer_size 16m; proxy_pass http://198.18.0.2:80/sink; }}
