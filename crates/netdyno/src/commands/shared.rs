@@ -90,7 +90,7 @@ pub fn second(
     let Some(place) = sending_place(Some(spec), through)? else { return Ok(Second::default()) };
     if place.is_same_as(first) {
         bail!(
-            "--on2 {}: that is the interface of --on: name another one for the second side, or leave out --on2 and --sides",
+            "{} is named for both sides: name another interface for the second one, or no second side at all",
             place.spec
         );
     }

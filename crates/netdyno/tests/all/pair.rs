@@ -402,7 +402,10 @@ fn what_does_not_fit_two_interfaces_is_one_clear_line() {
         (format!("{pair} --sides files {file}"), vec!["come in pairs", "1 was given"]),
         (format!("{pair} --sides files {pipe} {file}"), vec!["pipe is no file", "merged from files"]),
         (format!("{pair} --sides auto {pipe}"), vec!["cannot be read a second time", "cache file"]),
-        (format!("--on tx0 --on2 tx0 --sides auto {file}"), vec!["--on2 tx0", "the interface of --on"]),
+        (
+            format!("--on tx0 --on2 tx0 --sides auto {file}"),
+            vec!["tx0 is named for both sides", "another interface"],
+        ),
         (format!("--on tx0 --sides auto {file}"), vec!["--on2"]),
         (format!("{pair} --sides nonsense {file}"), vec!["nonsense", "there are auto"]),
         (format!("{pair} --sides {short} {file}"), vec!["is not a cache file"]),
