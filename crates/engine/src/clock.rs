@@ -38,6 +38,11 @@ pub fn thread_cpu() -> u64 {
     nanoseconds(clock_gettime(Readable::ThreadCPUTime))
 }
 
+/// The kernel's number of the calling thread, as in `/proc/self/task`.
+pub fn thread_number() -> u64 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs().into()
+}
+
 fn nanoseconds(time: Timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -73,14 +78,15 @@ impl Waiter {
         Waiter { margin: 60_000, spin }
     }
 
-    /// Returns at `target` (CLOCK_MONOTONIC), or when `control` says stop, or earlier: the caller looks at the clock.
+    /// Returns at `target` (CLOCK_MONOTONIC), or when `control` says stop or another course than `version`, or earlier:
+    /// the caller looks at the clock.
     /// Never yields the core while spinning: sched_yield() would hand it to any other task for a whole slice.
-    pub fn wait(&mut self, target: u64, control: &Control) {
+    pub fn wait(&mut self, target: u64, control: &Control, version: u64) {
         let mut slept = false;
         loop {
             let at = now();
             let Some(left) = target.checked_sub(at).filter(|&left| left > 0) else { break };
-            if control.stop.load(Ordering::Relaxed) {
+            if control.stop.load(Ordering::Relaxed) || control.throttle.version() != version {
                 return;
             }
             let least = if slept { 0 } else { WORTH_SLEEPING };

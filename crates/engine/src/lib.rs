@@ -18,15 +18,17 @@ pub mod null;
 pub mod pacer;
 pub mod record;
 pub mod source;
+pub mod throttle;
 pub mod worker;
 
 pub use crate::gate::Gate;
 pub use crate::merge::{Merged, Share};
 use crate::source::{Source, SourceError};
+pub use crate::throttle::{Course, Reach, Throttle};
 use histogram::Histogram;
 use port::tx::{Tx, TxCounters, TxError};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What is to be sent, and how much of it.
@@ -60,13 +62,48 @@ pub struct Control {
     pub bytes: AtomicU64,
     /// Frames that left more than [`LATE_NS`] after their time.
     pub late: AtomicU64,
+    /// Pauses the run and changes its rate; one for all workers.
+    pub throttle: Arc<Throttle>,
+    /// Kernel's number of the thread that sends; 0 before it does.
+    pub thread: Arc<AtomicU64>,
+    /// How late frames have left, when somebody asks.
+    pub lateness: Asked,
+}
+
+/// A histogram that is copied for an onlooker when he asks for it, because keeping it where both can see it would cost
+/// the one who counts something with each frame.
+#[derive(Debug, Default)]
+pub struct Asked {
+    wanted: AtomicBool,
+    copy: Mutex<Option<Histogram>>,
+}
+
+impl Asked {
+    /// The latest copy, and asks for the next.
+    pub fn look(&self) -> Option<Histogram> {
+        self.wanted.store(true, Ordering::Relaxed);
+        self.copy.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes a copy if one was asked for.
+    pub fn answer(&self, histogram: impl FnOnce() -> Histogram) {
+        if self.wanted.load(Ordering::Relaxed) {
+            self.wanted.store(false, Ordering::Relaxed);
+            *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(histogram());
+        }
+    }
 }
 
 impl Control {
     /// One for each of so many workers.
     pub fn several(workers: usize, stop: &Arc<AtomicBool>) -> Vec<Control> {
-        let gate = Arc::new(Gate::new(workers));
-        let one = || Control { stop: Arc::clone(stop), gate: Arc::clone(&gate), ..Control::default() };
+        let (gate, throttle) = (Arc::new(Gate::new(workers)), Arc::new(Throttle::default()));
+        let one = || Control {
+            stop: Arc::clone(stop),
+            gate: Arc::clone(&gate),
+            throttle: Arc::clone(&throttle),
+            ..Control::default()
+        };
         (0..workers).map(|_| one()).collect()
     }
 
@@ -139,6 +176,11 @@ pub struct Sent {
 pub trait Engine: Send {
     /// Its name, as in `--engine`.
     fn name(&self) -> &'static str;
+
+    /// What [`Control::throttle`] does to it.
+    fn reach(&self) -> Reach {
+        Reach::Rate
+    }
 
     /// Runs the job on the calling thread until it is done, stopped or cannot go on.
     fn run(&mut self, job: &mut Job, control: &Control) -> Sent;

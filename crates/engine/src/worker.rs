@@ -5,7 +5,7 @@
 
 use crate::pacer::Pacer;
 use crate::source::{Frames, ProgramSource, Source, SourceError};
-use crate::{Control, Ended, Job, LATE_NS, Punctuality, Sent, clock};
+use crate::{Control, Course, Ended, Job, LATE_NS, Punctuality, Sent, clock};
 use port::tx::{Tx, TxCounters, TxError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -37,6 +37,9 @@ pub fn run<T: Tx + ?Sized>(txs: &mut [&mut T], job: &mut Job, control: &Control,
 /// A run that is told how long to last, and is behind when that time is over, may still send for so long: a stall near
 /// the end then costs no frames. What is overdue beyond that was not achieved, and the result says so.
 const GRACE: u64 = 20_000_000;
+
+/// How often a paused run looks whether it may go on.
+const PAUSED_LOOK: Duration = Duration::from_millis(1);
 
 struct Limits {
     count: u64,
@@ -72,22 +75,19 @@ fn send<T: Tx + ?Sized, F: Frames>(
     let mut waiter = clock::Waiter::for_this_thread(limits.spin);
     let paced = frames.is_paced();
     let start = control.gate.pass(&control.stop);
-    let deadline = (limits.wait && limits.duration != u64::MAX)
-        .then(|| Instant::now().checked_add(Duration::from_nanos(limits.duration.saturating_add(GRACE))))
-        .flatten();
-    for tx in txs.iter_mut() {
-        tx.bound(Arc::clone(&control.stop), deadline);
-    }
+    control.thread.store(clock::thread_number(), Relaxed);
     control.started.store(start, Relaxed);
     let mut run = Run {
         limits,
         control,
         start,
+        course: Course::default(),
         pacer: Pacer::new(limits.catch_up),
         punctuality: Punctuality::default(),
         given: 0,
         stalled: false,
     };
+    run.bound(txs);
     let mut ended =
         if paced && limits.wait { run.paced(txs, frames, &mut waiter) } else { run.unpaced(txs, frames) };
     // Only what the kernel is done with counts as sent.
@@ -105,7 +105,9 @@ fn send<T: Tx + ?Sized, F: Frames>(
     // A paced run lasts until the time of the frame that would come next: ten frames at 10 frames/s take a second.
     let next = frames.next_due().ok().flatten();
     let exhausted = next.is_none() || run.given >= limits.count;
-    let scheduled = next.unwrap_or_else(|| frames.end()).min(limits.duration);
+    let course = run.course;
+    let scheduled =
+        course.time_of(next.unwrap_or_else(|| frames.end())).min(course.time_of_end(limits.duration));
     let duration_ns = match ended {
         Ended::Done if paced && limits.wait => elapsed.max(scheduled),
         Ended::Done if paced => scheduled,
@@ -141,6 +143,8 @@ struct Run<'a> {
     limits: &'a Limits,
     control: &'a Control,
     start: u64,
+    /// How the schedule's time passes.
+    course: Course,
     pacer: Pacer,
     punctuality: Punctuality,
     /// Frames given to the sender.
@@ -150,6 +154,32 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// Tells the senders when the run's time is over.
+    fn bound<T: Tx + ?Sized>(&self, txs: &mut [&mut T]) {
+        let end = self.course.time_of_end(self.limits.duration);
+        let left = (self.start.saturating_add(end).saturating_add(GRACE)).saturating_sub(clock::now());
+        let timed = self.limits.wait && self.limits.duration != u64::MAX;
+        let deadline = timed.then(|| Instant::now().checked_add(Duration::from_nanos(left))).flatten();
+        for tx in txs.iter_mut() {
+            tx.bound(Arc::clone(&self.control.stop), deadline);
+        }
+    }
+
+    /// Follows the throttle. Returns when the run is not paused, or no longer; false when it was stopped.
+    fn follow<T: Tx + ?Sized>(&mut self, txs: &mut [&mut T]) -> bool {
+        while !self.control.stopped() {
+            if self.control.throttle.version() != self.course.version {
+                self.course = self.control.throttle.course();
+                self.bound(txs);
+            }
+            if !self.course.paused {
+                return true;
+            }
+            std::thread::sleep(PAUSED_LOOK);
+        }
+        false
+    }
+
     /// Each frame at its time.
     fn paced<T: Tx + ?Sized, F: Frames>(
         &mut self,
@@ -159,30 +189,35 @@ impl Run<'_> {
     ) -> Ended {
         let mut due = [0u64; BATCH];
         loop {
+            if !self.follow(txs) {
+                return Ended::Stopped;
+            }
+            let course = self.course;
+            let end = course.end(self.limits.duration);
             let next = match frames.next_due() {
-                Ok(Some(next)) if self.given < self.limits.count && next < self.limits.duration => next,
+                Ok(Some(next)) if self.given < self.limits.count && next < end => next,
                 Ok(_) => return Ended::Done,
                 Err(fault) => return Ended::SourceFault(fault),
             };
-            if self.control.stopped() {
-                return Ended::Stopped;
-            }
-            let now = clock::now() - self.start;
-            if now > self.limits.duration.saturating_add(GRACE) {
+            let clock = clock::now() - self.start;
+            if course.active(clock) > self.limits.duration.saturating_add(GRACE) {
                 return Ended::Done;
             }
+            // From here on by the schedule's time.
+            let now = course.position(clock);
             let position = self.pacer.advance(now, next);
             if next > position {
-                waiter.wait(self.start + self.pacer.release_time(next), self.control);
+                let release = course.time_of(self.pacer.release_time(next));
+                waiter.wait(self.start.saturating_add(release), self.control, course.version);
                 continue;
             }
-            let late = now - next;
+            let late = course.lasts(now - next);
             let kept = &mut self.punctuality;
             kept.stalls += u64::from(late > LATE_NS && !self.stalled);
             self.stalled = late > LATE_NS;
             kept.longest_stall_ns =
                 if self.stalled { kept.longest_stall_ns.max(late) } else { kept.longest_stall_ns };
-            match self.batch(txs, frames, position.min(self.limits.duration - 1), &mut due) {
+            match self.batch(txs, frames, position.min(end - 1), &mut due) {
                 Ok(0) => return Ended::Done,
                 Ok(count) => self.note(&due[..count], now, position < now),
                 Err(ended) => return ended,
@@ -197,11 +232,11 @@ impl Run<'_> {
             if self.given >= self.limits.count {
                 return Ended::Done;
             }
-            if self.control.stopped() {
+            if !self.follow(txs) {
                 return Ended::Stopped;
             }
             let timed = self.limits.wait && self.limits.duration != u64::MAX;
-            if timed && clock::now() - self.start >= self.limits.duration {
+            if timed && self.course.active(clock::now() - self.start) >= self.limits.duration {
                 return Ended::Done;
             }
             match self.batch(txs, frames, self.limits.duration.saturating_sub(1), &mut due) {
@@ -251,7 +286,7 @@ impl Run<'_> {
         let kept = &mut self.punctuality;
         let mut late = 0;
         for &due in due {
-            let by = now.saturating_sub(due);
+            let by = self.course.lasts(now.saturating_sub(due));
             kept.lateness.record(by);
             late += u64::from(by > LATE_NS);
             kept.last_late_ns = by;
@@ -263,5 +298,6 @@ impl Run<'_> {
             kept.late += late;
             self.control.late.store(kept.late, Relaxed);
         }
+        self.control.lateness.answer(|| kept.lateness.clone());
     }
 }

@@ -244,6 +244,27 @@ pub struct Output {
     /// No progress line.
     #[arg(long, short)]
     pub quiet: bool,
+    /// For those verbs that have [`Gauges`].
+    #[arg(skip)]
+    pub gauges: Gauges,
+}
+
+/// What shows a run while it lasts (docs/screen.md).
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct Gauges {
+    /// Show the run full-screen while it lasts: rates, loss, latency, streams, cores. Keys pause it, change its rate and
+    /// end it; ? lists them.
+    #[arg(long)]
+    pub tui: bool,
+    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the run lasts (127.0.0.1:9100, [::]:9100).
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub metrics: Option<std::net::SocketAddr>,
+}
+
+impl Gauges {
+    pub fn wanted(self) -> ::gauges::Wanted {
+        ::gauges::Wanted { screen: self.tui, metrics: self.metrics }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -266,6 +287,8 @@ pub struct Demo {
     /// No progress line.
     #[arg(long, short)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub gauges: Gauges,
 }
 
 #[derive(Debug, Args)]
@@ -299,6 +322,8 @@ pub struct Send {
     pub resolve: bool,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub gauges: Gauges,
 }
 
 /// What an expression does not say.
@@ -349,7 +374,7 @@ pub struct Replay {
     pub two: TwoSides,
     /// Write the frames, with the times they would leave at, into a capture file instead.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "on2", "measure", "round_trip", "core", "cores"])]
+    #[arg(conflicts_with_all = ["interface", "on2", "measure", "round_trip", "core", "cores", "tui", "metrics"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]
@@ -386,6 +411,8 @@ pub struct Replay {
     pub metering: Metering,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub gauges: Gauges,
     /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
     /// read while sending.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -469,6 +496,8 @@ pub struct Measure {
     pub yes_disrupt: Option<String>,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub gauges: Gauges,
 }
 
 #[derive(Debug, Args)]
@@ -497,6 +526,8 @@ pub struct Reflect {
     pub yes_disrupt: Option<String>,
     #[command(flatten)]
     pub output: Output,
+    #[command(flatten)]
+    pub gauges: Gauges,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod cores;
 mod engines;
 mod environment;
 mod output;
+mod panel;
 mod place;
 mod run;
 mod sides;

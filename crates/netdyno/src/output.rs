@@ -27,7 +27,7 @@ pub fn aside(text: &str) {
 
 /// The moving line: on a terminal redrawn, elsewhere a plain line every few seconds.
 pub fn live(output: &Output) -> Option<Live<Stderr>> {
-    if output.quiet {
+    if output.quiet || output.gauges.tui {
         return None;
     }
     if !stderr().is_terminal() {

@@ -7,10 +7,11 @@
 //!   afterwards: add up the workers, wait for stragglers, compare with the interface's own counters, judge (outcome.rs)
 //! ```
 
+mod by_hand;
 pub mod content;
 mod meters;
 mod offered;
-mod outcome;
+pub mod outcome;
 mod received;
 mod watch;
 
@@ -18,6 +19,7 @@ pub use outcome::{count_flows, oddities, stream_notes};
 pub use received::{WatchedClock, fill_measured, list_streams, stream};
 
 use crate::environment;
+use crate::panel::Panel;
 use crate::place::Place;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
@@ -124,6 +126,20 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
+/// The same. With a screen it is the screen that ends the process at a signal that comes again, because it must give the
+/// terminal back first.
+pub fn stop_on_signals_with(output: &crate::cli::Output) -> Result<Arc<AtomicBool>> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    if !output.gauges.tui {
+        return stop_on_signals();
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    Ok(stop)
+}
+
 /// How often both ends are looked at.
 const SAMPLE: Duration = Duration::from_millis(100);
 /// Stragglers are waited for until none came for so long.
@@ -152,6 +168,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     if let Some(dir) = &setup.output.report {
         report::prepare_dir(dir)?;
     }
+    let panel = Panel::prepare(&setup.output)?;
     let mut own = shared_out(&setup.job, setup.cpus.len())?;
     let mut report = Report::new(setup.command);
     report.requested = std::mem::take(&mut setup.requested);
@@ -202,6 +219,14 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let mut watch = Watch::new(&setup, jobs, meter.as_ref());
+    if let Some(mut panel) = panel {
+        let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
+        let title =
+            by_hand::title(&setup, engine, report.environment.meter.as_ref(), watch.hands(reach, engine));
+        let names = by_hand::names(&setup.job, jobs);
+        panel.begin(title, &report.warnings, begin_counting(&setup)?, names, &setup.stop)?;
+        watch.panel = Some(panel);
+    }
     let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
     let over = AtomicBool::new(false);
     let sent = std::thread::scope(|scope| {
@@ -214,6 +239,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let taken = sent.iter().map(|sent| sent.taken).sum();
     // One worker knows it by itself.
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
+    let end = end.map(|end| watch.course().time_of(end));
     let mut merged = Merged::of(sent, end).context("no worker was started")?;
     let mut moved = Vec::new();
     for (side, (reader, before)) in counters.iter_mut().enumerate() {
@@ -236,6 +262,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     }
     let offered = watch.finish(&merged.whole);
     report.intervals = watch.intervals();
+    report.result.adjustments = std::mem::take(&mut watch.adjustments);
+    // Here the screen ends, too.
     drop(watch);
 
     report.result.counters = outcome::counted(counting);
@@ -410,13 +438,15 @@ fn send(
             .collect();
         let over = || senders.iter().all(|sender| sender.is_finished());
         while !over() {
+            watch.obey(&controls);
             watch.sample(&controls);
             // In small steps, so that a short run is not held up by its own watching.
             let next = Instant::now() + SAMPLE;
-            while !over() && Instant::now() < next {
+            while !over() && Instant::now() < next && !watch.obey(&controls) {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
+        watch.settle();
         let sent: std::thread::Result<Vec<Sent>> = senders.into_iter().map(|sender| sender.join()).collect();
         sent
     });

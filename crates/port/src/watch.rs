@@ -154,6 +154,11 @@ impl Watch {
 
     /// What rose since.
     pub fn end(mut self) -> Vec<Rise> {
+        self.rises()
+    }
+
+    /// What has risen so far.
+    pub fn rises(&mut self) -> Vec<Rise> {
         let after = self.read();
         let rises = after.into_iter().filter_map(|((source, name), value)| {
             let before = self.before.get(&(source, name.clone())).copied().unwrap_or(0);

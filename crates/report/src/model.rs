@@ -235,6 +235,9 @@ pub struct Achieved {
     /// Counters of the hosts and interfaces that rose during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<HostCounter>,
+    /// What was changed by hand while the run lasted (`--tui`), in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adjustments: Vec<Adjustment>,
     /// The throughput that a search found: of the first frame size and goal, where there were several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -244,6 +247,24 @@ pub struct Achieved {
     /// The trials, in the order they were done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
+}
+
+/// Somebody paused the run, let it go on, or changed its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Adjustment {
+    /// After the start.
+    pub at_ns: u64,
+    pub change: Change,
+    /// From then on, of the rate asked for; 1 is as asked.
+    pub rate_ratio: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    Paused,
+    Resumed,
+    Rate,
 }
 
 /// A counter that rose during the run, whoever's frames it counted.

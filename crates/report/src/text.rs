@@ -3,7 +3,7 @@
 
 use crate::conclusion;
 use crate::distribution::Distribution;
-use crate::model::{Choice, LatencyClock, Pacing, Report, Totals};
+use crate::model::{Adjustment, Change, Choice, LatencyClock, Pacing, Report, Totals};
 use crate::search_text;
 use crate::table::Table;
 use crate::units::{self, printable};
@@ -176,6 +176,7 @@ fn lines(report: &Report) -> String {
     if let Some(p) = &result.pacing {
         line("pacing", pacing(p));
     }
+    line("by hand", result.adjustments.iter().map(adjustment).collect());
     for c in result.tx.iter().flat_map(|tx| &tx.interface_counters) {
         let mut facts =
             vec![format!("{} counted {}", printable(&c.interface), units::counted(c.tx_packets, "frame"))];
@@ -187,6 +188,15 @@ fn lines(report: &Report) -> String {
         line("interface", facts);
     }
     out
+}
+
+fn adjustment(a: &Adjustment) -> String {
+    let at = units::time(a.at_ns);
+    match a.change {
+        Change::Paused => format!("paused after {at}"),
+        Change::Resumed => format!("went on after {at}"),
+        Change::Rate => format!("{} of the rate asked from {at} on", units::percent(a.rate_ratio)),
+    }
 }
 
 /// The label, then the facts with commas between, on as many lines as they need. Empty without facts.

@@ -4,7 +4,8 @@
 
 use histogram::BUCKETS;
 
-/// Written by the engine: CLOCK_MONOTONIC of the run's start; 0 holds all frames.
+/// Written by the engine: CLOCK_MONOTONIC of the run's start, and of pauses so much later as they lasted; 0 holds all
+/// frames.
 pub const START: u32 = 0;
 /// Written by the engine: 1 ends the run.
 pub const STOP: u32 = 8;

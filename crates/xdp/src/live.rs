@@ -9,7 +9,7 @@ use crate::compile::{Compiled, Options, Pages, compile};
 use crate::layout::{self, lane};
 use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
-use engine::{Control, Ended, Engine, Job, Punctuality, Sent, clock};
+use engine::{Control, Course, Ended, Engine, Job, Punctuality, Reach, Sent, clock};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
 use rustix::io::Errno;
@@ -64,6 +64,11 @@ impl Engine for Live {
         "xdp"
     }
 
+    /// Times are frozen into the program, but its start can be put off.
+    fn reach(&self) -> Reach {
+        Reach::Pause
+    }
+
     fn run(&mut self, job: &mut Job, control: &Control) -> Sent {
         let Some(compiled) = self.compiled.clone() else {
             let start = control.gate.pass(&control.stop);
@@ -80,8 +85,12 @@ impl Engine for Live {
         compiled.state.store(layout::LEFT as usize, count);
         compiled.state.store(layout::DURATION as usize, duration);
         let worker = {
-            let (way, compiled) = (Arc::clone(&self.way), Arc::clone(&compiled));
-            std::thread::Builder::new().name("live".to_owned()).spawn(move || work(&way, &compiled))
+            let (way, compiled, thread) =
+                (Arc::clone(&self.way), Arc::clone(&compiled), Arc::clone(&control.thread));
+            std::thread::Builder::new().name("live".to_owned()).spawn(move || {
+                thread.store(clock::thread_number(), Relaxed);
+                work(&way, &compiled)
+            })
         };
         let worker = match worker {
             Ok(worker) => worker,
@@ -180,7 +189,14 @@ impl Live {
         compiled.state.store(layout::START as usize, start);
         control.started.store(start, Relaxed);
         let mut looked = Instant::now();
+        let mut course = Course::default();
         while word(layout::DONE) == 0 && !control.stopped() && !worker.is_finished() {
+            if control.throttle.version() != course.version {
+                course = control.throttle.course();
+                let paused = course.paused_ns(clock::now().saturating_sub(start));
+                let begun = if course.paused { 0 } else { start + paused };
+                compiled.state.store(layout::START as usize, begun);
+            }
             self.publish(compiled, control);
             if looked.elapsed() >= LOOK_AT_LINK {
                 looked = Instant::now();
@@ -201,6 +217,9 @@ impl Live {
         control.frames.store(counters.frames, Relaxed);
         control.bytes.store(counters.bytes, Relaxed);
         control.late.store(compiled.state.load(layout::LATE as usize), Relaxed);
+        if compiled.paced {
+            control.lateness.answer(|| punctuality(compiled).lateness);
+        }
     }
 
     /// What the run did, from its words.
@@ -221,12 +240,14 @@ impl Live {
         let over = due == u64::MAX;
         let next = if over { lanes.map(|at| word(at + lane::END)).max().unwrap_or(0) } else { due };
         let exhausted = word(layout::LEFT) == 0 || over;
-        let scheduled = next.min(duration);
-        let elapsed = word(layout::NOW);
+        let active = word(layout::NOW);
         let ended = match ended {
-            Ended::Done if control.stopped() && !exhausted && elapsed < duration => Ended::Stopped,
+            Ended::Done if control.stopped() && !exhausted && active < duration => Ended::Stopped,
             ended => ended,
         };
+        // The program's time stands still in a pause.
+        let paused = control.throttle.course().paused_ns(clock::now().saturating_sub(start));
+        let (scheduled, elapsed) = (next.min(duration).saturating_add(paused), active + paused);
         Sent {
             counters,
             sides: Vec::new(),

@@ -42,8 +42,13 @@ pub fn run(args: Demo) -> Result<u8> {
         let namespace = Some(host.namespace.try_clone()?);
         Place::at(host.interface.to_owned(), Located { namespace, name: host.interface.to_owned() })
     };
-    let output =
-        Output { json: args.json, report: Some(args.report.clone()), quiet: args.quiet, ..Output::default() };
+    let output = Output {
+        json: args.json,
+        report: Some(args.report.clone()),
+        quiet: args.quiet,
+        gauges: args.gauges,
+        ..Output::default()
+    };
     let replayed = Replay {
         files: vec![file],
         interface: Some(lab.sender.interface.to_owned()),
@@ -68,6 +73,7 @@ pub fn run(args: Demo) -> Result<u8> {
         through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
         metering: Metering::none(),
         output: output.clone(),
+        gauges: args.gauges,
         loss: None,
         loss_seed: 1,
         edits: Edits::default(),

@@ -4,19 +4,24 @@ use super::samples::{SAMPLE, Samples, Spreads};
 use super::shared;
 use crate::cli::Measure;
 use crate::output::{self, conclude};
+use crate::panel::{Names, Panel};
 use crate::place::Place;
 use crate::{environment, run};
 use anyhow::{Context, Result};
+use gauges::{Count, Moment, Title};
 use meter::{Action, Meter};
 use report::live::{Pace, Progress};
 use report::{Interval, Report, Requested, Totals};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-pub fn run(args: Measure) -> Result<u8> {
+pub fn run(mut args: Measure) -> Result<u8> {
+    args.output.gauges = args.gauges;
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
+    let mut panel = Panel::prepare(&args.output)?;
     let place = Place::find(&args.interface)?;
     if args.drop {
         place.guard(args.yes_disrupt.as_deref())?;
@@ -34,7 +39,7 @@ pub fn run(args: Measure) -> Result<u8> {
     let name = &place.interface.name;
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
-    let stop = run::stop_on_signals()?;
+    let stop = run::stop_on_signals_with(&args.output)?;
     let mut report = Report::new("measure");
     report.requested = Requested {
         command_line: shared::command_line(),
@@ -49,10 +54,22 @@ pub fn run(args: Measure) -> Result<u8> {
 
     let clock = run::WatchedClock::start(options.clock);
     let start = Instant::now();
-    if !args.output.quiet {
+    if !args.output.quiet && !args.gauges.tui {
         output::note(&format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()));
     }
     let mut live = output::live(&args.output);
+    if let Some(panel) = &mut panel {
+        let title = Title {
+            command: "measure".to_owned(),
+            meter: report.environment.meter.as_ref().map(|meter| meter.name.clone()),
+            rx: Some(place.spec.clone()),
+            hands: shared::no_hands(),
+            ..Title::default()
+        };
+        let end = place.run_in(|| port::watch::Watch::begin(name, true))?;
+        let ends = vec![(place.spec.clone(), end)];
+        panel.begin(title, &report.warnings, ends, Names::unknown(args.streams), &stop)?;
+    }
     // Frames and bytes since the start.
     let mut samples: Samples<(u64, u64)> = Samples::new();
     let mut spreads = Spreads::new();
@@ -69,6 +86,19 @@ pub fn run(args: Measure) -> Result<u8> {
             || !meter.is_attached();
         let kept = samples.push(now.0, (now.1, now.2), over);
         spreads.follow(kept, &seen.latency);
+        if let Some(panel) = &mut panel {
+            let signed = seen.signed > 0;
+            let moment = Moment {
+                at_ns: now.0,
+                remaining_ns: left.map(|left| left.as_nanos() as u64),
+                rx: Some(Count { frames: now.1, bytes: now.2 }),
+                reordered: signed.then_some(seen.reordered),
+                duplicated: signed.then_some(seen.duplicates),
+                latency: (!seen.latency.is_empty()).then(|| Arc::new(seen.latency.clone())),
+                ..Moment::default()
+            };
+            panel.show(moment, signed.then_some(&meter));
+        }
         if let Some(live) = &mut live
             && now.0 - shown.0 >= 2 * SAMPLE.as_nanos() as u64
         {
@@ -89,6 +119,7 @@ pub fn run(args: Measure) -> Result<u8> {
             break;
         }
     }
+    drop(panel);
     if let Some(live) = &mut live {
         let _ = live.clear();
     }

@@ -4,9 +4,11 @@ use super::samples::{SAMPLE, Samples};
 use super::shared;
 use crate::cli::Reflect;
 use crate::output::{self, conclude};
+use crate::panel::{Names, Panel};
 use crate::place::Place;
 use crate::{environment, run};
 use anyhow::{Context, Result};
+use gauges::{Count, Moment, Title};
 use meter::Mode;
 use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
 use port::interface::{CounterReader, Counters, xdp_features};
@@ -18,10 +20,12 @@ use std::time::{Duration, Instant};
 /// Drivers that update their counters now and then do so at least this often.
 const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
 
-pub fn run(args: Reflect) -> Result<u8> {
+pub fn run(mut args: Reflect) -> Result<u8> {
+    args.output.gauges = args.gauges;
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
+    let mut panel = Panel::prepare(&args.output)?;
     let place = Place::find(&args.interface)?;
     place.guard(args.yes_disrupt.as_deref())?;
     shared::measurable(&place)?;
@@ -31,7 +35,7 @@ pub fn run(args: Reflect) -> Result<u8> {
         mac_only: args.mac_only,
         ..Options::default()
     };
-    let stop = run::stop_on_signals()?;
+    let stop = run::stop_on_signals_with(&args.output)?;
     let mut counters = place.counters()?;
     let before = counters.read()?;
     let name = &place.interface.name;
@@ -50,7 +54,7 @@ pub fn run(args: Reflect) -> Result<u8> {
     report.environment.engine = Some(choice(&reflector));
 
     let start = Instant::now();
-    if !args.output.quiet {
+    if !args.output.quiet && !args.gauges.tui {
         output::note(&format!(
             "reflecting on {} by {}; Ctrl-C ends and reports",
             place.spec,
@@ -61,6 +65,19 @@ pub fn run(args: Reflect) -> Result<u8> {
         }
     }
     let mut live = output::live(&args.output);
+    if let Some(panel) = &mut panel {
+        let title = Title {
+            command: "reflect".to_owned(),
+            engine: Some(mode_name(reflector.mode()).to_owned()),
+            tx: Some(place.spec.clone()),
+            rx: Some(place.spec.clone()),
+            hands: shared::no_hands(),
+            ..Title::default()
+        };
+        let end = place.run_in(|| port::watch::Watch::begin(name, true))?;
+        let ends = vec![(place.spec.clone(), end)];
+        panel.begin(title, &report.warnings, ends, Names::unknown(0), &stop)?;
+    }
     let mut samples: Samples<Reflected> = Samples::new();
     let mut shown = (0u64, Reflected::default());
     loop {
@@ -72,6 +89,16 @@ pub fn run(args: Reflect) -> Result<u8> {
             || args.count.is_some_and(|count| now.reflected >= count)
             || !reflector.is_attached();
         samples.push(at, now, over);
+        if let Some(panel) = &mut panel {
+            let moment = Moment {
+                at_ns: at,
+                remaining_ns: left.map(|left| left.as_nanos() as u64),
+                rx: Some(Count { frames: now.frames, bytes: now.bytes }),
+                tx: Some(Count { frames: now.reflected, bytes: now.reflected_bytes }),
+                ..Moment::default()
+            };
+            panel.show(moment, None);
+        }
         if let Some(live) = &mut live
             && at - shown.0 >= 2 * SAMPLE.as_nanos() as u64
         {
@@ -82,6 +109,7 @@ pub fn run(args: Reflect) -> Result<u8> {
             break;
         }
     }
+    drop(panel);
     if let Some(live) = &mut live {
         let _ = live.clear();
     }

@@ -103,7 +103,7 @@ impl TryFrom<Replay> for Settings {
             skip_corrupt: args.skip_corrupt,
             through: args.through,
             metering: args.metering,
-            output: args.output,
+            output: Output { gauges: args.gauges, ..args.output },
             packets: None,
             seam: Seam::MeanGap,
             longest_gap: None,
@@ -334,7 +334,7 @@ pub fn replay(
         (Source::Program(Arc::new(program)), rate, total, truncated, longest)
     };
     let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
-    let stop = run::stop_on_signals()?;
+    let stop = run::stop_on_signals_with(&settings.output)?;
     let job = Job {
         source,
         count: total,

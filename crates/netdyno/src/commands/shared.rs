@@ -283,3 +283,11 @@ pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
     }
     Ok(())
 }
+
+/// What can be done by hand to a run that only takes what comes.
+pub fn no_hands() -> gauges::Hands {
+    let why = || {
+        Some("nothing is sent from here at a rate of its own: there is nothing to pause or change".to_owned())
+    };
+    gauges::Hands { no_pause: why(), no_rate: why() }
+}

@@ -42,6 +42,11 @@ impl Meters {
         &self.first
     }
 
+    /// That of the only interface, if there is one: streams are told one by one only there while the run lasts.
+    pub fn only(&self) -> Option<&Meter> {
+        self.second.is_none().then_some(&self.first)
+    }
+
     fn each(&self) -> impl Iterator<Item = &Meter> {
         std::iter::once(&self.first).chain(&self.second)
     }

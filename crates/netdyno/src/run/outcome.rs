@@ -62,11 +62,14 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
     let (setup, sent) = (run.setup, run.sent());
     let c = &sent.counters;
     let totals = Totals::over(c.frames, c.bytes, sent.duration_ns);
+    let asked = asked_rate(report, setup).filter(|_| report.result.adjustments.is_empty());
     let scheduled =
         sent.scheduled_ns.filter(|_| sent.exhausted).or(setup.job.duration.map(|d| d.as_nanos() as u64));
+    // What was changed by hand is no longer the schedule that was asked for.
+    let scheduled = scheduled.filter(|_| report.result.adjustments.is_empty());
     report.result.tx = Some(Tx {
         offered_frames: offered,
-        offered_frames_per_second: asked_rate(report, setup).or_else(|| {
+        offered_frames_per_second: asked.or_else(|| {
             offered.map(|n| Totals::over(n, 0, scheduled.unwrap_or(sent.duration_ns)).frames_per_second)
         }),
         engine: run.engine.to_owned(),
@@ -321,16 +324,22 @@ pub fn compare_counters(report: &mut Report, place: &Place, ours: u64, moved: Op
 /// What rose at each end of the run.
 pub fn counted(ends: Vec<(String, port::watch::Watch)>) -> Vec<HostCounter> {
     let of = |(place, watch): (String, port::watch::Watch)| {
-        watch.end().into_iter().map(move |rise| HostCounter {
-            // The cores serve all that happens on the machine.
-            place: if rise.source == Counting::Cores { "this machine".to_owned() } else { place.clone() },
-            source: rise.source.name().to_owned(),
-            explains: rise.meaning().map(str::to_owned),
-            name: rise.name,
-            rise: rise.by,
-        })
+        watch.end().into_iter().map(move |rise| host_counter(&place, rise))
     };
     ends.into_iter().flat_map(of).collect()
+}
+
+/// A rise at one end of the run.
+pub fn host_counter(place: &str, rise: port::watch::Rise) -> HostCounter {
+    // The cores serve all that happens on the machine.
+    let place = if rise.source == Counting::Cores { "this machine" } else { place };
+    HostCounter {
+        place: place.to_owned(),
+        source: rise.source.name().to_owned(),
+        explains: rise.meaning().map(str::to_owned),
+        name: rise.name,
+        rise: rise.by,
+    }
 }
 
 /// Where lost frames may have gone, by those who counted them.
@@ -520,7 +529,9 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) {
                 program.streams.iter().find(|s| s.signature == Some(stream.stream)).map(|s| s.name.clone());
         }
         let all_came = totals.frames == frames && lost == 0 && sent_whole(run);
-        if all_came && totals.duplicates == 0 && totals.reordered == 0 {
+        // The schedule's own gaps are those of a run that nobody touched.
+        if all_came && report.result.adjustments.is_empty() && totals.duplicates == 0 && totals.reordered == 0
+        {
             gaps(report, run, &measured.arrivals);
         }
     }

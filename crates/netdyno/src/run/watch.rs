@@ -2,14 +2,17 @@
 
 use super::meters::Meters;
 use super::offered::{Offered, time_of};
-use super::{Interim, SAMPLE, Setup};
+use super::{Interim, SAMPLE, Setup, by_hand};
 use crate::commands::samples::Spreads;
 use crate::output;
-use engine::{Control, Job, Sent};
+use crate::panel::Panel;
+use engine::{Control, Course, Job, Reach, Sent};
+use gauges::{Count, Hands, Moment, Phase, Worker, machine};
 use meter::Snapshot;
 use report::live::{Live, Pace, Progress};
-use report::{Interval, Loss, Totals};
+use report::{Adjustment, Interval, Loss, Totals};
 use std::io::Stderr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -45,7 +48,9 @@ pub struct Watch<'a> {
     skipped: u32,
     latest: Sample,
     last_shown: Option<(Instant, Sample)>,
-    duration: Option<u64>,
+    /// How long the run may be active, and how long the schedule of all its frames is.
+    limit: Option<u64>,
+    whole: Option<u64>,
     total: Option<u64>,
     /// Only signed frames are ours.
     round_trip: bool,
@@ -53,20 +58,30 @@ pub struct Watch<'a> {
     started: bool,
     /// What is to be told now and then, and when next.
     interim: Option<(Interim, u64)>,
+    /// What shows it all, and takes what the user wants.
+    pub panel: Option<Panel>,
+    /// What was done by hand.
+    pub adjustments: Vec<Adjustment>,
+    course: Course,
+    cpus: Vec<Option<usize>>,
+    /// The latest that was shown.
+    shown: Option<Moment>,
+    /// Frames that came late, or again.
+    disorder: Option<(u64, u64)>,
 }
 
 impl<'a> Watch<'a> {
     /// For the workers' `jobs`, which are shares of the whole.
     pub fn new(setup: &Setup, jobs: &[Job], meter: Option<&'a Meters>) -> Watch<'a> {
         let limit = setup.job.duration.map(|d| d.as_nanos() as u64);
+        // Idle ones have no thread.
+        let busy = jobs.iter().zip(&setup.cpus).filter(|(job, _)| jobs.len() == 1 || !super::is_idle(job));
         let whole = setup.total.and_then(|total| time_of(&setup.job, total));
         Watch {
             live: output::live(&setup.output),
             meter,
-            duration: match (limit, whole) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            },
+            limit,
+            whole,
             round_trip: setup.round_trip,
             total: setup.total,
             offered: Offered::of(jobs),
@@ -80,12 +95,47 @@ impl<'a> Watch<'a> {
             warnings: setup.warnings.len(),
             started: false,
             interim: setup.interim.map(|interim| (interim, interim.every.as_nanos() as u64)),
+            panel: None,
+            adjustments: Vec::new(),
+            course: Course::default(),
+            cpus: busy.map(|(_, cpu)| *cpu).collect(),
+            shown: None,
+            disorder: None,
         }
     }
 
-    /// The last moment of the run up to `at_ns`: the frame due at the very end belongs to what comes after.
+    /// What the user may do to it.
+    pub fn hands(&self, reach: Reach, engine: &str) -> Hands {
+        by_hand::hands(reach, engine, self.offered.is_paced())
+    }
+
+    /// How the schedule's time passes now.
+    pub fn course(&self) -> Course {
+        self.course
+    }
+
+    /// The last moment of the schedule that is carried out by `at_ns`: the frame due at the very end belongs to what
+    /// comes after.
     fn within(&self, at_ns: u64) -> u64 {
-        self.duration.map_or(at_ns, |duration| duration.min(at_ns)).saturating_sub(1)
+        let end =
+            self.limit.map_or(u64::MAX, |limit| self.course.end(limit)).min(self.whole.unwrap_or(u64::MAX));
+        self.course.position(at_ns).min(end).saturating_sub(1)
+    }
+
+    /// Time to the end, where that is known, if nothing is changed.
+    fn remaining(&self, sample: Sample) -> Option<u64> {
+        let at = sample.at_ns;
+        let limit = self.limit.map(|limit| limit.saturating_sub(self.course.active(at)));
+        let left = |whole: u64| self.course.lasts(whole.saturating_sub(self.course.position(at)));
+        match (limit, self.whole.map(left), self.total) {
+            (Some(a), Some(b), _) => Some(a.min(b)),
+            (Some(one), None, _) | (None, Some(one), _) => Some(one),
+            (None, None, Some(total)) if sample.tx_frames > 0 => {
+                let left = u128::from(total.saturating_sub(sample.tx_frames));
+                Some((left * u128::from(at) / u128::from(sample.tx_frames)) as u64)
+            }
+            _ => None,
+        }
     }
 
     fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
@@ -93,6 +143,7 @@ impl<'a> Watch<'a> {
         let frames = |s: &Snapshot| if self.round_trip { s.signed } else { s.frames };
         let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
         if let Some(seen) = seen {
+            self.disorder = (seen.signed > 0).then_some((seen.reordered, seen.duplicates));
             self.delays = seen.latency;
         }
         let before = self.latest;
@@ -115,6 +166,9 @@ impl<'a> Watch<'a> {
             return;
         };
         let at = engine::clock::now().saturating_sub(started);
+        if let Some(worker) = workers.first() {
+            self.course = worker.throttle.course();
+        }
         let sum = |of: fn(&Control) -> &AtomicU64| workers.iter().map(|w| of(w).load(Relaxed)).sum::<u64>();
         let (frames, bytes, late) = (sum(|w| &w.frames), sum(|w| &w.bytes), sum(|w| &w.late));
         let sample = self.look(at, frames, bytes, late);
@@ -141,10 +195,74 @@ impl<'a> Watch<'a> {
                 self.stride *= 2;
             }
         }
+        self.present(sample, workers);
         self.show(sample);
     }
 
+    /// Does what the user wants. Returns whether that was anything.
+    pub fn obey(&mut self, workers: &[Control]) -> bool {
+        let Some(panel) = &self.panel else { return false };
+        let requests = panel.requests();
+        let started = workers.iter().map(|w| w.started.load(Relaxed)).filter(|&at| at > 0).min();
+        let (Some(throttle), Some(started)) = (workers.first().map(|w| &w.throttle), started) else {
+            return false;
+        };
+        for request in &requests {
+            let now = engine::clock::now().saturating_sub(started);
+            by_hand::obey(throttle, now, *request, &mut self.adjustments);
+        }
+        self.course = throttle.course();
+        !requests.is_empty()
+    }
+
+    /// Puts onto the panel how it stands.
+    fn present(&mut self, sample: Sample, workers: &[Control]) {
+        let remaining_ns = self.remaining(sample);
+        let Some(panel) = &mut self.panel else { return };
+        let metered = self.meter.is_some();
+        let mut lateness: Option<histogram::Histogram> = None;
+        for copy in workers.iter().filter_map(|worker| worker.lateness.look()) {
+            match &mut lateness {
+                Some(all) => all.merge(&copy),
+                none => *none = Some(copy),
+            }
+        }
+        let worker = |(n, control): (usize, &Control)| Worker {
+            cpu: self.cpus.get(n).copied().flatten(),
+            sent: Count { frames: control.frames.load(Relaxed), bytes: control.bytes.load(Relaxed) },
+            cpu_ns: machine::thread_cpu_ns(control.thread.load(Relaxed)),
+        };
+        let moment = Moment {
+            phase: if self.course.paused { Phase::Paused } else { Phase::Running },
+            at_ns: sample.at_ns,
+            remaining_ns,
+            percent: self.course.percent,
+            offered: sample.offered,
+            tx: Some(Count { frames: sample.tx_frames, bytes: sample.tx_bytes }),
+            rx: metered.then_some(Count { frames: sample.rx_frames, bytes: sample.rx_bytes }),
+            lost: metered.then_some(sample.lost),
+            reordered: self.disorder.map(|(reordered, _)| reordered),
+            duplicated: self.disorder.map(|(_, duplicates)| duplicates),
+            latency: (!self.delays.is_empty()).then(|| Arc::new(self.delays.clone())),
+            lateness: lateness.map(Arc::new),
+            late: self.offered.is_paced().then_some(sample.late),
+            workers: workers.iter().enumerate().map(worker).collect(),
+            ..Moment::default()
+        };
+        self.shown = Some(moment.clone());
+        panel.show(moment, self.meter.and_then(Meters::only));
+    }
+
+    /// All was sent; what is still on its way is waited for.
+    pub fn settle(&mut self) {
+        if let (Some(panel), Some(shown)) = (&mut self.panel, &mut self.shown) {
+            (shown.phase, shown.remaining_ns) = (Phase::Settling, None);
+            panel.show(shown.clone(), self.meter.and_then(Meters::only));
+        }
+    }
+
     fn show(&mut self, sample: Sample) {
+        let remaining = self.remaining(sample);
         let Some(live) = &mut self.live else { return };
         let now = Instant::now();
         let (_, before) = match self.last_shown {
@@ -164,14 +282,6 @@ impl<'a> Watch<'a> {
         };
         let offered =
             sample.offered.zip(before.offered.or(Some(0))).map(|(now, before)| now - before.min(now));
-        let remaining = match (self.duration, self.total) {
-            (Some(duration), _) => Some(duration.saturating_sub(sample.at_ns)),
-            (None, Some(total)) if sample.tx_frames > 0 => {
-                let left = u128::from(total.saturating_sub(sample.tx_frames));
-                Some((left * u128::from(sample.at_ns) / u128::from(sample.tx_frames)) as u64)
-            }
-            _ => None,
-        };
         let progress = Progress {
             elapsed: Duration::from_nanos(sample.at_ns),
             remaining: remaining.map(Duration::from_nanos),
@@ -208,6 +318,20 @@ impl<'a> Watch<'a> {
         self.spreads.push(&self.delays);
         if let Some(live) = &mut self.live {
             let _ = live.clear();
+        }
+        if let (Some(panel), Some(shown)) = (&mut self.panel, self.shown.take()) {
+            let metered = self.meter.is_some();
+            panel.hurry();
+            let moment = Moment {
+                phase: Phase::Ended,
+                at_ns: last.at_ns,
+                offered: last.offered,
+                tx: Some(Count { frames: last.tx_frames, bytes: last.tx_bytes }),
+                rx: metered.then_some(Count { frames: last.rx_frames, bytes: last.rx_bytes }),
+                lost: metered.then_some(last.lost),
+                ..shown
+            };
+            panel.show(moment, self.meter.and_then(Meters::only));
         }
         last.offered
     }

@@ -26,6 +26,7 @@ mod replay;
 mod report;
 mod resolve;
 mod scenario;
+mod screen;
 mod search;
 mod tcpprep;
 mod tcpreplay;

@@ -83,6 +83,10 @@ pub fn lossy_replay() -> Report {
     let second = 1_000_000_000;
     let latency = latency(arrived);
     report.result = Achieved {
+        adjustments: vec![
+            Adjustment { at_ns: 3_000_000_000, change: Change::Rate, rate_ratio: 1.1 },
+            Adjustment { at_ns: 4_000_000_000, change: Change::Rate, rate_ratio: 1.0 },
+        ],
         verdict: Verdict::Done,
         round_trip: false,
         throughput: None,

@@ -55,6 +55,8 @@ impl Compiler<'_> {
         self.asm.jump_if_imm(If::Eq, R1, 0, R5, waiting);
         self.asm.call(helper::KTIME);
         self.word(R1, layout::START);
+        // It may have been paused between both looks.
+        self.asm.jump_if_imm(If::Eq, R1, 0, R5, waiting);
         self.asm.jump_if(If::Ge, R0, R1, begun);
         self.asm.place(waiting);
         self.asm.store_imm(Size::D, R7, layout::ARRIVED as i16, 1);
@@ -175,6 +177,7 @@ impl Compiler<'_> {
             self.asm.jump_if(If::Ge, R0, R9, over);
             self.asm.call(helper::KTIME);
             self.word(R1, layout::START);
+            self.asm.jump_if_imm(If::Eq, R1, 0, R5, self.drop);
             self.asm.op(Op::Sub, R0, R1);
         }
         self.asm.place(over);

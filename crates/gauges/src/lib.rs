@@ -1,0 +1,100 @@
+//! What a run shows while it lasts: a full-screen view for a person, and metrics for Prometheus.
+//!
+//! ```text
+//!   whoever runs (netdyno::run, measure, reflect)
+//!        | publishes a Moment ten times a second          ^ takes Requests (pause, faster, ...)
+//!        v                                                |
+//!      Board ---- screen: a thread that draws it and reads keys
+//!            `--- metrics: a thread that serves it over HTTP
+//! ```
+//!
+//! A [`Moment`] is data, as a report is: what both show is a pure function of moments (`screen::draw`,
+//! `metrics::text`). Nothing here knows an engine or a meter, and whoever publishes never waits for a terminal or a
+//! client: a moment that nobody looked at is replaced by the next.
+
+mod board;
+pub mod machine;
+pub mod metrics;
+mod moment;
+pub mod screen;
+
+pub use board::{Board, Request};
+pub use moment::{Core, Count, Counter, Hands, Moment, Phase, Stream, Title, Worker};
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Why there can be no gauges.
+#[derive(Debug, thiserror::Error)]
+pub enum GaugesError {
+    #[error("--tui draws on standard error, which is not a terminal: leave it out, or run it on a terminal")]
+    NotATerminal,
+    #[error(
+        "--tui cannot draw on this terminal (TERM={0}): leave it out, or set TERM to what the terminal is, such as xterm or vt220"
+    )]
+    DumbTerminal(String),
+    #[error("--metrics {0}: {1}{2}")]
+    Listen(SocketAddr, std::io::Error, &'static str),
+    #[error("{0}: {1}")]
+    Io(&'static str, #[source] std::io::Error),
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    pub screen: bool,
+    pub metrics: Option<SocketAddr>,
+}
+
+/// The gauges of a run. Dropping them gives the terminal back and ends the server.
+#[derive(Debug)]
+pub struct Gauges {
+    board: Arc<Board>,
+    wanted: Wanted,
+    screen: Option<screen::Screen>,
+    _server: Option<metrics::Server>,
+}
+
+impl Gauges {
+    /// Takes hold of what is wanted, or says why it cannot be had; draws nothing yet. `None` if nothing is wanted.
+    pub fn prepare(wanted: Wanted) -> Result<Option<Gauges>, GaugesError> {
+        if !wanted.screen && wanted.metrics.is_none() {
+            return Ok(None);
+        }
+        if wanted.screen {
+            screen::check()?;
+        }
+        let board = Arc::new(Board::default());
+        let server = wanted.metrics.map(|at| metrics::Server::start(at, Arc::clone(&board))).transpose()?;
+        Ok(Some(Gauges { board, wanted, screen: None, _server: server }))
+    }
+
+    /// Begins to draw. `stop` is set when the user wants to quit, and by SIGINT, SIGTERM and SIGHUP.
+    pub fn begin(&mut self, stop: &Arc<AtomicBool>) -> Result<(), GaugesError> {
+        if self.wanted.screen && self.screen.is_none() {
+            self.screen = Some(screen::Screen::start(Arc::clone(&self.board), Arc::clone(stop))?);
+        }
+        Ok(())
+    }
+
+    /// How it stands now.
+    pub fn publish(&self, moment: Moment) {
+        self.board.publish(moment);
+    }
+
+    /// What the user wants, in order, since the last time.
+    pub fn requests(&self) -> Vec<Request> {
+        self.board.requests()
+    }
+
+    /// Is there a screen?
+    pub fn has_screen(&self) -> bool {
+        self.wanted.screen
+    }
+
+    /// Gives the terminal back.
+    pub fn end_screen(&mut self) {
+        self.screen = None;
+    }
+}

@@ -1,0 +1,6 @@
+//! Metrics for Prometheus: [`text`] renders a moment, [`Server`] answers requests for it.
+
+mod server;
+pub mod text;
+
+pub use server::Server;

@@ -1,0 +1,329 @@
+//! A moment in Prometheus' text format (exposition format 0.0.4) or as OpenMetrics 1.0, whichever is asked for.
+//!
+//! Names have base units (seconds, bytes) at their end. What may fall is a gauge, also where it counts: frames that
+//! are given up for lost may still arrive.
+
+use crate::{Moment, Phase};
+use histogram::Histogram;
+use std::fmt::Write;
+
+/// The two formats. They differ in the names of counters' families, and in how a page ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Prometheus,
+    OpenMetrics,
+}
+
+impl Format {
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// Streams that are told one by one, at most: each makes seven time series.
+pub const STREAMS: usize = 256;
+
+/// Upper bounds of the histograms' buckets: 1, 2, 5 of each decade from 1 us to 10 s.
+const BOUNDS_NS: [u64; 22] = {
+    let mut bounds = [0; 22];
+    let (mut decade, mut n) = (1_000, 0);
+    while n < 22 {
+        bounds[n] = decade * [1, 2, 5][n % 3];
+        if n % 3 == 2 {
+            decade *= 10;
+        }
+        n += 1;
+    }
+    bounds
+};
+
+struct Page {
+    out: String,
+    format: Format,
+}
+
+type Label<'a> = (&'a str, &'a str);
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        let total = if kind == "counter" && self.format == Format::Prometheus { "_total" } else { "" };
+        let _ = writeln!(self.out, "# HELP {name}{total} {help}\n# TYPE {name}{total} {kind}");
+    }
+
+    fn sample(&mut self, name: &str, labels: &[Label<'_>], value: &dyn std::fmt::Display) {
+        self.out += name;
+        for (n, (key, text)) in labels.iter().enumerate() {
+            let _ = write!(self.out, "{}{key}=\"{}\"", if n == 0 { "{" } else { "," }, escaped(text));
+        }
+        if !labels.is_empty() {
+            self.out.push('}');
+        }
+        let _ = writeln!(self.out, " {value}");
+    }
+
+    fn counter(&mut self, name: &str, labels: &[Label<'_>], value: &dyn std::fmt::Display) {
+        self.sample(&format!("{name}_total"), labels, value);
+    }
+
+    /// A family of one sample.
+    fn one(
+        &mut self,
+        name: &str,
+        kind: &str,
+        help: &str,
+        labels: &[Label<'_>],
+        value: &dyn std::fmt::Display,
+    ) {
+        self.family(name, kind, help);
+        if kind == "counter" { self.counter(name, labels, value) } else { self.sample(name, labels, value) }
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
+        self.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        let mut buckets = histogram.buckets().peekable();
+        let mut below = 0;
+        for bound in BOUNDS_NS {
+            // A bucket that reaches beyond the bound is counted in the next: never better than it was.
+            while let Some(next) = buckets.next_if(|bucket| bucket.to <= bound) {
+                below += next.count;
+            }
+            // OpenMetrics wants the canonical form of a float.
+            let bound = format!("{:?}", bound as f64 / 1e9);
+            self.sample(&bucket, &[("le", &bound)], &below);
+        }
+        self.sample(&bucket, &[("le", "+Inf")], &histogram.count());
+        let sum = histogram.mean() * histogram.count() as f64 / 1e9;
+        self.sample(&format!("{name}_sum"), &[], &sum);
+        self.sample(&format!("{name}_count"), &[], &histogram.count());
+    }
+}
+
+/// Inside the quotes of a label.
+fn escaped(text: &str) -> String {
+    report::units::printable(text).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// The page.
+pub fn render(moment: &Moment, format: Format) -> String {
+    let mut page = Page { out: String::new(), format };
+    about(&mut page, moment);
+    counts(&mut page, moment);
+    if let Some(latency) = &moment.latency {
+        page.histogram(
+            "netdyno_latency_seconds",
+            "From the time stamp in each signed frame to its arrival.",
+            latency,
+        );
+    }
+    if let Some(lateness) = &moment.lateness {
+        page.histogram(
+            "netdyno_lateness_seconds",
+            "How long after its time each frame was handed to the interface.",
+            lateness,
+        );
+    }
+    workers(&mut page, moment);
+    streams(&mut page, moment);
+    let explaining = "Rise of counters of hosts and interfaces that tell where frames were lost.";
+    if !moment.counters.is_empty() {
+        page.family("netdyno_host_counter_rise", "counter", explaining);
+    }
+    for c in moment.counters.iter() {
+        let labels = [("place", c.place.as_str()), ("source", &c.source), ("name", &c.name)];
+        page.counter("netdyno_host_counter_rise", &labels, &c.rise);
+    }
+    if format == Format::OpenMetrics {
+        page.out += "# EOF\n";
+    }
+    page.out
+}
+
+fn about(page: &mut Page, moment: &Moment) {
+    let title = &moment.title;
+    let (engine, meter) = (title.engine.as_deref(), title.meter.as_deref());
+    let labels = [
+        ("version", title.version.as_str()),
+        ("command", &title.command),
+        ("engine", engine.unwrap_or("")),
+        ("meter", meter.unwrap_or("")),
+    ];
+    page.one("netdyno_build_info", "gauge", "What runs, and through what.", &labels, &1);
+    let elapsed = seconds(moment.at_ns);
+    page.one("netdyno_elapsed_seconds", "gauge", "Time since the start of the run.", &[], &elapsed);
+    if let Some(left) = moment.remaining_ns {
+        page.one("netdyno_remaining_seconds", "gauge", "Time to its end.", &[], &seconds(left));
+    }
+    page.family("netdyno_state", "gauge", "1 for the state that the run is in.");
+    for phase in Phase::ALL {
+        page.sample("netdyno_state", &[("state", phase.name())], &u8::from(phase == moment.phase));
+    }
+    let ratio = f64::from(moment.percent) / 100.0;
+    page.one("netdyno_rate_ratio", "gauge", "Rate by hand, of the rate asked for.", &[], &ratio);
+}
+
+fn counts(page: &mut Page, moment: &Moment) {
+    let interface = |name: &Option<String>| name.clone().unwrap_or_default();
+    for (side, done, count, interface) in [
+        ("tx", "sent", moment.tx, interface(&moment.title.tx)),
+        ("rx", "received", moment.rx, interface(&moment.title.rx)),
+    ] {
+        let Some(count) = count else { continue };
+        let labels = [("interface", interface.as_str())];
+        let name = format!("netdyno_{side}_frames");
+        page.one(&name, "counter", &format!("Frames {done}."), &labels, &count.frames);
+        let help = format!("Bytes of frames {done}, without FCS.");
+        page.one(&format!("netdyno_{side}_bytes"), "counter", &help, &labels, &count.bytes);
+    }
+    let rows: [(&str, &str, Option<u64>, &str); 5] = [
+        ("netdyno_offered_frames", "counter", moment.offered, "Frames that the schedule had due."),
+        (
+            "netdyno_lost_frames",
+            "gauge",
+            moment.lost,
+            "Frames that did not arrive although they had time to; falls when they still do.",
+        ),
+        ("netdyno_late_frames", "counter", moment.late, "Frames that left more than 100 us late."),
+        ("netdyno_duplicated_frames", "counter", moment.duplicated, "Signed frames that had come before."),
+        (
+            "netdyno_reordered_frames",
+            "counter",
+            moment.reordered,
+            "Signed frames that came after one with a higher sequence number.",
+        ),
+    ];
+    for (name, kind, value, help) in rows {
+        if let Some(value) = value {
+            page.one(name, kind, help, &[], &value);
+        }
+    }
+}
+
+fn workers(page: &mut Page, moment: &Moment) {
+    if moment.workers.is_empty() {
+        return;
+    }
+    let labels: Vec<(String, String)> = moment
+        .workers
+        .iter()
+        .enumerate()
+        .map(|(n, worker)| (n.to_string(), worker.cpu.map_or_else(String::new, |cpu| cpu.to_string())))
+        .collect();
+    let labelled = || moment.workers.iter().zip(&labels);
+    page.family("netdyno_worker_frames", "counter", "Frames sent by each sending thread.");
+    for (worker, (n, cpu)) in labelled() {
+        page.counter("netdyno_worker_frames", &[("worker", n), ("cpu", cpu)], &worker.sent.frames);
+    }
+    page.family("netdyno_worker_cpu_seconds", "counter", "CPU time of each sending thread.");
+    for (worker, (n, cpu)) in labelled() {
+        if let Some(ns) = worker.cpu_ns {
+            page.counter("netdyno_worker_cpu_seconds", &[("worker", n), ("cpu", cpu)], &seconds(ns));
+        }
+    }
+}
+
+fn streams(page: &mut Page, moment: &Moment) {
+    if moment.streams.is_empty() {
+        return;
+    }
+    let told = &moment.streams[..moment.streams.len().min(STREAMS)];
+    let untold = moment.streams.len() as u64 - told.len() as u64 + moment.streams_beyond;
+    page.one("netdyno_streams_untold", "gauge", "Streams beyond those told one by one.", &[], &untold);
+    type Of = fn(&crate::Stream) -> u64;
+    let families: [(&str, &str, &str, Of); 5] = [
+        ("rx_frames", "counter", "Frames received of each stream.", |s| s.received.frames),
+        ("rx_bytes", "counter", "Bytes of those, without FCS.", |s| s.received.bytes),
+        ("lost_frames", "gauge", "Sequence numbers of each stream that did not arrive.", |s| s.lost),
+        ("duplicated_frames", "counter", "Frames of each stream that had come before.", |s| s.duplicated),
+        ("reordered_frames", "counter", "Frames of each stream that came late.", |s| s.reordered),
+    ];
+    for (name, kind, help, of) in families {
+        let name = format!("netdyno_stream_{name}");
+        page.family(&name, kind, help);
+        for stream in told {
+            let number = stream.number.to_string();
+            let labels = [("stream", number.as_str()), ("name", stream.name.as_deref().unwrap_or(""))];
+            let value = of(stream);
+            if kind == "counter" {
+                page.counter(&name, &labels, &value);
+            } else {
+                page.sample(&name, &labels, &value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Count, Stream, Title};
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn moment() -> Moment {
+        let mut latency = Histogram::new();
+        [900, 1_000, 1_500, 3_000_000, 60_000_000_000].into_iter().for_each(|ns| latency.record(ns));
+        let name = Some("a \"b\" \\ \n\x1b[2J".to_owned());
+        let stream =
+            Stream { number: 7, name, received: Count { frames: 5, bytes: 300 }, ..Stream::default() };
+        Moment {
+            title: Arc::new(Title { command: "send".into(), tx: Some("v0".into()), ..Title::default() }),
+            percent: 100,
+            tx: Some(Count { frames: 6, bytes: 360 }),
+            rx: Some(Count { frames: 5, bytes: 300 }),
+            lost: Some(1),
+            latency: Some(Arc::new(latency)),
+            streams: Arc::new([stream]),
+            ..Moment::default()
+        }
+    }
+
+    #[test]
+    fn both_formats_name_counters_as_they_must() {
+        let text = render(&moment(), Format::Prometheus);
+        assert!(text.contains(
+            "# TYPE netdyno_tx_frames_total counter\nnetdyno_tx_frames_total{interface=\"v0\"} 6\n"
+        ));
+        assert!(text.ends_with('\n') && !text.contains("# EOF"));
+        let text = render(&moment(), Format::OpenMetrics);
+        assert!(
+            text.contains("# TYPE netdyno_tx_frames counter\nnetdyno_tx_frames_total{interface=\"v0\"} 6\n")
+        );
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn buckets_add_up_and_what_is_longer_than_all_is_in_the_last() {
+        let text = render(&moment(), Format::Prometheus);
+        // 1,000 ns share a bucket with 1,023.
+        for (bound, below) in [("1e-6", 1), ("2e-6", 3), ("0.002", 3), ("0.005", 4), ("10.0", 4), ("+Inf", 5)]
+        {
+            let line = format!("netdyno_latency_seconds_bucket{{le=\"{bound}\"}} {below}\n");
+            assert!(text.contains(&line), "no {line} in {text}");
+        }
+        assert!(text.contains("netdyno_latency_seconds_count 5\n"));
+    }
+
+    #[test]
+    fn a_name_from_a_file_stays_within_its_quotes() {
+        let text = render(&moment(), Format::Prometheus);
+        assert!(text.contains("name=\"a \\\"b\\\" \\\\ \\\\n\\\\u{1b}[2J\"} 5\n"), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_sample_is_always_one_line(name in any::<String>()) {
+            let mut moment = moment();
+            let lines = render(&moment, Format::Prometheus).lines().count();
+            moment.streams = Arc::new([Stream { name: Some(name), ..Stream::default() }]);
+            prop_assert_eq!(render(&moment, Format::Prometheus).lines().count(), lines);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The screen as lines of text: a pure function of a [`View`] and the terminal's size.
+//!
+//! Everything can be read without colours; they only help. When the terminal is too small for all, what matters least
+//! is left out.
+
+use super::view::{Column, View};
+use crate::{Core, Moment, Phase};
+use histogram::Histogram;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use report::units::{self, bit_rate, count, frame_rate, percent, printable, time};
+
+/// How to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    pub colour: bool,
+    /// Block characters for the history; otherwise ASCII.
+    pub unicode: bool,
+}
+
+/// Bytes on the wire beyond a frame's own, without FCS.
+const L1_OVERHEAD: f64 = report::L1_OVERHEAD_BYTES as f64;
+const LABEL: usize = 9;
+
+impl Manner {
+    fn style(self, colour: Color) -> Style {
+        if self.colour { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    fn alarm(self) -> Style {
+        self.style(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    fn label(self) -> Style {
+        self.style(Color::Cyan)
+    }
+}
+
+/// Some lines, and how much they matter.
+struct Section {
+    weight: u8,
+    lines: Vec<Line<'static>>,
+}
+
+/// All lines, at most `height`.
+pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+    let Some(now) = &view.now else {
+        return vec![Line::from("netdyno: waiting for the first frames; q quits")];
+    };
+    if view.help {
+        return help(now, manner, width, height);
+    }
+    let mut sections = vec![
+        Section { weight: 10, lines: vec![title(now, manner, width)] },
+        Section { weight: 9, lines: rates(view, now, manner) },
+        Section { weight: 6, lines: times(view, now, manner) },
+        Section { weight: 4, lines: history(view, now, manner, width) },
+        Section { weight: 5, lines: Vec::new() },
+        Section { weight: 2, lines: load(view, now, manner) },
+        Section { weight: 3, lines: counters(now, manner) },
+        Section { weight: 7, lines: warnings(now, manner) },
+        Section { weight: 8, lines: vec![footer(view, now, manner, width)] },
+    ];
+    let used = |sections: &[Section]| sections.iter().map(|s| s.lines.len()).sum::<usize>();
+    // A table of streams is worth its place from its header and two rows on.
+    let table = if now.streams.is_empty() { 0 } else { 2 + now.streams.len().min(2) };
+    while used(&sections) + table > height {
+        let least =
+            sections.iter().enumerate().filter(|(_, s)| !s.lines.is_empty()).min_by_key(|(_, s)| s.weight);
+        let Some((n, section)) = least else { break };
+        if table > 0 && section.weight > 5 {
+            break;
+        }
+        sections[n].lines.clear();
+    }
+    let room = height.saturating_sub(used(&sections));
+    if table > 0 && room >= 2 {
+        sections[4].lines = streams(view, now, manner, room);
+    }
+    while used(&sections) > height {
+        let least =
+            sections.iter().enumerate().filter(|(_, s)| !s.lines.is_empty()).min_by_key(|(_, s)| s.weight);
+        let Some((n, _)) = least else { break };
+        sections[n].lines.pop();
+    }
+    // The keys stand in the last line.
+    let footer = sections.pop().map_or(Vec::new(), |section| section.lines);
+    let mut lines: Vec<_> = sections.into_iter().flat_map(|section| section.lines).collect();
+    while lines.len() + footer.len() < height {
+        lines.push(Line::default());
+    }
+    lines.extend(footer);
+    lines
+}
+
+fn title(now: &Moment, manner: Manner, width: usize) -> Line<'static> {
+    let title = &now.title;
+    let way = match (&title.tx, &title.rx) {
+        (Some(tx), Some(rx)) if tx == rx => format!("{tx} and back"),
+        (Some(tx), Some(rx)) => format!("{tx} > {rx}"),
+        (Some(one), None) | (None, Some(one)) => one.clone(),
+        (None, None) => String::new(),
+    };
+    let through = title.engine.as_deref().or(title.meter.as_deref()).unwrap_or("");
+    let left = printable(&format!(" netdyno {}  {way}  {through}", title.command));
+    let mut state = now.phase.name().to_uppercase();
+    if now.percent != 100 && now.percent != 0 {
+        state += &format!(" at {} %", now.percent);
+    }
+    let mut right = format!("{state}  {}", units::clock(now.at_ns));
+    if let Some(remaining) = now.remaining_ns {
+        right += &format!("  {} left", units::clock(remaining));
+    }
+    right.push(' ');
+    // What runs may be cut, not how it stands.
+    let room = width.saturating_sub(right.chars().count());
+    let left: String = left.chars().take(room.saturating_sub(1)).collect();
+    let text = format!("{left:<room$}{right}");
+    let style = if now.phase == Phase::Paused { manner.style(Color::Yellow) } else { Style::new() };
+    Line::styled(text, style.add_modifier(Modifier::REVERSED | Modifier::BOLD))
+}
+
+fn label(text: &str, manner: Manner) -> Span<'static> {
+    Span::styled(format!("{text:<LABEL$}"), manner.label())
+}
+
+fn rates(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let head = format!(
+        "{:LABEL$}{:>17} {:>11} {:>13} {:>13} {:>11}",
+        "", "frames", "now", "layer 2", "layer 1", "whole run"
+    );
+    let mut lines = vec![Line::styled(head, manner.label())];
+    let average = |frames: u64| {
+        let seconds = now.at_ns as f64 / 1e9;
+        if seconds > 0.0 { frame_rate(frames as f64 / seconds) } else { String::new() }
+    };
+    if let Some(offered) = now.offered {
+        let rate = view.rate(|m| m.offered).map_or(String::new(), frame_rate);
+        let text =
+            format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(offered), "", "", average(offered));
+        lines.push(Line::from(vec![label("offered", manner), text.into()]));
+    }
+    let sent = if now.title.command == "reflect" { "sent back" } else { "sent" };
+    for (name, total, rates) in
+        [(sent, now.tx, view.rates(|m| m.tx)), ("received", now.rx, view.rates(|m| m.rx))]
+    {
+        let Some(total) = total else { continue };
+        let (frames, bytes) = rates.unwrap_or_default();
+        let (l2, l1) = (bytes * 8.0, (bytes + frames * L1_OVERHEAD) * 8.0);
+        let text = format!(
+            "{:>17} {:>11} {:>13} {:>13} {:>11}",
+            count(total.frames),
+            frame_rate(frames),
+            bit_rate(l2),
+            bit_rate(l1),
+            average(total.frames)
+        );
+        lines.push(Line::from(vec![label(name, manner), text.into()]));
+    }
+    if let Some(lost) = now.lost {
+        let of = now.tx.or(now.rx).map_or(0, |count| count.frames).max(lost);
+        let ratio = if of == 0 { 0.0 } else { lost as f64 / of as f64 };
+        let rate = view.rate(|m| m.lost).map_or(String::new(), frame_rate);
+        let text = format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(lost), "", "", percent(ratio));
+        let style = if lost > 0 { manner.alarm() } else { Style::new() };
+        lines.push(Line::from(vec![label("lost", manner), Span::styled(text, style)]));
+    }
+    let mut rest = Vec::new();
+    for (what, value) in
+        [("reordered", now.reordered), ("duplicated", now.duplicated), ("sent late", now.late)]
+    {
+        rest.extend(value.map(|n| format!("{} {what}", count(n))));
+    }
+    if !rest.is_empty() {
+        lines.push(Line::from(vec![label("", manner), format!("   {}", rest.join(", ")).into()]));
+    }
+    lines
+}
+
+/// Percentiles of the last second and of the run, side by side.
+fn times(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let before = view.before();
+    type Of = fn(&Moment) -> Option<&Histogram>;
+    let rows: [(&str, Of); 2] =
+        [("latency", |m| m.latency.as_deref()), ("lateness", |m| m.lateness.as_deref())];
+    for (name, of) in rows {
+        let Some(run) = of(now).filter(|histogram| !histogram.is_empty()) else { continue };
+        let second = before.and_then(of).map_or_else(|| run.clone(), |before| run.since(before));
+        let cells = |h: &Histogram| -> String {
+            if h.is_empty() {
+                return format!("{:>8} {:>8} {:>8} {:>8}", "-", "-", "-", "-");
+            }
+            let [p50, p99, p999, max] = [h.p50(), h.p99(), h.p999(), h.max()].map(time);
+            format!("{p50:>8} {p99:>8} {p999:>8} {max:>8}")
+        };
+        let text = format!("{} {}", cells(&second), cells(run));
+        lines.push(Line::from(vec![label(name, manner), text.into()]));
+    }
+    if !lines.is_empty() {
+        let cells =
+            |when: &str| format!("{:>8} {:>8} {:>8} {:>8}", format!("{when} p50"), "p99", "p99.9", "max");
+        let head = format!("{:LABEL$}{} {}", "", cells("now"), cells("run"));
+        lines.insert(0, Line::styled(head, manner.label()));
+    }
+    lines
+}
+
+/// A bar of each value; nothing at all is blank, and the least that is more than nothing is seen.
+pub fn sparkline(values: impl Iterator<Item = f64>, most: f64, unicode: bool) -> String {
+    const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    const ASCII: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
+    let bars = if unicode { BLOCKS } else { ASCII };
+    let bar = |value: f64| {
+        let parts =
+            if most > 0.0 && value > 0.0 { (value / most * 8.0).round().clamp(1.0, 8.0) } else { 0.0 };
+        bars[parts as usize]
+    };
+    values.map(bar).collect()
+}
+
+fn history(view: &View, now: &Moment, manner: Manner, width: usize) -> Vec<Line<'static>> {
+    if view.history.len() < 2 {
+        return Vec::new();
+    }
+    let columns = width.saturating_sub(LABEL + 14).max(1);
+    let shown = || view.history.iter().skip(view.history.len().saturating_sub(columns));
+    type Of = fn(&Column) -> f64;
+    let rows: [(&str, bool, Of, Color); 3] = [
+        ("sent", now.tx.is_some(), |c| c.sent, Color::Blue),
+        ("received", now.rx.is_some(), |c| c.received, Color::Green),
+        ("lost", now.lost.is_some(), |c| c.lost, Color::Red),
+    ];
+    // What was sent and what arrived are told apart only by the same measure.
+    let most = shown().map(|c| c.sent.max(c.received)).fold(0.0, f64::max);
+    let lost = shown().map(|c| c.lost).fold(0.0, f64::max);
+    let mut lines = Vec::new();
+    for (name, there, of, colour) in rows {
+        if !there {
+            continue;
+        }
+        let most = if name == "lost" { lost } else { most };
+        let bars = sparkline(shown().map(of), most, manner.unicode);
+        let text = format!("{bars:<columns$}");
+        let scale = format!(" {:>12}", format!("<{}", frame_rate(most)));
+        lines.push(Line::from(vec![
+            label(name, manner),
+            Span::styled(text, manner.style(colour)),
+            Span::styled(scale, manner.label()),
+        ]));
+    }
+    lines
+}
+
+fn streams(view: &View, now: &Moment, manner: Manner, room: usize) -> Vec<Line<'static>> {
+    let all = view.streams();
+    let mut rows = room - 1;
+    // Where not all have room, a line says which these are.
+    let told = all.len() > rows && rows > 1;
+    rows -= usize::from(told);
+    let first = view.scroll.min(all.len().saturating_sub(rows.max(1)));
+    let beyond = now.streams_beyond;
+    let head = format!(
+        "{:<16} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
+        "stream", "received", "now", "lost", "lost", "mean", "max"
+    );
+    let mut lines = vec![Line::styled(head, manner.label())];
+    for (stream, rate) in all.iter().skip(first).take(rows) {
+        let mut name = stream.number.to_string();
+        if let Some(own) = &stream.name {
+            name += " ";
+            name += &printable(own);
+        }
+        let name: String = name.chars().take(16).collect();
+        let sent = stream.received.frames - stream.duplicated.min(stream.received.frames) + stream.lost;
+        let ratio = if sent == 0 { 0.0 } else { stream.lost as f64 / sent as f64 };
+        let nanoseconds = |ns: Option<u64>| ns.map_or(String::from("-"), time);
+        let text = format!(
+            "{name:<16} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
+            count(stream.received.frames),
+            frame_rate(*rate),
+            count(stream.lost),
+            percent(ratio),
+            nanoseconds(stream.mean_latency_ns.map(|ns| ns as u64)),
+            nanoseconds(stream.max_latency_ns)
+        );
+        lines.push(Line::styled(text, if stream.lost > 0 { manner.alarm() } else { Style::new() }));
+    }
+    if told {
+        let last = (first + rows).min(all.len());
+        let more = if beyond > 0 { format!(" (and {} not looked at)", count(beyond)) } else { String::new() };
+        let text =
+            format!("  {}-{last} of {} by {}{more}", first + 1, count(all.len() as u64), view.order.name());
+        lines.push(Line::styled(text, manner.label()));
+    }
+    lines
+}
+
+fn load(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let Some(before) = view.before() else { return Vec::new() };
+    let span = now.at_ns - before.at_ns;
+    let mut lines = Vec::new();
+    let workers: Vec<String> = now
+        .workers
+        .iter()
+        .enumerate()
+        .map(|(n, worker)| {
+            let then = before.workers.get(n).copied().unwrap_or_default();
+            let frames = worker.sent.frames.saturating_sub(then.sent.frames) as f64 * 1e9 / span as f64;
+            let place = worker.cpu.map_or_else(|| format!("{n}"), |cpu| format!("cpu{cpu}"));
+            let load = match (worker.cpu_ns, then.cpu_ns) {
+                (Some(now), Some(then)) => {
+                    format!(" {:.0} %", (now.saturating_sub(then) as f64 / span as f64 * 100.0).min(100.0))
+                }
+                _ => String::new(),
+            };
+            format!("{place} {}{load}", frame_rate(frames))
+        })
+        .collect();
+    if !workers.is_empty() {
+        lines.push(Line::from(vec![label("workers", manner), workers.join("   ").into()]));
+    }
+    let cores: Vec<String> = now
+        .cores
+        .iter()
+        .filter_map(|core| {
+            let then = before.cores.iter().find(|then| then.number == core.number)?;
+            Some(core_load(core, then))
+        })
+        .collect();
+    if !cores.is_empty() {
+        lines.push(Line::from(vec![label("cores", manner), cores.join("   ").into()]));
+    }
+    lines
+}
+
+fn core_load(now: &Core, then: &Core) -> String {
+    let total = now.total_ticks.saturating_sub(then.total_ticks).max(1) as f64;
+    // Idle ticks may go back a little (proc(5)).
+    let part = |now: u64, then: u64| (now.saturating_sub(then) as f64 / total * 100.0).clamp(0.0, 100.0);
+    let busy = 100.0 - part(now.idle_ticks, then.idle_ticks);
+    let interrupts = part(now.interrupt_ticks, then.interrupt_ticks);
+    format!("cpu{} {busy:.0} % (interrupts {interrupts:.0} %)", now.number)
+}
+
+fn counters(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let mut rows: Vec<_> = now.counters.iter().collect();
+    rows.sort_by_key(|counter| std::cmp::Reverse(counter.rise));
+    let line = |c: &&crate::Counter| {
+        let text = format!("{} {} +{}: {}", c.place, c.name, count(c.rise), c.explains);
+        Line::from(vec![label("dropped", manner), Span::styled(printable(&text), manner.alarm())])
+    };
+    rows.iter().take(3).map(line).collect()
+}
+
+fn warnings(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let line = |text: &String| {
+        Line::from(vec![
+            Span::styled(format!("{:<LABEL$}", "warning"), manner.alarm()),
+            printable(text).into(),
+        ])
+    };
+    let mut lines: Vec<_> = now.warnings.iter().take(2).map(line).collect();
+    if now.warnings.len() > 2 {
+        let more = format!("{:LABEL$}and {} more; all are in the result", "", now.warnings.len() - 2);
+        lines.push(Line::from(more));
+    }
+    lines
+}
+
+fn footer(view: &View, now: &Moment, manner: Manner, width: usize) -> Line<'static> {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    if view.quitting {
+        return Line::styled(" ending: waiting for what is on its way", bold);
+    }
+    if let Some(note) = &view.note {
+        let text: String = format!(" {}", printable(note)).chars().take(width).collect();
+        return Line::styled(text, manner.style(Color::Yellow).add_modifier(Modifier::BOLD));
+    }
+    let mut keys = vec!["q quit".to_owned()];
+    if now.title.hands.no_pause.is_none() {
+        keys.push(if now.phase == Phase::Paused { "space go on" } else { "space pause" }.to_owned());
+    }
+    if now.title.hands.no_rate.is_none() {
+        keys.push("+ - rate".to_owned());
+    }
+    if !now.streams.is_empty() {
+        keys.push(format!("up/down streams  s by {}", view.order.name()));
+    }
+    keys.push("? help".to_owned());
+    Line::styled(format!(" {}", keys.join("   ")), bold)
+}
+
+fn help(now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+    let mut text: Vec<String> = [
+        "",
+        " q, Ctrl-C  end the run, and print its result; Ctrl-C again ends at once",
+        " space      pause, and go on: the schedule stands still, as does --duration",
+        " + -        a tenth of the rate asked for more or less;  0  as asked for",
+        " up down    move in the table of streams; also k j, PgUp PgDn, Home",
+        " s          sort streams by loss, by rate, by number",
+        " ?          this help, and back",
+        "",
+        " now        the last second; the bars are half a second each",
+        " layer 2    without FCS; layer 1: with FCS, preamble and gap",
+        " lost       sent a moment ago, and not here yet; stragglers lower it",
+        " latency    from the stamp in a signed frame to its arrival",
+        " lateness   how long after its time a frame was handed to the interface",
+        "",
+        " What is changed by hand stands in the result.",
+    ]
+    .map(str::to_owned)
+    .into();
+    for (what, why) in [("pause", &now.title.hands.no_pause), ("+ and -", &now.title.hands.no_rate)] {
+        text.extend(why.iter().map(|why| format!(" {what}: not here: {}", printable(why))));
+    }
+    let mut lines = vec![title(now, manner, width)];
+    lines.extend(text.into_iter().map(Line::from));
+    lines.truncate(height);
+    lines
+}
+
+#[cfg(test)]
+mod tests;

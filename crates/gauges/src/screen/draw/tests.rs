@@ -1,0 +1,204 @@
+use super::super::view::{Key, Order};
+use super::*;
+use crate::{Count, Counter, Hands, Request, Stream, Title, Worker};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const PLAIN: Manner = Manner { colour: false, unicode: false };
+
+fn moment(second: u64) -> Moment {
+    let mut latency = Histogram::new();
+    latency.record_n(2_000, 1_000 * second);
+    latency.record_n(40_000, second);
+    let stream = |number: u32, lost| Stream {
+        number,
+        name: (number == 0).then(|| "voice".to_owned()),
+        received: Count { frames: 500 * second, bytes: 30_000 * second },
+        lost,
+        mean_latency_ns: Some(2_040.0),
+        max_latency_ns: Some(40_000),
+        ..Stream::default()
+    };
+    let title = Title {
+        command: "send".into(),
+        engine: Some("packet".into()),
+        tx: Some("tx0".into()),
+        rx: Some("rx0".into()),
+        ..Title::default()
+    };
+    Moment {
+        title: Arc::new(title),
+        at_ns: second * 1_000_000_000,
+        streams_at_ns: second * 1_000_000_000,
+        remaining_ns: Some(60_000_000_000 - second * 1_000_000_000),
+        percent: 100,
+        offered: Some(1_002 * second),
+        tx: Some(Count { frames: 1_001 * second, bytes: 60_060 * second }),
+        rx: Some(Count { frames: 1_000 * second, bytes: 60_000 * second }),
+        lost: Some(second),
+        reordered: Some(0),
+        duplicated: Some(0),
+        late: Some(3),
+        latency: Some(Arc::new(latency)),
+        workers: vec![Worker {
+            cpu: Some(1),
+            sent: Count { frames: 1_001 * second, bytes: 0 },
+            cpu_ns: Some(second * 250_000_000),
+        }],
+        streams: (0..40).map(|n| stream(n, u64::from(n % 7))).collect(),
+        counters: Arc::new([Counter {
+            place: "rx0".into(),
+            source: "interface".into(),
+            name: "rx_dropped".into(),
+            rise: second,
+            explains: "the ring was full".into(),
+        }]),
+        warnings: Arc::new(["two clocks".to_owned()]),
+        ..Moment::default()
+    }
+}
+
+fn view() -> View {
+    let mut view = View::default();
+    (1..=10).for_each(|second| view.update(Arc::new(moment(second))));
+    view
+}
+
+fn text(view: &View, width: usize, height: usize) -> Vec<String> {
+    let lines = draw(view, PLAIN, width, height);
+    lines.iter().map(|l| l.spans.iter().map(|s| s.content.as_ref()).collect()).collect()
+}
+
+#[track_caller]
+fn line(lines: &[String], begins: &str) -> String {
+    let found = lines.iter().find(|line| line.starts_with(begins));
+    found.unwrap_or_else(|| panic!("no line `{begins}` in\n{}", lines.join("\n"))).clone()
+}
+
+#[test]
+fn everything_is_on_80_by_24_and_the_keys_are_in_the_last_line() {
+    let lines = text(&view(), 80, 24);
+    assert_eq!(lines.len(), 24);
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    assert!(
+        lines[0].starts_with(" netdyno send  tx0 > rx0  packet")
+            && lines[0].ends_with("RUNNING  10s  50s left ")
+    );
+    for (begins, words) in [
+        ("offered", ["10,020", "1.00 kpps"]),
+        ("sent", ["10,010", "480 kbit/s"]),
+        ("received", ["10,000", "672 kbit/s"]),
+        ("lost", ["10 ", "0.0999 %"]),
+        ("latency", ["2.01 us", "40.0 us"]),
+        ("workers", ["cpu1 1.00 kpps", "25 %"]),
+        ("dropped", ["rx0 rx_dropped +10", "the ring was full"]),
+        ("warning", ["two clocks", ""]),
+        ("stream", ["received", "lost"]),
+        ("6 ", ["5,000", "6"]),
+    ] {
+        let line = line(&lines, begins);
+        assert!(words.iter().all(|word| line.contains(word)), "{line}");
+    }
+    assert!(lines[23].contains("q quit") && lines[23].contains("? help"));
+}
+
+#[test]
+fn a_small_terminal_still_shows_how_it_stands() {
+    let lines = text(&view(), 40, 8);
+    assert_eq!(lines.len(), 8);
+    assert!(lines[0].ends_with("RUNNING  10s  50s left "), "{lines:#?}");
+    line(&lines, "sent");
+    line(&lines, "lost");
+    for (width, height) in [(0, 0), (1, 1), (3, 2), (20, 5), (300, 100)] {
+        assert!(text(&view(), width, height).len() <= height.max(1));
+    }
+}
+
+#[test]
+fn bars_show_the_least_that_is_more_than_nothing() {
+    let values = [0.0, 1e-9, 50.0, 100.0];
+    assert_eq!(sparkline(values.into_iter(), 100.0, true), " ▁▄█");
+    assert_eq!(sparkline(values.into_iter(), 100.0, false), " .=@");
+    assert_eq!(sparkline(values.into_iter(), 0.0, false), "    ");
+}
+
+#[test]
+fn keys_ask_for_what_can_be_done_and_say_why_else_not() {
+    let mut view = view();
+    assert_eq!(view.press(Key::Pause), Some(Request::Pause));
+    assert_eq!(view.press(Key::Faster), Some(Request::Faster));
+    let hands = Hands { no_rate: Some("at top speed there is none".into()), ..Hands::default() };
+    let mut moment = moment(11);
+    moment.title = Arc::new(Title { hands, ..Title::default() });
+    view.update(Arc::new(moment.clone()));
+    assert_eq!(view.press(Key::Faster), None);
+    assert!(text(&view, 80, 24)[23].contains("at top speed there is none"));
+    moment.phase = Phase::Settling;
+    moment.at_ns += 1;
+    view.update(Arc::new(moment));
+    assert_eq!(view.press(Key::Pause), None);
+    assert!(view.note.is_some());
+    view.press(Key::Quit);
+    assert!(view.quitting);
+}
+
+#[test]
+fn streams_are_sorted_and_move() {
+    let mut view = view();
+    assert_eq!(view.streams()[0].0.number, 6);
+    view.press(Key::Order);
+    view.press(Key::Order);
+    assert_eq!((view.order, view.streams()[0].0.number), (Order::Number, 0));
+    line(&text(&view, 80, 24), "0 voice");
+    view.press(Key::Down(7));
+    line(&text(&view, 80, 24), "7 ");
+    // Never beyond the last, however often it is pressed.
+    (0..50).for_each(|_| assert_eq!(view.press(Key::Down(5)), None));
+    line(&text(&view, 80, 24), "39 ");
+    view.press(Key::Top);
+    line(&text(&view, 80, 24), "0 voice");
+}
+
+#[test]
+fn a_pause_and_a_changed_rate_stand_in_the_first_line() {
+    let mut view = view();
+    let changed = Moment { phase: Phase::Paused, percent: 110, ..moment(11) };
+    view.update(Arc::new(changed));
+    assert!(text(&view, 80, 24)[0].contains("PAUSED at 110 %"));
+}
+
+#[test]
+fn a_name_cannot_drive_the_terminal() {
+    let mut view = view();
+    let title = Title { command: "send".into(), tx: Some("a\x1b[2J".into()), ..Title::default() };
+    view.update(Arc::new(Moment {
+        title: Arc::new(title),
+        warnings: Arc::new(["\x1b]0;x\x07".into()]),
+        ..moment(11)
+    }));
+    assert!(text(&view, 80, 24).iter().all(|line| !line.contains(['\x1b', '\x07'])));
+}
+
+proptest! {
+    #[test]
+    fn any_size_and_any_counts_can_be_drawn(
+        width in 0usize..200,
+        height in 0usize..60,
+        numbers in proptest::collection::vec(any::<u64>(), 8),
+        at in any::<u64>(),
+    ) {
+        let mut view = view();
+        let n = |i: usize| numbers[i];
+        view.update(Arc::new(Moment {
+            at_ns: at,
+            offered: Some(n(0)),
+            tx: Some(Count { frames: n(1), bytes: n(2) }),
+            rx: Some(Count { frames: n(3), bytes: n(4) }),
+            lost: Some(n(5)),
+            remaining_ns: Some(n(6)),
+            late: Some(n(7)),
+            ..moment(11)
+        }));
+        prop_assert!(text(&view, width, height).len() <= height.max(1));
+    }
+}

@@ -1,0 +1,167 @@
+//! The gauges of a run (`--tui`, `--metrics`): puts together what they show, from the meter, the machine and whoever
+//! runs. Called ten times a second; what is dear to find out is found out twice a second.
+
+use crate::cli::Output;
+use crate::run::outcome::host_counter;
+use anyhow::Result;
+use gauges::{Core, Counter, Gauges, Moment, Request, Stream, Title, machine};
+use meter::{Meter, StreamStats};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// How often streams, counters and cores are looked at: at least twice in the second that is "now".
+const SLOWLY: Duration = Duration::from_millis(450);
+/// Streams looked at; each costs the meter some microseconds.
+const MOST_STREAMS: u32 = 4096;
+
+/// The gauges, and what they show of the run's surroundings.
+pub struct Panel {
+    gauges: Gauges,
+    title: Arc<Title>,
+    warnings: Arc<[String]>,
+    ends: Vec<(String, port::watch::Watch)>,
+    names: Names,
+    looked: Option<Instant>,
+    cores: Arc<[Core]>,
+    counters: Arc<[Counter]>,
+    streams: Arc<[Stream]>,
+    streams_at_ns: u64,
+    beyond: u64,
+}
+
+/// Who is who among the streams.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// By number in the program as the user wrote it.
+    pub names: BTreeMap<u32, String>,
+    /// Each worker has numbers of its own.
+    pub workers: u32,
+    /// Numbers that the meter tells apart.
+    pub streams: u32,
+}
+
+impl Names {
+    /// Of a meter that knows nothing of the sender.
+    pub fn unknown(streams: u32) -> Names {
+        Names { names: BTreeMap::new(), workers: 1, streams }
+    }
+
+    /// The user's number of a stream.
+    fn whole(&self, number: u32) -> u32 {
+        let whole = number / self.workers.max(1);
+        if self.names.contains_key(&whole) { whole } else { number }
+    }
+}
+
+impl Panel {
+    /// What was asked for; nothing is shown yet.
+    pub fn prepare(output: &Output) -> Result<Option<Panel>> {
+        let panel = |gauges| Panel {
+            gauges,
+            title: Arc::default(),
+            warnings: Arc::default(),
+            ends: Vec::new(),
+            names: Names::default(),
+            looked: None,
+            cores: Arc::default(),
+            counters: Arc::default(),
+            streams: Arc::default(),
+            streams_at_ns: 0,
+            beyond: 0,
+        };
+        Ok(Gauges::prepare(output.gauges.wanted())?.map(panel))
+    }
+
+    /// Begins to show. `ends` tell what hosts and interfaces count.
+    pub fn begin(
+        &mut self,
+        title: Title,
+        warnings: &[String],
+        ends: Vec<(String, port::watch::Watch)>,
+        names: Names,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<()> {
+        self.title = Arc::new(Title { version: env!("CARGO_PKG_VERSION").to_owned(), ..title });
+        self.warnings = warnings.into();
+        (self.ends, self.names) = (ends, names);
+        Ok(self.gauges.begin(stop)?)
+    }
+
+    /// What the user wants.
+    pub fn requests(&self) -> Vec<Request> {
+        self.gauges.requests()
+    }
+
+    /// How it stands; what is the same for all kinds of runs is filled in here.
+    pub fn show(&mut self, moment: Moment, meter: Option<&Meter>) {
+        if self.looked.is_none_or(|at| at.elapsed() >= SLOWLY) {
+            self.looked = Some(Instant::now());
+            self.look(meter);
+            self.streams_at_ns = moment.at_ns;
+        }
+        // Without a sender, only gaps in the sequence numbers tell of loss.
+        let proven = (moment.tx.is_none() && !self.streams.is_empty())
+            .then(|| self.streams.iter().map(|stream| stream.lost).sum());
+        self.gauges.publish(Moment {
+            lost: moment.lost.or(proven),
+            title: Arc::clone(&self.title),
+            warnings: Arc::clone(&self.warnings),
+            cores: Arc::clone(&self.cores),
+            counters: Arc::clone(&self.counters),
+            streams: Arc::clone(&self.streams),
+            streams_at_ns: self.streams_at_ns,
+            streams_beyond: self.beyond,
+            percent: if moment.percent == 0 { 100 } else { moment.percent },
+            ..moment
+        });
+    }
+
+    /// Looks at all again with the next [`Panel::show`], because it is the last.
+    pub fn hurry(&mut self) {
+        self.looked = None;
+    }
+
+    fn look(&mut self, meter: Option<&Meter>) {
+        self.cores = machine::cores().into();
+        let mut counters = Vec::new();
+        for (place, watch) in &mut self.ends {
+            counters.extend(watch.rises().into_iter().filter_map(|rise| {
+                let told = host_counter(place, rise);
+                let (place, source, name, rise) = (told.place, told.source, told.name, told.rise);
+                Some(Counter { place, source, name, rise, explains: told.explains? })
+            }));
+        }
+        self.counters = counters.into();
+        if let Some(meter) = meter {
+            self.beyond = u64::from(self.names.streams.saturating_sub(MOST_STREAMS));
+            let numbers = 0..self.names.streams.min(MOST_STREAMS);
+            let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
+            for stats in numbers.filter_map(|number| meter.stream(number)) {
+                let number = self.names.whole(stats.stream);
+                let stream = streams.entry(number).or_insert_with(|| Stream {
+                    number,
+                    name: self.names.names.get(&number).cloned(),
+                    ..Stream::default()
+                });
+                add(stream, &stats);
+            }
+            self.streams = streams.into_values().collect();
+        }
+    }
+}
+
+fn add(stream: &mut Stream, stats: &StreamStats) {
+    if let Some(latency) = &stats.latency {
+        let (before, new) = (stream.received.frames as f64, stats.frames as f64);
+        let mean = stream.mean_latency_ns.unwrap_or(0.0);
+        stream.mean_latency_ns = Some((mean * before + latency.mean_ns * new) / (before + new).max(1.0));
+        stream.max_latency_ns = stream.max_latency_ns.max(Some(latency.max_ns));
+    }
+    stream.received.frames += stats.frames;
+    stream.received.bytes += stats.bytes;
+    stream.lost += stats.lost;
+    stream.duplicated += stats.duplicates;
+    stream.reordered += stats.reordered;
+}

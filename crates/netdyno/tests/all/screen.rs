@@ -1,0 +1,312 @@
+//! `--tui` and `--metrics`: what stands on a terminal of 80 by 24, what keys do, and what Prometheus would read.
+
+use crate::common::*;
+use serde_json::Value;
+
+/// A terminal of a terminal multiplexer's own, on the sending host.
+struct Terminal<'a> {
+    net: &'a Net,
+    socket: String,
+}
+
+impl<'a> Terminal<'a> {
+    /// Runs a shell command in it. What the command prints on standard output goes to the file `out`.
+    fn start(net: &'a Net, size: &str, line: &str) -> Terminal<'a> {
+        let terminal = Terminal { net, socket: net.file("tmux") };
+        let netdyno = env!("CARGO_BIN_EXE_netdyno");
+        // What the terminal shows when the command has ended is looked at, too.
+        let script = format!(
+            "exec 3>&2; {} > {}; echo \"status $?\"; stty -a > {}; echo over; sleep 60\n",
+            line.replace("netdyno ", &format!("{netdyno} ")),
+            net.file("out"),
+            net.file("stty")
+        );
+        let file = net.file("script");
+        std::fs::write(&file, script).expect("a written file");
+        let (width, height) = size.split_once('x').expect("a size");
+        let mut command = net.command(format!("tmux -u -f /dev/null -S {} new-session -d", terminal.socket));
+        command.args(["-x", width, "-y", height, &format!("LC_ALL=C.UTF-8 sh {file}")]);
+        start(command).wait().ok();
+        terminal
+    }
+
+    fn tmux(&self, words: &str) -> String {
+        self.net.run(format!("tmux -S {} {words}", self.socket)).ok().stdout
+    }
+
+    fn press(&self, keys: &str) {
+        self.tmux(&format!("send-keys {keys}"));
+    }
+
+    fn text(&self) -> String {
+        self.tmux("capture-pane -p")
+    }
+
+    /// Waits until all these words stand on it, in one line.
+    #[track_caller]
+    fn shows(&self, words: &[&str]) -> String {
+        let found = |text: &str| text.lines().any(|line| words.iter().all(|word| line.contains(word)));
+        let start = std::time::Instant::now();
+        loop {
+            let text = self.text();
+            if found(&text) {
+                return text;
+            }
+            assert!(start.elapsed().as_secs() < 20, "no line with {words:?} in:\n{text}");
+            std::thread::sleep(std::time::Duration::from_millis(30));
+        }
+    }
+
+    /// Waits for the end, and looks whether the terminal is as it was. The result that was printed, if there is one.
+    #[track_caller]
+    fn over(&self, statuses: &[i32]) -> Value {
+        let text = self.shows(&["over"]);
+        assert!(statuses.iter().any(|status| text.contains(&format!("status {status}\n"))), "{text}");
+        assert!(!text.contains("q quit"), "the screen is still there:\n{text}");
+        assert_eq!(self.tmux("display-message -p #{cursor_flag}#{alternate_on}"), "10\n");
+        let modes = std::fs::read_to_string(self.net.file("stty")).expect("what stty says");
+        let mode = |mode: &str| modes.split_whitespace().any(|word| word == mode);
+        assert!(["icanon", "echo", "isig"].into_iter().all(mode), "{modes}");
+        let out = std::fs::read_to_string(self.net.file("out")).expect("its output");
+        serde_json::from_str(&out).unwrap_or(Value::Null)
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        self.net.run(format!("tmux -S {} kill-server", self.socket));
+    }
+}
+
+fn scrape(net: &Net, port: u16) -> String {
+    net.run(format!("curl -s --max-time 5 http://127.0.0.1:{port}/metrics")).ok().stdout
+}
+
+/// A sample's value.
+#[track_caller]
+fn value(page: &str, sample: &str) -> u64 {
+    let found = page.lines().find_map(|line| line.strip_prefix(sample)?.trim().parse::<f64>().ok());
+    found.unwrap_or_else(|| panic!("no `{sample}` in:\n{page}")) as u64
+}
+
+const SEND: &str = "netdyno send ipv4/udp --size 100 --on tx0 --measure rx0 --engine packet --json";
+
+#[test]
+fn a_run_is_seen_paused_made_faster_and_ended_on_80_by_24() {
+    let net = Net::new();
+    let line = format!("{} --rate 2kpps --tui --metrics 127.0.0.1:9117", SEND);
+    let terminal = Terminal::start(&net, "80x24", &line);
+    for label in ["latency", "lateness", "cores", "workers"] {
+        terminal.shows(&[label]);
+    }
+    let text = terminal.shows(&["sent", "pps"]);
+    assert_eq!(text.lines().count(), 24, "{text}");
+    let first = text.lines().next().expect("a line");
+    assert!(first.starts_with(" netdyno send  tx0 > rx0  packet") && first.contains("RUNNING"), "{text}");
+    for label in ["offered", "sent", "received", "lost", "lateness", "stream", "workers", "cores"] {
+        assert!(text.lines().any(|line| line.starts_with(label)), "no {label}:\n{text}");
+    }
+    assert!(text.lines().last().expect("a line").contains("q quit   space pause   + - rate"), "{text}");
+
+    terminal.press("+ +");
+    terminal.shows(&["RUNNING at 120 %"]);
+    terminal.press("?");
+    terminal.shows(&["pause, and go on"]);
+    terminal.press("?");
+    terminal.press("Space");
+    terminal.shows(&["PAUSED at 120 %"]);
+
+    // Nothing moves any more, so what is served now is what the result will say.
+    eventually("all has arrived", || {
+        let page = scrape(&net, 9117);
+        value(&page, "netdyno_tx_frames_total{interface=\"tx0\"}")
+            == value(&page, "netdyno_rx_frames_total{interface=\"rx0\"}")
+    });
+    let page = scrape(&net, 9117);
+    assert_eq!(value(&page, "netdyno_state{state=\"paused\"}"), 1);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(
+        value(&scrape(&net, 9117), "netdyno_tx_frames_total{interface=\"tx0\"}"),
+        value(&page, "netdyno_tx_frames_total{interface=\"tx0\"}")
+    );
+
+    terminal.press("q");
+    let result = terminal.over(&[0]);
+    let tx = &result["result"]["tx"];
+    assert_eq!(number(&tx["frames"]), value(&page, "netdyno_tx_frames_total{interface=\"tx0\"}"));
+    assert_eq!(number(&tx["bytes"]), value(&page, "netdyno_tx_bytes_total{interface=\"tx0\"}"));
+    assert_eq!(
+        number(&result["result"]["rx"]["frames"]),
+        value(&page, "netdyno_rx_frames_total{interface=\"rx0\"}")
+    );
+    assert_eq!(number(&result["result"]["loss"]["frames"]), value(&page, "netdyno_lost_frames"));
+    let latency = &result["result"]["latency_ns"];
+    assert_eq!(number(&latency["count"]), value(&page, "netdyno_latency_seconds_count"));
+    assert_eq!(number(&tx["frames"]), value(&page, "netdyno_latency_seconds_bucket{le=\"+Inf\"}"));
+    let changes = result["result"]["adjustments"].as_array().expect("adjustments").clone();
+    let told: Vec<_> = changes.iter().map(|a| (a["change"].as_str(), a["rate_ratio"].as_f64())).collect();
+    assert_eq!(told, [(Some("rate"), Some(1.1)), (Some("rate"), Some(1.2)), (Some("paused"), Some(1.2))]);
+    assert!(changes.is_sorted_by_key(|a| number(&a["at_ns"])));
+}
+
+#[test]
+fn a_pause_makes_the_run_longer_and_costs_no_frame() {
+    let net = Net::new();
+    for engine in ["packet", "xdp"] {
+        let line = format!("{} --rate 1kpps --duration 3s --tui", SEND.replace("packet", engine));
+        let terminal = Terminal::start(&net, "80x24", &line);
+        terminal.shows(&["sent", "pps"]);
+        terminal.press("Space");
+        terminal.shows(&["PAUSED"]);
+        let paused = std::time::Instant::now();
+        if engine == "xdp" {
+            // It can be paused, but says why it cannot change its rate.
+            terminal.press("+");
+            terminal.shows(&["the xdp engine's times are frozen"]);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        let least = paused.elapsed().as_nanos() as u64;
+        terminal.press("Space");
+        // A busy machine may end a millisecond late.
+        let result = terminal.over(&[0, 1]);
+        assert!(reasons(&result).iter().all(|why| why.starts_with("the rate was not reached")), "{result}");
+        let tx = &result["result"]["tx"];
+        assert_eq!(number(&tx["frames"]), 3_000, "{engine}");
+        assert!(number(&tx["duration_ns"]) >= 3_000_000_000 + least, "{engine}: {tx}");
+        // The burst that making good for the pause would be stands in no interval.
+        let most =
+            result["intervals"].as_array().expect("intervals").iter().map(|i| number(&i["tx_frames"])).max();
+        assert!(most < Some(500), "{engine}: {most:?}");
+    }
+}
+
+#[test]
+fn the_terminal_is_given_back_whatever_ends_the_run() {
+    let net = Net::new();
+    for signal in ["INT", "TERM", "HUP"] {
+        let terminal = Terminal::start(&net, "80x24", &format!("{} --rate 1kpps --tui", SEND));
+        terminal.shows(&["sent", "pps"]);
+        let shell = terminal.tmux("display-message -p #{pane_pid}");
+        let ours = net.run(format!("pgrep -P {}", shell.trim())).ok().stdout;
+        net.run(format!("kill -{signal} {}", ours.trim())).ok();
+        let result = terminal.over(&[0]);
+        assert!(number(&result["result"]["tx"]["frames"]) > 0, "{signal}");
+    }
+    // An interface that goes away in the middle is told below the screen, not on it.
+    let terminal = Terminal::start(&net, "80x24", &format!("{} --rate 1kpps --tui", SEND));
+    terminal.shows(&["sent", "pps"]);
+    net.run("ip link set tx0 down").ok();
+    terminal.over(&[1]);
+}
+
+#[test]
+fn it_follows_the_terminals_size_and_shows_what_matters_most_on_a_tiny_one() {
+    let net = Net::new();
+    let terminal = Terminal::start(&net, "80x24", &format!("NO_COLOR=1 {} --rate 1kpps --tui", SEND));
+    terminal.shows(&["cores", "cpu0"]);
+    let colours = terminal.tmux("capture-pane -p -e");
+    let digits = |code: &str| code.split_once('m').map(|(code, _)| code.to_owned());
+    let coloured = colours
+        .split("\x1b[")
+        .filter_map(digits)
+        .any(|code| code.split(';').any(|n| matches!(n.as_bytes(), [b'3' | b'4' | b'9', b'0'..=b'8', ..])));
+    assert!(!coloured, "{colours:?}");
+    terminal.tmux("resize-window -x 44 -y 7");
+    let text = terminal.shows(&["RUNNING"]);
+    eventually("fewer lines", || !terminal.text().contains("cores"));
+    let text = format!("{text}{}", terminal.shows(&["lost"]));
+    assert!(text.contains("sent"), "{text}");
+    terminal.tmux("resize-window -x 120 -y 40");
+    terminal.shows(&["cores", "cpu0"]);
+    terminal.press("C-c");
+    terminal.over(&[0]);
+}
+
+#[test]
+fn where_there_can_be_no_screen_that_is_said_and_nothing_is_sent() {
+    let net = Net::new();
+    net.run(format!("{} --topspeed --count 1 --tui", SEND)).refused(&["--tui", "not a terminal"]);
+    let terminal = Terminal::start(&net, "80x24", &format!("TERM=dumb {} --topspeed --count 1 --tui", SEND));
+    terminal.shows(&["TERM=dumb"]);
+    terminal.over(&[2]);
+}
+
+#[test]
+fn measure_and_reflect_have_screens_too() {
+    let net = Net::new();
+    // Native XDP would need a program at the other end of the veth, too.
+    for (verb, words) in [("measure", "received"), ("reflect --generic", "sent back")] {
+        let terminal = Terminal::start(&net, "80x24", &format!("netdyno {verb} --on tx0 --tui --json"));
+        let name = verb.split(' ').next().expect("a verb");
+        terminal.shows(&[name, "tx0", "RUNNING"]);
+        let send = net
+            .start_there("netdyno send ipv4/udp --sign --on rx0 --rate 1kpps --engine packet --duration 2s");
+        terminal.shows(&[words, "pps"]);
+        terminal.press("Space");
+        terminal.shows(&["there is nothing to pause"]);
+        send.signal("INT");
+        send.wait();
+        terminal.press("q");
+        let report = terminal.over(&[0]);
+        assert_eq!(report["command"], *name);
+    }
+}
+
+/// The official client's own parsers, the second of which is strict.
+const PARSE: &str = r#"
+import sys
+from prometheus_client.parser import text_string_to_metric_families as classic
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as strict
+parse = {"classic": classic, "strict": strict}[sys.argv[1]]
+for family in parse(open(sys.argv[2]).read()):
+    assert family.documentation and family.type != "unknown", family
+    for sample in family.samples:
+        print(sample.name, sorted(sample.labels.items()), float(sample.value))
+"#;
+
+#[test]
+fn metrics_are_what_prometheus_reads_and_what_the_result_says() {
+    let net = Net::new();
+    let parser = net.file("parse.py");
+    std::fs::write(&parser, PARSE).expect("a written file");
+    // It measures for longer than is sent, so what is served at last is what the result says.
+    let mut meter = net
+        .start_there("netdyno measure --on rx0 --count 500 --json --metrics 127.0.0.1:9118 --duration 20s");
+    meter.until_it_says("measuring on rx0");
+    let there = |what: &str| net.run_there(format!("curl -s --max-time 5 {what}")).ok().stdout;
+    net.run("netdyno send ipv4/udp --sign --on tx0 --topspeed --count 499 --engine packet").ok();
+    eventually("all is served", || {
+        let page = there("http://127.0.0.1:9118/metrics");
+        page.contains("netdyno_stream_rx_frames_total{stream=\"0\",name=\"\"} 499\n")
+    });
+    let at = "http://127.0.0.1:9118";
+    for (kind, accept) in [("classic", "*/*"), ("strict", "application/openmetrics-text;version=1.0.0")] {
+        let page = net.file(kind);
+        let headers = there(&format!("-D - -o {page} -H Accept:{accept} {at}/metrics"));
+        let content_type = if kind == "strict" {
+            "application/openmetrics-text; version=1.0.0"
+        } else {
+            "text/plain; version=0.0.4"
+        };
+        assert!(headers.contains(&format!("Content-Type: {content_type}; charset=utf-8")), "{headers}");
+        let samples = run(format!("/usr/bin/python3 {parser} {kind} {page}")).ok().stdout;
+        for sample in [
+            "netdyno_rx_frames_total [('interface', 'rx0')] 499.0",
+            "netdyno_lost_frames [] 0.0",
+            "netdyno_latency_seconds_count [] 499.0",
+            "netdyno_state [('state', 'running')] 1.0",
+        ] {
+            assert!(samples.contains(sample), "no {sample} in {samples}");
+        }
+    }
+    for (what, code) in [("/other", "404"), ("/metrics -X POST", "405"), ("/", "200"), ("/metrics -I", "200")]
+    {
+        assert_eq!(there(&format!("-o /dev/null -w %{{http_code}} {at}{what}")), code, "{what}");
+    }
+    net.run_there("netdyno measure --on rx0 --duration 1s --metrics 127.0.0.1:9118")
+        .refused(&["--metrics 127.0.0.1:9118", "another program listens there"]);
+    net.run_there("netdyno measure --on rx0 --duration 1s --metrics 192.0.2.1:9118")
+        .refused(&["--metrics 192.0.2.1:9118", "no such address"]);
+    net.run("netdyno send ipv4/udp --sign --on tx0 --topspeed --count 1 --engine packet").ok();
+    assert_eq!(number(&meter.wait().ok().json()["result"]["rx"]["frames"]), 500);
+}
