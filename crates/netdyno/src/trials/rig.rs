@@ -85,7 +85,9 @@ const HELD_UP_NS: u64 = 1_500_000;
 /// More than this is not lost for a moment's stall.
 const LITTLE: f64 = 0.1;
 /// A sender that falls short by more than this will do so again.
-const MOMENTARY: f64 = 0.3;
+const MOMENTARY: f64 = 0.5;
+/// Trials that the sender fell short of are repeated so many times as often as others.
+const SHORT_RETRIES: u32 = 4;
 /// A run that took this much longer than its schedule did not offer the load.
 const LONGER: f64 = 0.001;
 /// Switches forget addresses after minutes (IEEE 802.1D: 300 s).
@@ -143,13 +145,15 @@ impl Rig {
         loop {
             let (mut ran, held_up) = self.once(offer)?;
             // A lab's device shares this machine, and loses frames when the machine does something else.
-            // Nothing is known of the device when it forwarded all there was, and that was too little.
-            let only_short = ran.outcome.lost() == 0
-                && ran.outcome.shortfall() > 0
-                && ran.outcome.shortfall_ratio() < MOMENTARY;
+            // Nothing is known of the device when the sender fell short, unless it lost much all the same: a search that
+            // took this for its upper bound would find the sender.
+            let shortfall = ran.outcome.shortfall_ratio();
+            let lost = ran.outcome.loss_ratio() - shortfall;
+            let short = shortfall > 0.0 && shortfall < MOMENTARY && lost < LITTLE;
             let moment = (held_up || self.ports.lab.is_some()) && ran.outcome.loss_ratio() < LITTLE;
-            let again = (moment || only_short) && failed(&ran.outcome);
-            if again && repeated < self.retries && !ran.stopped {
+            let most = if short { SHORT_RETRIES * self.retries } else { self.retries };
+            let again = (moment || short) && failed(&ran.outcome);
+            if again && repeated < most && !ran.stopped {
                 repeated += 1;
                 continue;
             }
