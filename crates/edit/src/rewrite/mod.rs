@@ -107,7 +107,4 @@ pub enum EditError {
         /// What is too much.
         why: crate::fragment::TooMany,
     },
-    /// Whoever knows the sides of frames does not know this one's.
-    #[error("{0}")]
-    Side(String),
 }

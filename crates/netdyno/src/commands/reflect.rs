@@ -1,6 +1,6 @@
 //! `netdyno reflect`: the far end of a round trip.
 
-use super::samples::{SAMPLE, Samples};
+use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
 use crate::cli::Reflect;
 use crate::output::{self, conclude};
@@ -12,7 +12,7 @@ use gauges::{Count, Moment, Title};
 use meter::Mode;
 use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
 use port::interface::{CounterReader, Counters, xdp_features};
-use report::live::{Pace, Progress};
+use report::live::Progress;
 use report::{Choice, InterfaceCounters, Interval, Reflection, Report, Requested, Rx, Totals, Tx, units};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -171,20 +171,12 @@ fn is_veth(place: &Place) -> bool {
 
 fn progress(now: (u64, Reflected), before: (u64, Reflected), left: Option<Duration>) -> Progress {
     let span = now.0 - before.0;
-    let pace = |frames: fn(&Reflected) -> u64, bytes: fn(&Reflected) -> u64| {
-        let since = |get: fn(&Reflected) -> u64| get(&now.1) - get(&before.1);
-        let rate = Totals::over(since(frames), since(bytes), span);
-        Some(Pace {
-            frames: frames(&now.1),
-            frames_per_second: rate.frames_per_second,
-            bits_per_second: rate.bits_per_second,
-        })
-    };
+    let pace = |of: fn(&Reflected) -> [u64; 2]| Some(pace(of(&now.1), of(&before.1), span));
     Progress {
         elapsed: Duration::from_nanos(now.0),
         remaining: left,
-        received: pace(|r| r.frames, |r| r.bytes),
-        sent: pace(|r| r.reflected, |r| r.reflected_bytes),
+        received: pace(|r| [r.frames, r.bytes]),
+        sent: pace(|r| [r.reflected, r.reflected_bytes]),
         ..Progress::default()
     }
 }

@@ -1,13 +1,21 @@
 //! What was seen over time, in a bounded number of pieces however long it takes.
 
 use histogram::Histogram;
-use report::{Bucket, Distribution, Exact, Interval};
+use report::live::Pace;
+use report::{Bucket, Distribution, Exact, Interval, Totals};
 use std::time::Duration;
 
 /// How often one looks.
 pub const SAMPLE: Duration = Duration::from_millis(100);
 /// More intervals than this are joined in pairs.
 const MOST_INTERVALS: usize = 1200;
+
+/// Frames up to now, and how fast they and their bytes came since `before`, `span` nanoseconds ago. Both are frames and bytes.
+pub fn pace(now: [u64; 2], before: [u64; 2], span: u64) -> Pace {
+    let [frames, bytes] = [0, 1].map(|part: usize| now[part].saturating_sub(before[part]));
+    let rate = Totals::over(frames, bytes, span);
+    Pace { frames: now[0], frames_per_second: rate.frames_per_second, bits_per_second: rate.bits_per_second }
+}
 
 /// What became of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

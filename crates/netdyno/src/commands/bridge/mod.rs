@@ -4,7 +4,7 @@ mod outcome;
 mod ways;
 
 use super::edits;
-use super::samples::{SAMPLE, Samples};
+use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
 use crate::cli::bridge::{Bridge, BridgeEngine};
 use crate::cli::{self, Output};
@@ -15,8 +15,8 @@ use ::bridge::Filter;
 use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
 use port::interface::Interface;
-use report::live::{Pace, Progress};
-use report::{Report, Requested, Totals};
+use report::live::Progress;
+use report::{Report, Requested};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use ways::Counts;
@@ -240,20 +240,12 @@ fn trouble(places: &[Place; 2]) -> Option<String> {
 
 fn progress(now: (u64, Counts), before: (u64, Counts), left: Option<Duration>) -> Progress {
     let span = now.0 - before.0;
-    let pace = |frames: fn(&Counts) -> u64, bytes: fn(&Counts) -> u64| {
-        let since = |get: fn(&Counts) -> u64| get(&now.1).saturating_sub(get(&before.1));
-        let rate = Totals::over(since(frames), since(bytes), span);
-        Some(Pace {
-            frames: frames(&now.1),
-            frames_per_second: rate.frames_per_second,
-            bits_per_second: rate.bits_per_second,
-        })
-    };
+    let pace = |of: fn(&Counts) -> [u64; 2]| Some(pace(of(&now.1), of(&before.1), span));
     Progress {
         elapsed: Duration::from_nanos(now.0),
         remaining: left,
-        received: pace(|c| c.frames, |c| c.bytes),
-        sent: pace(|c| c.forwarded, |c| c.forwarded_bytes),
+        received: pace(|c| [c.frames, c.bytes]),
+        sent: pace(|c| [c.forwarded, c.forwarded_bytes]),
         ..Progress::default()
     }
 }
