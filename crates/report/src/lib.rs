@@ -8,7 +8,7 @@
 //!                 .-- json, csv, html -- store (folder of three files)
 //!   Report -------+-- text, classic        (after the run)
 //!   Progress ------- live                  (during the run)
-//!                 '-- schema               (docs/report.schema.json)
+//!                 '-- schema               (docs/report.schema.json, docs/compare.schema.json)
 //! ```
 
 pub mod classic;
@@ -32,5 +32,5 @@ pub mod units;
 pub use conversations::Conversation;
 pub use distribution::{Bucket, Distribution, Exact};
 pub use model::*;
-pub use schema::schema;
+pub use schema::{comparison_schema, schema};
 pub use store::{prepare_dir, read, write_dir};

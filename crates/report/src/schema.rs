@@ -1,10 +1,19 @@
-//! The JSON Schema of a report, kept in `docs/report.schema.json` for those who read results by program. A test
-//! fails when that file is stale; `NETDYNO_BLESS=1 cargo test -p netdyno-report` writes it anew.
+//! The JSON Schemas of a report and of a comparison, kept in `docs/report.schema.json` and `docs/compare.schema.json` for
+//! those who read them by program. A test fails when a file is stale; `NETDYNO_BLESS=1 cargo test -p netdyno-report`
+//! writes them anew.
 
-/// The schema, pretty-printed, with a newline at the end.
+/// That of a report, pretty-printed, with a newline at the end.
 pub fn schema() -> String {
-    let schema = schemars::schema_for!(crate::model::Report);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    pretty(&schemars::schema_for!(crate::model::Report))
+}
+
+/// That of a comparison.
+pub fn comparison_schema() -> String {
+    pretty(&schemars::schema_for!(crate::compare::Comparison))
+}
+
+fn pretty(schema: &schemars::Schema) -> String {
+    let mut text = serde_json::to_string_pretty(schema).unwrap_or_default();
     text.push('\n');
     text
 }

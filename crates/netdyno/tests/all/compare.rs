@@ -21,6 +21,11 @@ fn a_slower_run_is_worse_and_the_same_run_is_not() {
     }
     let json = run(format!("netdyno compare {fast} {slow}/result.json --json")).with(1).json();
     assert_eq!((&json["schema"], &json["outcome"]), (&"netdyno.compare/1".into(), &"worse".into()));
+    let schema = crate::report::schema("compare");
+    assert_eq!(crate::report::check(&schema, &schema, &json, "comparison"), Ok(()));
+    assert!(
+        crate::report::check(&schema, &schema, &serde_json::json!({"figures": 1}), "comparison").is_err()
+    );
     let sent =
         json["figures"].as_array().expect("figures").iter().find(|f| f["name"] == "sent").expect("sent");
     assert!((-0.9..-0.5).contains(&sent["difference_ratio"].as_f64().expect("a ratio")), "{sent}");

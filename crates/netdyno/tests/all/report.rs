@@ -4,7 +4,7 @@ use crate::common::*;
 use serde_json::Value;
 
 /// Does `value` keep to `schema`? The words of JSON Schema that ours uses; a field that it does not name is a fault.
-fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+pub fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
     let fault = |what: &str| Err(format!("{at}: {what}: {value}"));
     if let Some(name) = schema["$ref"].as_str() {
         let target = root.pointer(name.trim_start_matches('#')).ok_or(format!("{at}: no {name}"))?;
@@ -63,8 +63,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
     Ok(())
 }
 
-fn schema() -> Value {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/report.schema.json");
+/// A schema of those in docs.
+pub fn schema(name: &str) -> Value {
+    let file = format!("{}/../../docs/{name}.schema.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(file).expect("the schema")).expect("JSON")
 }
 
@@ -87,7 +88,7 @@ fn three_files_are_written_and_the_page_is_named() {
 #[test]
 fn every_result_keeps_to_the_published_schema() {
     let net = Net::new();
-    let schema = schema();
+    let schema = schema("report");
     let (dir, _) = reported(&net);
     let text = std::fs::read_to_string(format!("{dir}/result.json")).expect("the result");
     let mut results: Vec<Value> = vec![serde_json::from_str(&text).expect("JSON")];

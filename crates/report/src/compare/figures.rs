@@ -1,5 +1,6 @@
 //! The figures of a result that can be compared, each with what the result knows of its own unsteadiness.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::noise::Sample;
@@ -8,7 +9,7 @@ use crate::search::{SizeResult, Spread, Trial};
 use crate::units;
 
 /// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     FramesPerSecond,
@@ -21,7 +22,7 @@ pub enum Unit {
 }
 
 /// Which direction is for the better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     Higher,

@@ -13,6 +13,7 @@ mod figures;
 mod noise;
 mod text;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Report, Verdict};
@@ -61,7 +62,7 @@ pub enum Incomparable {
 }
 
 /// The comparison, `netdyno.compare/1`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     pub schema: String,
     /// Of the results.
@@ -80,7 +81,7 @@ pub struct Comparison {
 }
 
 /// One result.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     pub path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,7 +91,7 @@ pub struct Side {
 }
 
 /// A condition, with all values that it has on each side.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
     pub name: String,
     pub a: Vec<String>,
@@ -98,7 +99,7 @@ pub struct Condition {
 }
 
 /// A figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
     pub name: String,
     pub unit: Unit,
@@ -134,7 +135,7 @@ pub struct Compared {
 }
 
 /// What became of a figure from A to B.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// No more than it varies by itself, or less than what was asked to be ignored.

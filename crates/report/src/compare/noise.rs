@@ -5,6 +5,7 @@
 //! which supposes nothing about how values are spread and is not misled by outliers; with fewer it could not tell
 //! anything, so Welch's t test is used, which supposes that values are spread about normally.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From so many values on each side the Mann-Whitney test is used.
@@ -18,7 +19,7 @@ pub(super) enum Sample {
 }
 
 /// How a difference was judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Ranks of eight or more values a side (Mann and Whitney 1947); interval by Hodges and Lehmann.

@@ -68,8 +68,9 @@ fn html_structure_is_as_agreed() {
 }
 
 #[test]
-fn the_schema_in_docs_is_that_of_the_model() {
+fn the_schemas_in_docs_are_those_of_the_models() {
     assert_golden("../../docs/report.schema.json", &schema());
+    assert_golden("../../docs/compare.schema.json", &comparison_schema());
 }
 
 #[test]
