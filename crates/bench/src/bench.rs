@@ -281,6 +281,49 @@ impl Bench {
         Ok(Ran { usage, wall, said: frames, report: result })
     }
 
+    /// Runs netdyno to its end, if wanted on a terminal of 80 by 24 whose every word is read; calls `watch` with its
+    /// process id every `tick`.
+    pub fn run_on_a_terminal(
+        &self,
+        on_terminal: bool,
+        arguments: &[String],
+        tick: Duration,
+        mut watch: impl FnMut(u32, Duration) -> bool,
+    ) -> Result<Ran> {
+        if !on_terminal {
+            return self.run(Tool::Netdyno, arguments, tick, watch);
+        }
+        self.check()?;
+        let line = self.command_line(Tool::Netdyno, arguments);
+        let mut said = tempfile::tempfile()?;
+        let (ours, theirs) = sys::terminal(80, 24).context("a terminal")?;
+        let mut command = self.lab.sender.namespace.command(&line[0])?;
+        command.args(&line[1..]).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        command.stdin(theirs.try_clone()?).stdout(said.try_clone()?).stderr(theirs);
+        let start = Instant::now();
+        let mut child = command.spawn().with_context(|| format!("cannot start `{}`", line.join(" ")))?;
+        // It holds the other end, which the reader waits to see closed.
+        drop(command);
+        let reader = std::thread::spawn(move || {
+            let mut terminal = File::from(ours);
+            let mut words = [0; 65_536];
+            while terminal.read(&mut words).is_ok_and(|count| count > 0) {}
+        });
+        while child.try_wait()?.is_none() {
+            watch(child.id(), start.elapsed());
+            if self.stop.load(Ordering::Relaxed) || start.elapsed() > Duration::from_secs(120) {
+                child.kill()?;
+            }
+            std::thread::sleep(tick);
+        }
+        let wall = start.elapsed();
+        let _ = reader.join();
+        self.check()?;
+        let said = text(&mut said)?;
+        let report = report::json::from_str(&said).with_context(|| format!("`{}`", line.join(" ")))?;
+        Ok(Ran { usage: Usage::default(), wall, said: None, report: Some(report) })
+    }
+
     /// Runs a tool with nothing else to do meanwhile.
     pub fn run_plainly(&self, tool: Tool, arguments: &[String]) -> Result<Ran> {
         self.run(tool, arguments, Duration::from_millis(50), |_, _| true)

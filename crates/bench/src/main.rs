@@ -22,6 +22,7 @@ mod stability;
 mod stats;
 mod sys;
 mod topspeed;
+mod watching;
 
 use anyhow::{Context, Result, ensure};
 use bench::{Bench, Settings};
@@ -72,6 +73,8 @@ enum Case {
     Cores,
     /// What the meter leaves of the rate of a program that only counts.
     Metering,
+    /// What the live screen and metrics cost.
+    Screen,
     /// How exactly frames keep their times.
     Pacing,
     /// The same for live frames, at higher rates.
@@ -94,6 +97,7 @@ impl Case {
             Case::LineRate => linerate::run(bench),
             Case::Cores => cores::run(bench),
             Case::Metering => metering::run(bench),
+            Case::Screen => watching::run(bench),
             Case::Pacing => pacing::run(bench),
             Case::LivePacing => pacing::live(bench),
             Case::Cpu => cost::cpu(bench),

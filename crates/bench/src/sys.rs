@@ -1,8 +1,8 @@
-//! The few calls that have no safe form: the resources a child used, a real-time thread, and the floor that every
-//! sender through a packet socket stands on.
+//! The few calls that have no safe form: the resources a child used, a real-time thread, a terminal, and the floor that
+//! every sender through a packet socket stands on.
 #![allow(
     unsafe_code,
-    reason = "wait4, sched_setscheduler and sendmmsg have no safe wrapper among our dependencies"
+    reason = "wait4, sched_setscheduler, openpty and sendmmsg have no safe wrapper among our dependencies"
 )]
 
 use std::io;
@@ -53,6 +53,24 @@ pub fn become_realtime(priority: i32) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// A terminal of so many columns and rows: the end that shows, and the one that programs write to.
+pub fn terminal(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
+    let (mut ours, mut theirs) = (-1, -1);
+    let size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: openpty writes two descriptors and reads the size; no name and no modes are asked for or given.
+    let rc = unsafe {
+        libc::openpty(&raw mut ours, &raw mut theirs, std::ptr::null_mut(), std::ptr::null(), &raw const size)
+    };
+    if rc != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both are new and owned by nobody else.
+    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
+    // A child that held our end would keep the terminal open for ever.
+    rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC)?;
+    Ok((ours, theirs))
 }
 
 /// A packet socket that sends past the queueing discipline of an interface of the calling thread's namespace.
