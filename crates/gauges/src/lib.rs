@@ -1,7 +1,7 @@
 //! What a run shows while it lasts: a full-screen view for a person, and metrics for Prometheus.
 //!
 //! ```text
-//!   whoever runs (netdyno::run, measure, reflect)
+//!   whoever runs (netdyno::run, measure, reflect, bridge, live, trials)
 //!        | publishes a Moment ten times a second          ^ takes Requests (pause, faster, ...)
 //!        v                                                |
 //!      Board ---- screen: a thread that draws it and reads keys
@@ -19,7 +19,10 @@ mod moment;
 pub mod screen;
 
 pub use board::{Board, Request};
-pub use moment::{Core, Count, Counter, Hands, Moment, Phase, Stream, Title, Worker};
+pub use moment::{
+    Bound, Connections, Core, Count, Counter, Hands, Moment, Passage, Phase, Queue, Search, Stream, Title,
+    Trial, Worker,
+};
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -74,11 +74,89 @@ pub struct Core {
     pub interrupt_ticks: u64,
 }
 
+/// What an interface's driver has put through one of its queues since the run's start.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Queue {
+    pub interface: String,
+    /// Of those that receive; else of those that send.
+    pub receives: bool,
+    pub number: u32,
+    pub packets: u64,
+}
+
+/// Frames taken from one interface to another.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passage {
+    pub from: String,
+    pub to: String,
+    pub received: Count,
+    pub forwarded: Count,
+}
+
+/// Connections that are played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connections {
+    pub waiting: u64,
+    pub open: u64,
+    pub over: u64,
+    /// Of those that are over: not to their end.
+    pub broken: u64,
+    pub retransmitted: u64,
+    /// Bytes that the servers have acknowledged, and that they have said.
+    pub said: u64,
+    pub heard: u64,
+}
+
+/// How far a search has come.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Search {
+    /// What is searched for now: `throughput`, `latency`, ...
+    pub part: String,
+    pub frame_size: String,
+    /// Which of the frame sizes, from 1, and how many there are; (0, 0) if nobody knows.
+    pub size: (usize, usize),
+    /// A load is frames per second, else a count of something.
+    pub of_rate: bool,
+    /// What is tried now, for how long, and since when (from the start of all).
+    pub load: f64,
+    pub trial_ns: u64,
+    pub trial_began_ns: u64,
+    /// Trials that are over, and how many of these passed.
+    pub trials: u64,
+    pub passed: u64,
+    pub bounds: Vec<Bound>,
+    /// What else is known, for a person.
+    pub known: String,
+    /// The latest trials, the newest first.
+    pub rows: Vec<Trial>,
+}
+
+/// Between which loads the answer lies.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bound {
+    pub goal: String,
+    /// The highest that passed.
+    pub lower: Option<f64>,
+    /// The lowest above it that failed.
+    pub upper: Option<f64>,
+}
+
+/// A trial that is over.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trial {
+    pub number: u64,
+    pub load: f64,
+    pub duration_ns: u64,
+    pub loss_ratio: f64,
+    pub p99_ns: Option<u64>,
+    pub verdict: String,
+}
+
 /// What arrived of one stream.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Stream {
     pub number: u32,
-    pub name: Option<String>,
+    pub name: Option<Arc<str>>,
     pub received: Count,
     pub lost: u64,
     pub duplicated: u64,
@@ -127,5 +205,11 @@ pub struct Moment {
     /// Streams that were not looked at, because there are too many.
     pub streams_beyond: u64,
     pub counters: Arc<[Counter]>,
+    pub queues: Arc<[Queue]>,
+    /// When counters and queues were looked at, which is done seldom.
+    pub counters_at_ns: u64,
+    pub passages: Vec<Passage>,
+    pub connections: Option<Connections>,
+    pub search: Option<Arc<Search>>,
     pub warnings: Arc<[String]>,
 }

@@ -29,4 +29,4 @@ pub mod segment;
 pub use dialogue::collect::{Collected, Conversation, Which, collect};
 pub use dialogue::{Dialogue, Ended, Gap, understand};
 pub use error::LiveError;
-pub use play::{Outcome, Play, Settings};
+pub use play::{Outcome, Play, Settings, Standing};

@@ -105,6 +105,18 @@ enum Phase {
     Done,
 }
 
+/// How a connection stands while it is played.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    pub begun: bool,
+    pub over: bool,
+    pub broken: bool,
+    /// Bytes that the server has acknowledged, and that it has said.
+    pub said: u64,
+    pub heard: u64,
+    pub retransmitted: u64,
+}
+
 /// A connection being played.
 #[derive(Debug)]
 pub struct Play {
@@ -553,6 +565,19 @@ impl Play {
                 result.received = self.answer.received();
                 result.difference = self.answer.difference().cloned();
             }
+        }
+    }
+
+    /// How it stands, for somebody who looks on.
+    pub fn standing(&self) -> Standing {
+        let heard: u64 = self.results.iter().map(|exchange| exchange.received).sum();
+        Standing {
+            begun: self.has_begun(),
+            over: self.is_over(),
+            broken: self.broken.is_some(),
+            said: self.connection.acknowledged(),
+            heard: heard + if self.results.len() > self.exchange { 0 } else { self.answer.received() },
+            retransmitted: self.connection.counts().retransmissions,
         }
     }
 

@@ -36,6 +36,19 @@ pub struct Wire {
     pub borrowed: bool,
 }
 
+/// What went over the wire so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    pub sent_frames: u64,
+    pub sent_bytes: u64,
+    /// Of the server's.
+    pub received_frames: u64,
+    pub received_bytes: u64,
+}
+
+/// Looks on: told the time since the start and how all stands, at the start, ten times a second, and at the end.
+pub type Onlooker<'a> = &'a mut dyn FnMut(Nanos, &Traffic, &[(Option<Nanos>, Play)]);
+
 /// Runs all of `plays`, each from its time on (`None`: as soon as there is room for it). Frames are also written to
 /// `record`. Ends early once `stop` is set.
 pub fn run(
@@ -43,7 +56,7 @@ pub fn run(
     plays: &mut [(Option<Nanos>, Play)],
     record: Option<&mut FileWriter>,
     stop: &AtomicBool,
-    began: impl Fn(),
+    onlooker: Onlooker<'_>,
 ) -> Result<Vec<Outcome>, LiveError> {
     let failed = |what: &'static str| {
         move |source: io::Error| match source.kind() {
@@ -65,11 +78,15 @@ pub fn run(
     }
     let link = Link::open(wire.ifindex, wire.to.ip()).map_err(failed("opening a packet socket"))?;
     let clock = Instant::now();
-    let mut hub = Hub { wire, link, record, id: 0, frame: Vec::new() };
-    began();
+    let mut hub = Hub { wire, link, record, id: 0, frame: Vec::new(), traffic: Traffic::default() };
+    let mut look: Nanos = 0;
     let mut stopping = false;
     loop {
         let now = clock.elapsed().as_nanos() as Nanos;
+        if now >= look {
+            look = now + NAP.as_nanos() as Nanos;
+            onlooker(now, &hub.traffic, plays);
+        }
         if stop.load(Ordering::Relaxed) && !stopping {
             stopping = true;
             plays.iter_mut().for_each(|(_, play)| play.stop(now));
@@ -98,6 +115,7 @@ pub fn run(
             }
         }
     }
+    onlooker(clock.elapsed().as_nanos() as Nanos, &hub.traffic, plays);
     Ok(plays.iter().map(|(_, play)| play.outcome()).collect())
 }
 
@@ -119,6 +137,7 @@ struct Hub<'a> {
     record: Option<&'a mut FileWriter>,
     id: u16,
     frame: Vec<u8>,
+    traffic: Traffic,
 }
 
 impl Hub<'_> {
@@ -131,7 +150,10 @@ impl Hub<'_> {
         let macs = (self.wire.own_mac, self.wire.next_hop);
         packet::write(ends, macs, self.id, segment, &mut self.frame);
         keep(&mut self.record, &self.frame)?;
-        self.link.send(&self.frame)
+        self.link.send(&self.frame)?;
+        self.traffic.sent_frames += 1;
+        self.traffic.sent_bytes += self.frame.len() as u64;
+        Ok(())
     }
 
     /// Takes one frame; false if there is none.
@@ -147,6 +169,8 @@ impl Hub<'_> {
                 Checksum::Unfilled => packet::complete(frame),
             }
             keep(&mut self.record, frame)?;
+            self.traffic.received_frames += 1;
+            self.traffic.received_bytes += frame.len() as u64;
             if let Some((_, play)) = plays.get_mut(ours)
                 && let Ok(found) = packet::read(LinkType::ETHERNET, frame, frame.len() as u32)
             {

@@ -244,16 +244,15 @@ pub struct Output {
     /// No progress line.
     #[arg(long, short)]
     pub quiet: bool,
-    /// For those verbs that have [`Gauges`].
-    #[arg(skip)]
+    #[command(flatten)]
     pub gauges: Gauges,
 }
 
 /// What shows a run while it lasts (docs/screen.md).
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct Gauges {
-    /// Show the run full-screen while it lasts: rates, loss, latency, streams, cores. Keys pause it, change its rate and
-    /// end it; ? lists them.
+    /// Show the run full-screen while it lasts: rates, loss, latency, streams or trials, queues, cores. Keys end it and,
+    /// where frames are sent at a rate, pause it and change the rate; ? lists them.
     #[arg(long)]
     pub tui: bool,
     /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the run lasts (127.0.0.1:9100, [::]:9100).
@@ -322,8 +321,6 @@ pub struct Send {
     pub resolve: bool,
     #[command(flatten)]
     pub output: Output,
-    #[command(flatten)]
-    pub gauges: Gauges,
 }
 
 /// What an expression does not say.
@@ -411,8 +408,6 @@ pub struct Replay {
     pub metering: Metering,
     #[command(flatten)]
     pub output: Output,
-    #[command(flatten)]
-    pub gauges: Gauges,
     /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
     /// read while sending.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
@@ -496,8 +491,6 @@ pub struct Measure {
     pub yes_disrupt: Option<String>,
     #[command(flatten)]
     pub output: Output,
-    #[command(flatten)]
-    pub gauges: Gauges,
 }
 
 #[derive(Debug, Args)]
@@ -526,8 +519,6 @@ pub struct Reflect {
     pub yes_disrupt: Option<String>,
     #[command(flatten)]
     pub output: Output,
-    #[command(flatten)]
-    pub gauges: Gauges,
 }
 
 #[derive(Debug, Args)]

@@ -35,7 +35,9 @@ fn main() -> ExitCode {
             return ExitCode::from(status);
         }
     };
-    match commands::dispatch(cli) {
+    let done = commands::dispatch(cli);
+    output::say_held();
+    match done {
         Ok(status) => ExitCode::from(status),
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => failed(&error),

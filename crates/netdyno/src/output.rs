@@ -5,6 +5,7 @@ use anyhow::Result;
 use report::live::Live;
 use report::{Report, classic, csv, json, text};
 use std::io::{IsTerminal, Stderr, Write, stderr, stdout};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Prints to standard output.
@@ -15,9 +16,27 @@ pub fn print(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A word on standard error, before or beside the result.
+/// Words that came while the screen was drawn.
+static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// More are not kept.
+const MOST_HELD: usize = 100;
+
+/// A word on standard error, before or beside the result; behind the screen if there is one.
 pub fn note(text: &str) {
+    if gauges::screen::is_drawn() {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() < MOST_HELD {
+            held.push(text.to_owned());
+        }
+        return;
+    }
     let _ = writeln!(stderr(), "{}", report::units::printable(text));
+}
+
+/// Says what was held back. To be called when the screen is gone.
+pub fn say_held() {
+    let held = std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
+    held.iter().for_each(|text| note(text));
 }
 
 /// A result on standard error, where standard output has taken a capture.

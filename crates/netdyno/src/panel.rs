@@ -1,19 +1,22 @@
 //! The gauges of a run (`--tui`, `--metrics`): puts together what they show, from the meter, the machine and whoever
-//! runs. Called ten times a second; what is dear to find out is found out twice a second.
+//! runs. Called ten times a second; what is dearer to find out is found out twice or once a second, so that the whole
+//! costs less than a hundredth of a core (`make bench ARGS='--only screen'`).
 
 use crate::cli::Output;
 use crate::run::outcome::host_counter;
 use anyhow::Result;
-use gauges::{Core, Counter, Gauges, Moment, Request, Stream, Title, machine};
+use gauges::{Core, Counter, Gauges, Moment, Queue, Request, Stream, Title, machine};
 use meter::{Meter, StreamStats};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How often streams, counters and cores are looked at: at least twice in the second that is "now".
+/// How often streams and cores are looked at: at least twice in the second that is "now".
 const SLOWLY: Duration = Duration::from_millis(450);
-/// Streams looked at; each costs the meter some microseconds.
+/// How often counters of hosts and drivers are: hundreds of them, in files that the kernel writes anew each time.
+const SELDOM: Duration = Duration::from_millis(950);
+/// Streams looked at; each costs the meter part of a microsecond for each CPU.
 const MOST_STREAMS: u32 = 4096;
 
 /// The gauges, and what they show of the run's surroundings.
@@ -24,8 +27,11 @@ pub struct Panel {
     ends: Vec<(String, port::watch::Watch)>,
     names: Names,
     looked: Option<Instant>,
+    counted: Option<Instant>,
     cores: Arc<[Core]>,
     counters: Arc<[Counter]>,
+    queues: Arc<[Queue]>,
+    counters_at_ns: u64,
     streams: Arc<[Stream]>,
     streams_at_ns: u64,
     beyond: u64,
@@ -35,7 +41,7 @@ pub struct Panel {
 #[derive(Debug, Default)]
 pub struct Names {
     /// By number in the program as the user wrote it.
-    pub names: BTreeMap<u32, String>,
+    pub names: BTreeMap<u32, Arc<str>>,
     /// Each worker has numbers of its own.
     pub workers: u32,
     /// Numbers that the meter tells apart.
@@ -65,8 +71,11 @@ impl Panel {
             ends: Vec::new(),
             names: Names::default(),
             looked: None,
+            counted: None,
             cores: Arc::default(),
             counters: Arc::default(),
+            queues: Arc::default(),
+            counters_at_ns: 0,
             streams: Arc::default(),
             streams_at_ns: 0,
             beyond: 0,
@@ -98,8 +107,7 @@ impl Panel {
     pub fn show(&mut self, moment: Moment, meter: Option<&Meter>) {
         if self.looked.is_none_or(|at| at.elapsed() >= SLOWLY) {
             self.looked = Some(Instant::now());
-            self.look(meter);
-            self.streams_at_ns = moment.at_ns;
+            self.look(meter, moment.at_ns);
         }
         // Without a sender, only gaps in the sequence numbers tell of loss.
         let proven = (moment.tx.is_none() && !self.streams.is_empty())
@@ -110,6 +118,8 @@ impl Panel {
             warnings: Arc::clone(&self.warnings),
             cores: Arc::clone(&self.cores),
             counters: Arc::clone(&self.counters),
+            queues: Arc::clone(&self.queues),
+            counters_at_ns: self.counters_at_ns,
             streams: Arc::clone(&self.streams),
             streams_at_ns: self.streams_at_ns,
             streams_beyond: self.beyond,
@@ -120,25 +130,33 @@ impl Panel {
 
     /// Looks at all again with the next [`Panel::show`], because it is the last.
     pub fn hurry(&mut self) {
-        self.looked = None;
+        (self.looked, self.counted) = (None, None);
     }
 
-    fn look(&mut self, meter: Option<&Meter>) {
-        self.cores = machine::cores().into();
-        let mut counters = Vec::new();
-        for (place, watch) in &mut self.ends {
-            counters.extend(watch.rises().into_iter().filter_map(|rise| {
-                let told = host_counter(place, rise);
-                let (place, source, name, rise) = (told.place, told.source, told.name, told.rise);
-                Some(Counter { place, source, name, rise, explains: told.explains? })
-            }));
+    /// Through what it runs, when that is known only later.
+    pub fn retitle(&mut self, change: impl FnOnce(&mut Title)) {
+        change(Arc::make_mut(&mut self.title));
+    }
+
+    /// What should be known before the figures are trusted.
+    pub fn warn(&mut self, warnings: &[String]) {
+        if *self.warnings != *warnings {
+            self.warnings = warnings.into();
         }
-        self.counters = counters.into();
+    }
+
+    fn look(&mut self, meter: Option<&Meter>, at_ns: u64) {
+        self.streams_at_ns = at_ns;
+        self.cores = machine::cores().into();
+        if self.counted.is_none_or(|at| at.elapsed() >= SELDOM) {
+            (self.counted, self.counters_at_ns) = (Some(Instant::now()), at_ns);
+            self.count();
+        }
         if let Some(meter) = meter {
             self.beyond = u64::from(self.names.streams.saturating_sub(MOST_STREAMS));
             let numbers = 0..self.names.streams.min(MOST_STREAMS);
             let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
-            for stats in numbers.filter_map(|number| meter.stream(number)) {
+            for stats in numbers.filter_map(|number| meter.stream_in_short(number)) {
                 let number = self.names.whole(stats.stream);
                 let stream = streams.entry(number).or_insert_with(|| Stream {
                     number,
@@ -149,6 +167,28 @@ impl Panel {
             }
             self.streams = streams.into_values().collect();
         }
+    }
+}
+
+impl Panel {
+    /// What hosts and drivers counted.
+    fn count(&mut self) {
+        let (mut counters, mut queues) = (Vec::new(), Vec::new());
+        for (place, watch) in &mut self.ends {
+            let (rises, through) = watch.look();
+            counters.extend(rises.into_iter().filter(|rise| rise.meaning().is_some()).filter_map(|rise| {
+                let told = host_counter(place, rise);
+                let (place, source, name, rise) = (told.place, told.source, told.name, told.rise);
+                Some(Counter { place, source, name, rise, explains: told.explains? })
+            }));
+            queues.extend(through.into_iter().map(|queue| Queue {
+                interface: place.clone(),
+                receives: queue.receives,
+                number: queue.number,
+                packets: queue.packets,
+            }));
+        }
+        (self.counters, self.queues) = (counters.into(), queues.into());
     }
 }
 

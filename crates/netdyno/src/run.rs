@@ -70,8 +70,13 @@ pub struct Setup {
     /// Frames of each side captured shorter than they were, of how many in all.
     pub truncated: ([u64; 2], u64),
     pub output: crate::cli::Output,
+    /// Told ten times a second how it stands, by whoever runs this as a part of something larger.
+    pub onlooker: Option<Onlooker>,
     pub stop: Arc<AtomicBool>,
 }
+
+/// See [`Setup::onlooker`].
+pub type Onlooker = Arc<dyn Fn(gauges::Moment) + Send + Sync>;
 
 /// The second interface of a run, if there is one.
 #[derive(Debug, Default)]
@@ -219,13 +224,16 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let mut watch = Watch::new(&setup, jobs, meter.as_ref());
-    if let Some(mut panel) = panel {
+    if panel.is_some() || setup.onlooker.is_some() {
         let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
-        let title =
-            by_hand::title(&setup, engine, report.environment.meter.as_ref(), watch.hands(reach, engine));
-        let names = by_hand::names(&setup.job, jobs);
-        panel.begin(title, &report.warnings, begin_counting(&setup)?, names, &setup.stop)?;
-        watch.panel = Some(panel);
+        let hands = watch.hands(reach, engine);
+        let title = by_hand::title(&setup, engine, report.environment.meter.as_ref(), hands);
+        watch.title = Arc::new(title.clone());
+        if let Some(mut panel) = panel {
+            let names = by_hand::names(&setup.job, jobs);
+            panel.begin(title, &report.warnings, begin_counting(&setup)?, names, &setup.stop)?;
+            watch.panel = Some(panel);
+        }
     }
     let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
     let over = AtomicBool::new(false);

@@ -46,6 +46,15 @@ pub struct Rise {
     pub by: u64,
 }
 
+/// Packets that went through one queue of an interface, as its driver counts them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queue {
+    /// One that receives; else one that sends.
+    pub receives: bool,
+    pub number: u32,
+    pub packets: u64,
+}
+
 /// Frames that go into a counter are gone: why, and what helps.
 struct Meaning {
     source: Source,
@@ -159,14 +168,30 @@ impl Watch {
 
     /// What has risen so far.
     pub fn rises(&mut self) -> Vec<Rise> {
+        self.look().0
+    }
+
+    /// What has risen so far, and what went through each queue meanwhile, where the driver tells.
+    pub fn look(&mut self) -> (Vec<Rise>, Vec<Queue>) {
         let after = self.read();
+        let of_driver = |values: &Values| {
+            let driver = values.iter().filter(|((source, _), _)| *source == Source::Driver);
+            queues(driver.map(|((_, name), value)| (name.as_str(), *value)))
+        };
+        let then = of_driver(&self.before);
+        let before = |queue: &Queue| {
+            let same = |then: &&Queue| (then.receives, then.number) == (queue.receives, queue.number);
+            then.iter().find(same).map_or(0, |then| then.packets)
+        };
+        let since = |queue: Queue| Queue { packets: queue.packets.saturating_sub(before(&queue)), ..queue };
+        let queues: Vec<Queue> = of_driver(&after).into_iter().map(since).collect();
         let rises = after.into_iter().filter_map(|((source, name), value)| {
             let before = self.before.get(&(source, name.clone())).copied().unwrap_or(0);
             // Gauges fall, and drivers start again from zero.
             let by = value.checked_sub(before).filter(|by| *by > 0)?;
             Some(Rise { source, name, by })
         });
-        rises.collect()
+        (rises.collect(), queues)
     }
 
     fn read(&mut self) -> Values {
@@ -224,6 +249,51 @@ fn stack(text: &str) -> Vec<(String, u64)> {
     pairs
 }
 
+/// The queues among a driver's counters, receiving ones first. There is no common way to name them:
+/// `rx_queue_0_packets` (virtio, igb, ixgbe), `rx0_packets` (mlx5), `rx-0.packets` (i40e), `queue_0_rx_cnt` (ena),
+/// `rx_packets[0]` (gve), `rx_queue_0_xdp_packets` and `tx_queue_0_xdp_xmit` (veth, which counts no others).
+fn queues<'a>(counters: impl Iterator<Item = (&'a str, u64)>) -> Vec<Queue> {
+    let mut found: BTreeMap<(bool, bool, u32), u64> = BTreeMap::new();
+    for (name, packets) in counters {
+        if let Some((sends, by_xdp, number)) = queue_of(name) {
+            *found.entry((sends, by_xdp, number)).or_default() += packets;
+        }
+    }
+    // What XDP saw is a part of all that a queue had, where that is counted.
+    let all = [false, true].map(|sends| found.keys().any(|key| (key.0, key.1) == (sends, false)));
+    found.retain(|&(sends, by_xdp, _), _| !(by_xdp && all[usize::from(sends)]));
+    found
+        .into_iter()
+        .map(|((sends, _, number), packets)| Queue { receives: !sends, number, packets })
+        .collect()
+}
+
+/// Which queue a counter of packets is of: a sending one, what XDP took only, its number.
+fn queue_of(name: &str) -> Option<(bool, bool, u32)> {
+    let mut words: Vec<&str> = Vec::new();
+    for part in name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()) {
+        let digits = part.find(|c: char| c.is_ascii_digit()).unwrap_or(part.len());
+        let (letters, number) = part.split_at(digits);
+        words.extend([letters, number].into_iter().filter(|word| !word.is_empty()));
+    }
+    let (way, number, by_xdp) = match words[..] {
+        [way, number, "packets" | "pkts"]
+        | [way, "queue", number, "packets" | "pkts"]
+        | ["queue", number, way, "cnt" | "packets"]
+        | [way, "packets", number] => (way, number, false),
+        [way @ "rx", "queue", number, "xdp", "packets"] | [way @ "tx", "queue", number, "xdp", "xmit"] => {
+            (way, number, true)
+        }
+        _ => return None,
+    };
+    let sends = match way {
+        "rx" => false,
+        "tx" => true,
+        _ => return None,
+    };
+    Some((sends, by_xdp, number.parse().ok()?))
+}
+
 /// Sums over the cores of `/proc/net/softnet_stat`, whose columns are hexadecimal.
 fn softnet(text: &str) -> Vec<(&'static str, u64)> {
     const COLUMNS: [(usize, &str); 4] =
@@ -253,6 +323,31 @@ mod tests {
         let two = "0000000a 00000001 00000002 0 0 0 0 0 0 0 00000003 0 0\n00000010 00000002 0 0 0 0 0 0 0 0 0 0 1\n";
         let sums = [("processed", 26), ("dropped", 3), ("time_squeeze", 2), ("flow_limit_count", 3)];
         assert_eq!(softnet(two), sums);
+    }
+
+    #[test]
+    fn queues_are_told_however_drivers_name_them() {
+        for (name, queue) in [
+            ("rx_queue_3_packets", Some((false, false, 3))),
+            ("tx12_packets", Some((true, false, 12))),
+            ("rx-0.packets", Some((false, false, 0))),
+            ("queue_7_tx_cnt", Some((true, false, 7))),
+            ("rx_packets[2]", Some((false, false, 2))),
+            ("rx_queue_0_xdp_packets", Some((false, true, 0))),
+            ("tx_queue_1_xdp_xmit", Some((true, true, 1))),
+            ("tx_queue_1_xdp_xmit_errors", None),
+            ("rx_queue_0_drops", None),
+            ("rx_packets", None),
+            ("rx_99999999999_packets", None),
+            ("", None),
+        ] {
+            assert_eq!(queue_of(name), queue, "{name}");
+        }
+        let counters =
+            [("rx0_packets", 9), ("rx_queue_0_xdp_packets", 5), ("tx_queue_0_xdp_xmit", 4), ("x", 1)];
+        let [received, sent] =
+            [(true, 9), (false, 4)].map(|(receives, packets)| Queue { receives, number: 0, packets });
+        assert_eq!(queues(counters.into_iter()), [received, sent]);
     }
 
     #[test]

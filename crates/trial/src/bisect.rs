@@ -174,6 +174,10 @@ impl Search for Bisect {
         Some(Wanted::steady(self.value(hardness), duration, stage))
     }
 
+    fn bounds(&self) -> Vec<(Option<f64>, Option<f64>)> {
+        vec![(Bisect::passed(self), Bisect::failed(self))]
+    }
+
     fn tell(&mut self, outcome: &Outcome) {
         let Some(hardness) = self.wanted else { return };
         let confirming = self.passed == Some(hardness);

@@ -16,6 +16,12 @@ pub trait Search {
 
     /// What is still to come, at a guess.
     fn left(&self) -> Left;
+
+    /// Between which loads the answer lies, as far as is known: for each goal the highest that passed and the lowest above it
+    /// that failed. Nothing for what looks for no bound.
+    fn bounds(&self) -> Vec<(Option<f64>, Option<f64>)> {
+        Vec::new()
+    }
 }
 
 /// Trials that are still to come.

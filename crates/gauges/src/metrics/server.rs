@@ -21,6 +21,9 @@ const MOST_CLIENTS: usize = 8;
 /// A client that needs longer than this for its request, or for taking the answer, is left.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long nobody is let in after one was sent away.
+const BREATH: Duration = Duration::from_millis(4);
+
 /// Answers until it is dropped.
 #[derive(Debug)]
 pub struct Server {
@@ -65,6 +68,7 @@ impl Drop for Server {
 }
 
 fn serve(listener: &TcpListener, over: &OwnedFd, board: &Arc<Board>) {
+    crate::screen::give_way();
     let clients = Arc::new(AtomicUsize::new(0));
     loop {
         let mut fds = [PollFd::new(listener, PollFlags::IN), PollFd::new(over, PollFlags::IN)];
@@ -76,7 +80,12 @@ fn serve(listener: &TcpListener, over: &OwnedFd, board: &Arc<Board>) {
             return;
         }
         match listener.accept() {
-            Ok((stream, _)) => take(stream, &clients, board),
+            Ok((stream, _)) => {
+                if !take(stream, &clients, board) {
+                    // A flood is slowed down to some hundred a second; the others wait in the kernel, or are not let in.
+                    std::thread::sleep(BREATH);
+                }
+            }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             // Out of descriptors, or a client that is gone again: not so fast.
             Err(_) => std::thread::sleep(Duration::from_millis(50)),
@@ -84,8 +93,8 @@ fn serve(listener: &TcpListener, over: &OwnedFd, board: &Arc<Board>) {
     }
 }
 
-/// Answers a client in a thread of his own, so that a slow one holds up no other.
-fn take(mut stream: TcpStream, clients: &Arc<AtomicUsize>, board: &Arc<Board>) {
+/// Answers a client in a thread of his own, so that a slow one holds up no other. False if there were too many.
+fn take(mut stream: TcpStream, clients: &Arc<AtomicUsize>, board: &Arc<Board>) -> bool {
     // What accept() gives does not block either, on some systems.
     let _ = stream.set_nonblocking(false);
     let _ = stream.set_write_timeout(Some(PATIENCE));
@@ -94,7 +103,7 @@ fn take(mut stream: TcpStream, clients: &Arc<AtomicUsize>, board: &Arc<Board>) {
         let _ = stream.write_all(
             &Answer::plain("503 Service Unavailable", "too many requests at a time\n").bytes(true),
         );
-        return;
+        return false;
     }
     let (own, board) = (Arc::clone(clients), Arc::clone(board));
     let started = std::thread::Builder::new().name("metrics client".to_owned()).spawn(move || {
@@ -104,6 +113,7 @@ fn take(mut stream: TcpStream, clients: &Arc<AtomicUsize>, board: &Arc<Board>) {
     if started.is_err() {
         clients.fetch_sub(1, Relaxed);
     }
+    started.is_ok()
 }
 
 fn converse(stream: &mut TcpStream, board: &Board) -> io::Result<()> {
@@ -113,7 +123,7 @@ fn converse(stream: &mut TcpStream, board: &Board) -> io::Result<()> {
             (Answer::plain("431 Request Header Fields Too Large", "a request has at most 8192 bytes\n"), true)
         }
     };
-    stream.write_all(&answer.bytes(body))?;
+    tell(stream, &answer.bytes(body))?;
     // Closing with unread input would reset the connection, and the client might lose the answer.
     stream.shutdown(std::net::Shutdown::Write)?;
     let end = Instant::now() + Duration::from_millis(200);
@@ -124,6 +134,25 @@ fn converse(stream: &mut TcpStream, board: &Board) -> io::Result<()> {
             Ok(0) => break,
             Ok(_) => {}
             Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// Writes all, but not for longer than [`PATIENCE`], however little a client takes at a time.
+fn tell(stream: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let end = Instant::now() + PATIENCE;
+    while !bytes.is_empty() {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        stream.set_write_timeout(Some(left))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())
@@ -237,6 +266,43 @@ mod tests {
         ] {
             assert!(status(request).starts_with(wanted), "{request:?}: {}", status(request));
         }
+    }
+
+    fn threads(name: &str) -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("tasks").flatten();
+        let named = |task: &std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
+        };
+        tasks.filter(named).count()
+    }
+
+    #[test]
+    fn a_flood_of_clients_that_stall_or_read_slowly_is_bounded_and_passes() {
+        let board = Arc::new(Board::default());
+        let stream = |number| crate::Stream { number, ..crate::Stream::default() };
+        // An answer that no socket takes at once.
+        board.publish(Moment { percent: 100, streams: (0..256).map(stream).collect(), ..Moment::default() });
+        let at = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");
+        let server = Server::start(at, board).expect("a server");
+        let started = Instant::now();
+        let mut flood = Vec::new();
+        for n in 0..600 {
+            // As many as the kernel lets in; it keeps the rest out.
+            let Ok(mut client) = TcpStream::connect_timeout(&at, Duration::from_millis(20)) else { continue };
+            if n % 2 == 0 {
+                let _ = client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n");
+            }
+            flood.push(client);
+        }
+        assert!(threads("metrics client") <= MOST_CLIENTS);
+        assert!(flood.len() > MOST_CLIENTS && started.elapsed() < Duration::from_secs(30));
+        // None of them reads or ends, and still others are served soon.
+        let begun = Instant::now();
+        let request = b"GET /metrics HTTP/1.1\r\n\r\n";
+        while !ask(at, request).starts_with("HTTP/1.1 200") {
+            assert!(begun.elapsed() < 5 * PATIENCE, "nobody is served any more");
+        }
+        drop((server, flood));
     }
 
     proptest! {

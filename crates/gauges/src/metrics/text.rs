@@ -25,6 +25,8 @@ impl Format {
 
 /// Streams that are told one by one, at most: each makes seven time series.
 pub const STREAMS: usize = 256;
+/// Queues that are told at most.
+const QUEUES: usize = 1024;
 
 /// Upper bounds of the histograms' buckets: 1, 2, 5 of each decade from 1 us to 10 s.
 const BOUNDS_NS: [u64; 22] = {
@@ -62,6 +64,21 @@ impl Page {
             self.out.push('}');
         }
         let _ = writeln!(self.out, " {value}");
+    }
+
+    /// A family of several samples of one kind; nothing where there are none.
+    fn several(&mut self, name: &str, kind: &str, help: &str, rows: &[(Vec<Label<'_>>, f64)]) {
+        if rows.is_empty() {
+            return;
+        }
+        self.family(name, kind, help);
+        for (labels, value) in rows {
+            if kind == "counter" {
+                self.counter(name, labels, value)
+            } else {
+                self.sample(name, labels, value)
+            }
+        }
     }
 
     fn counter(&mut self, name: &str, labels: &[Label<'_>], value: &dyn std::fmt::Display) {
@@ -131,6 +148,10 @@ pub fn render(moment: &Moment, format: Format) -> String {
         );
     }
     workers(&mut page, moment);
+    machine(&mut page, moment);
+    passages(&mut page, moment);
+    connections(&mut page, moment);
+    search(&mut page, moment);
     streams(&mut page, moment);
     let explaining = "Rise of counters of hosts and interfaces that tell where frames were lost.";
     if !moment.counters.is_empty() {
@@ -229,6 +250,98 @@ fn workers(page: &mut Page, moment: &Moment) {
     }
 }
 
+/// Cores, and the queues of interfaces.
+fn machine(page: &mut Page, moment: &Moment) {
+    // Ticks are USER_HZ a second, which is 100 on every architecture (time(7)).
+    let numbers: Vec<String> = moment.cores.iter().map(|core| core.number.to_string()).collect();
+    let rows = |of: fn(&crate::Core) -> u64| -> Vec<(Vec<Label<'_>>, f64)> {
+        let cores = moment.cores.iter().zip(&numbers);
+        cores.map(|(core, number)| (vec![("core", number.as_str())], of(core) as f64 / 100.0)).collect()
+    };
+    let busy = rows(|core| core.total_ticks.saturating_sub(core.idle_ticks));
+    page.several(
+        "netdyno_core_busy_seconds",
+        "counter",
+        "Time that each core of the machine was not idle.",
+        &busy,
+    );
+    let interrupts = rows(|core| core.interrupt_ticks);
+    let help = "The part of that in interrupts, where frames arrive.";
+    page.several("netdyno_core_interrupt_seconds", "counter", help, &interrupts);
+    let queues = moment.queues.iter().take(QUEUES).map(|queue| (queue, queue.number.to_string()));
+    let queues: Vec<_> = queues.collect();
+    let rows: Vec<_> = queues
+        .iter()
+        .map(|(queue, number)| {
+            let way = if queue.receives { "rx" } else { "tx" };
+            let labels = vec![("interface", queue.interface.as_str()), ("direction", way), ("queue", number)];
+            (labels, queue.packets as f64)
+        })
+        .collect();
+    let help = "Packets through each queue since the start, as the driver counts them.";
+    page.several("netdyno_queue_packets", "counter", help, &rows);
+}
+
+/// A bridge's directions.
+fn passages(page: &mut Page, moment: &Moment) {
+    type Of = fn(&crate::Passage) -> u64;
+    let families: [(&str, &str, Of); 4] = [
+        ("received_frames", "Frames that arrived to be taken from one interface to the other.", |p| {
+            p.received.frames
+        }),
+        ("received_bytes", "Bytes of those, without FCS.", |p| p.received.bytes),
+        ("forwarded_frames", "Frames that left by the other interface.", |p| p.forwarded.frames),
+        ("forwarded_bytes", "Bytes of those, without FCS.", |p| p.forwarded.bytes),
+    ];
+    for (name, help, of) in families {
+        let rows: Vec<_> = moment
+            .passages
+            .iter()
+            .map(|p| (vec![("from", p.from.as_str()), ("to", p.to.as_str())], of(p) as f64))
+            .collect();
+        page.several(&format!("netdyno_bridge_{name}"), "counter", help, &rows);
+    }
+}
+
+fn connections(page: &mut Page, moment: &Moment) {
+    let Some(c) = moment.connections else { return };
+    let states = [("waiting", c.waiting), ("open", c.open), ("over", c.over)];
+    let rows = states.map(|(state, count)| (vec![("state", state)], count as f64));
+    page.several("netdyno_connections", "gauge", "Connections that are played, by state.", &rows);
+    for (name, help, value) in [
+        ("netdyno_connections_broken", "Connections that were broken off.", c.broken),
+        ("netdyno_connection_retransmitted_segments", "Segments that were sent again.", c.retransmitted),
+        ("netdyno_connection_said_bytes", "Bytes that servers have acknowledged.", c.said),
+        ("netdyno_connection_heard_bytes", "Bytes that servers have said.", c.heard),
+    ] {
+        page.one(name, "counter", help, &[], &value);
+    }
+}
+
+/// How far a search has come.
+fn search(page: &mut Page, moment: &Moment) {
+    let Some(search) = moment.search.as_deref() else { return };
+    let (part, size) = (search.part.as_str(), search.frame_size.as_str());
+    let what = [("part", part), ("frame_size", size)];
+    page.one("netdyno_search_info", "gauge", "What is searched for now.", &what, &1);
+    let failed = search.trials.saturating_sub(search.passed);
+    let rows = [("passed", search.passed), ("failed", failed)];
+    let rows = rows.map(|(verdict, count)| (vec![("verdict", verdict)], count as f64));
+    page.several("netdyno_search_trials", "counter", "Trials that are over.", &rows);
+    let unit = if search.of_rate { "frames_per_second" } else { "count" };
+    let load = "The load that is tried now.";
+    page.one("netdyno_search_load", "gauge", load, &[("unit", unit)], &search.load);
+    let mut rows = Vec::new();
+    for bound in &search.bounds {
+        for (which, value) in [("passed", bound.lower), ("failed", bound.upper)] {
+            let labels = vec![("goal", bound.goal.as_str()), ("bound", which), ("unit", unit)];
+            rows.extend(value.map(|value| (labels, value)));
+        }
+    }
+    let help = "The highest load that passed and the lowest above it that failed, by goal.";
+    page.several("netdyno_search_bound", "gauge", help, &rows);
+}
+
 fn streams(page: &mut Page, moment: &Moment) {
     if moment.streams.is_empty() {
         return;
@@ -270,7 +383,7 @@ mod tests {
     fn moment() -> Moment {
         let mut latency = Histogram::new();
         [900, 1_000, 1_500, 3_000_000, 60_000_000_000].into_iter().for_each(|ns| latency.record(ns));
-        let name = Some("a \"b\" \\ \n\x1b[2J".to_owned());
+        let name = Some("a \"b\" \\ \n\x1b[2J".into());
         let stream =
             Stream { number: 7, name, received: Count { frames: 5, bytes: 300 }, ..Stream::default() };
         Moment {
@@ -299,6 +412,101 @@ mod tests {
         assert!(text.ends_with("# EOF\n"));
     }
 
+    /// A moment that has everything.
+    fn full() -> Moment {
+        let search = crate::Search {
+            part: "throughput".into(),
+            frame_size: "512".into(),
+            of_rate: true,
+            load: 1e6,
+            trials: 3,
+            passed: 1,
+            bounds: vec![crate::Bound { goal: "loss=0%".into(), lower: Some(1.0), upper: Some(2.0) }],
+            ..crate::Search::default()
+        };
+        let queue = crate::Queue { interface: "v0".into(), receives: true, number: 1, packets: 3 };
+        let passage = crate::Passage { from: "v0".into(), to: "v1".into(), ..crate::Passage::default() };
+        let counter =
+            crate::Counter { place: "v0".into(), name: "rx_dropped".into(), ..crate::Counter::default() };
+        Moment {
+            remaining_ns: Some(1),
+            offered: Some(1),
+            reordered: Some(0),
+            duplicated: Some(0),
+            late: Some(0),
+            lateness: Some(Arc::new(Histogram::new())),
+            workers: vec![crate::Worker { cpu_ns: Some(1), ..crate::Worker::default() }],
+            cores: Arc::new([crate::Core {
+                number: 0,
+                total_ticks: 250,
+                idle_ticks: 50,
+                interrupt_ticks: 1,
+            }]),
+            counters: Arc::new([counter]),
+            queues: Arc::new([queue]),
+            passages: vec![passage],
+            connections: Some(crate::Connections::default()),
+            search: Some(Arc::new(search)),
+            ..moment()
+        }
+    }
+
+    /// https://prometheus.io/docs/practices/naming and what `promtool check metrics` finds fault with.
+    #[test]
+    fn names_follow_prometheus_rules_and_each_family_is_described_once() {
+        let text = render(&full(), Format::Prometheus);
+        let (mut families, mut kind) = (Vec::new(), "");
+        for line in text.lines() {
+            let mut words = line.split(' ');
+            match (words.next(), words.next(), words.next(), words.next()) {
+                (Some("#"), Some("HELP"), Some(name), Some(_)) => {
+                    assert!(!families.contains(&name), "{name} twice");
+                    assert!(name.starts_with("netdyno_"), "{name}");
+                    assert!(
+                        name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_'),
+                        "{name}"
+                    );
+                    let foreign = [
+                        "ns",
+                        "ms",
+                        "us",
+                        "bits",
+                        "milliseconds",
+                        "microseconds",
+                        "nanoseconds",
+                        "kilobytes",
+                    ];
+                    assert!(!name.split('_').any(|part| foreign.contains(&part)), "{name}: no base unit");
+                    families.push(name);
+                }
+                (Some("#"), Some("TYPE"), Some(name), Some(of)) => {
+                    assert_eq!(families.last(), Some(&name), "HELP and TYPE follow each other");
+                    assert_eq!(name.ends_with("_total"), of == "counter", "{name}");
+                    assert!(
+                        of == "histogram"
+                            || !["_count", "_sum", "_bucket"].iter().any(|end| name.ends_with(end))
+                    );
+                    kind = of;
+                }
+                (Some(sample), _, _, _) => {
+                    let name = sample.split('{').next().expect("a name");
+                    let family = families.last().expect("a family before its samples");
+                    let own = if kind == "histogram" { name.starts_with(family) } else { name == *family };
+                    assert!(own, "{sample} among those of {family}");
+                }
+                _ => panic!("{line}"),
+            }
+        }
+        assert!(families.len() > 30, "{families:?}");
+        assert!(text.contains("netdyno_core_busy_seconds_total{core=\"0\"} 2\n"), "{text}");
+        for sample in [
+            "netdyno_search_bound{goal=\"loss=0%\",bound=\"failed\",unit=\"frames_per_second\"} 2",
+            "netdyno_queue_packets_total{interface=\"v0\",direction=\"rx\",queue=\"1\"} 3",
+        ] {
+            assert!(text.contains(sample), "{text}");
+        }
+    }
+
     #[test]
     fn buckets_add_up_and_what_is_longer_than_all_is_in_the_last() {
         let text = render(&moment(), Format::Prometheus);
@@ -322,7 +530,7 @@ mod tests {
         fn a_sample_is_always_one_line(name in any::<String>()) {
             let mut moment = moment();
             let lines = render(&moment, Format::Prometheus).lines().count();
-            moment.streams = Arc::new([Stream { name: Some(name), ..Stream::default() }]);
+            moment.streams = Arc::new([Stream { name: Some(name.into()), ..Stream::default() }]);
             prop_assert_eq!(render(&moment, Format::Prometheus).lines().count(), lines);
         }
     }

@@ -3,8 +3,11 @@
 //! Everything can be read without colours; they only help. When the terminal is too small for all, what matters least
 //! is left out.
 
+mod surroundings;
+mod trials;
+
 use super::view::{Column, View};
-use crate::{Core, Moment, Phase};
+use crate::{Moment, Phase};
 use histogram::Histogram;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -42,6 +45,9 @@ struct Section {
     lines: Vec<Line<'static>>,
 }
 
+/// Which section the table of streams or trials is.
+const TABLE: usize = 7;
+
 /// All lines, at most `height`.
 pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(now) = &view.now else {
@@ -50,20 +56,27 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
     if view.help {
         return help(now, manner, width, height);
     }
+    // Of a search the loads that were tried say more than how frames left in the last minute.
+    let (bars, cores) = if now.search.is_some() { (2, 4) } else { (4, 2) };
     let mut sections = vec![
         Section { weight: 10, lines: vec![title(now, manner, width)] },
         Section { weight: 9, lines: rates(view, now, manner) },
+        Section { weight: 8, lines: trials::progress(now, manner) },
+        Section { weight: 8, lines: surroundings::connections(now, manner) },
+        Section { weight: 5, lines: surroundings::passages(view, now, manner) },
         Section { weight: 6, lines: times(view, now, manner) },
-        Section { weight: 4, lines: history(view, now, manner, width) },
+        Section { weight: bars, lines: history(view, now, manner, width) },
         Section { weight: 5, lines: Vec::new() },
-        Section { weight: 2, lines: load(view, now, manner) },
-        Section { weight: 3, lines: counters(now, manner) },
+        Section { weight: cores, lines: surroundings::load(view, now, manner, width, height) },
+        Section { weight: 1, lines: surroundings::queues(view, now, manner, width, height) },
+        Section { weight: 3, lines: surroundings::counters(now, manner) },
         Section { weight: 7, lines: warnings(now, manner) },
         Section { weight: 8, lines: vec![footer(view, now, manner, width)] },
     ];
     let used = |sections: &[Section]| sections.iter().map(|s| s.lines.len()).sum::<usize>();
-    // A table of streams is worth its place from its header and two rows on.
-    let table = if now.streams.is_empty() { 0 } else { 2 + now.streams.len().min(2) };
+    let rows = now.search.as_ref().map_or(now.streams.len(), |search| search.rows.len());
+    // A table is worth its place from its header and two rows on.
+    let table = if rows == 0 { 0 } else { 2 + rows.min(2) };
     while used(&sections) + table > height {
         let least =
             sections.iter().enumerate().filter(|(_, s)| !s.lines.is_empty()).min_by_key(|(_, s)| s.weight);
@@ -75,7 +88,10 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
     }
     let room = height.saturating_sub(used(&sections));
     if table > 0 && room >= 2 {
-        sections[4].lines = streams(view, now, manner, room);
+        sections[TABLE].lines = match &now.search {
+            Some(search) => trials::table(search, manner, room),
+            None => streams(view, now, manner, room),
+        };
     }
     while used(&sections) > height {
         let least =
@@ -140,7 +156,11 @@ fn rates(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
             format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(offered), "", "", average(offered));
         lines.push(Line::from(vec![label("offered", manner), text.into()]));
     }
-    let sent = if now.title.command == "reflect" { "sent back" } else { "sent" };
+    let sent = match now.title.command.as_str() {
+        "reflect" => "sent back",
+        "bridge" => "forwarded",
+        _ => "sent",
+    };
     for (name, total, rates) in
         [(sent, now.tx, view.rates(|m| m.tx)), ("received", now.rx, view.rates(|m| m.rx))]
     {
@@ -296,63 +316,6 @@ fn streams(view: &View, now: &Moment, manner: Manner, room: usize) -> Vec<Line<'
     lines
 }
 
-fn load(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
-    let Some(before) = view.before() else { return Vec::new() };
-    let span = now.at_ns - before.at_ns;
-    let mut lines = Vec::new();
-    let workers: Vec<String> = now
-        .workers
-        .iter()
-        .enumerate()
-        .map(|(n, worker)| {
-            let then = before.workers.get(n).copied().unwrap_or_default();
-            let frames = worker.sent.frames.saturating_sub(then.sent.frames) as f64 * 1e9 / span as f64;
-            let place = worker.cpu.map_or_else(|| format!("{n}"), |cpu| format!("cpu{cpu}"));
-            let load = match (worker.cpu_ns, then.cpu_ns) {
-                (Some(now), Some(then)) => {
-                    format!(" {:.0} %", (now.saturating_sub(then) as f64 / span as f64 * 100.0).min(100.0))
-                }
-                _ => String::new(),
-            };
-            format!("{place} {}{load}", frame_rate(frames))
-        })
-        .collect();
-    if !workers.is_empty() {
-        lines.push(Line::from(vec![label("workers", manner), workers.join("   ").into()]));
-    }
-    let cores: Vec<String> = now
-        .cores
-        .iter()
-        .filter_map(|core| {
-            let then = before.cores.iter().find(|then| then.number == core.number)?;
-            Some(core_load(core, then))
-        })
-        .collect();
-    if !cores.is_empty() {
-        lines.push(Line::from(vec![label("cores", manner), cores.join("   ").into()]));
-    }
-    lines
-}
-
-fn core_load(now: &Core, then: &Core) -> String {
-    let total = now.total_ticks.saturating_sub(then.total_ticks).max(1) as f64;
-    // Idle ticks may go back a little (proc(5)).
-    let part = |now: u64, then: u64| (now.saturating_sub(then) as f64 / total * 100.0).clamp(0.0, 100.0);
-    let busy = 100.0 - part(now.idle_ticks, then.idle_ticks);
-    let interrupts = part(now.interrupt_ticks, then.interrupt_ticks);
-    format!("cpu{} {busy:.0} % (interrupts {interrupts:.0} %)", now.number)
-}
-
-fn counters(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
-    let mut rows: Vec<_> = now.counters.iter().collect();
-    rows.sort_by_key(|counter| std::cmp::Reverse(counter.rise));
-    let line = |c: &&crate::Counter| {
-        let text = format!("{} {} +{}: {}", c.place, c.name, count(c.rise), c.explains);
-        Line::from(vec![label("dropped", manner), Span::styled(printable(&text), manner.alarm())])
-    };
-    rows.iter().take(3).map(line).collect()
-}
-
 fn warnings(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
     let line = |text: &String| {
         Line::from(vec![
@@ -398,7 +361,7 @@ fn help(now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'
         " space      pause, and go on: the schedule stands still, as does --duration",
         " + -        a tenth of the rate asked for more or less;  0  as asked for",
         " up down    move in the table of streams; also k j, PgUp PgDn, Home",
-        " s          sort streams by loss, by rate, by number",
+        " s          sort streams by loss, by rate, by number;  Ctrl-Z  stop, as any job",
         " ?          this help, and back",
         "",
         " now        the last second; the bars are half a second each",
@@ -406,6 +369,7 @@ fn help(now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'
         " lost       sent a moment ago, and not here yet; stragglers lower it",
         " latency    from the stamp in a signed frame to its arrival",
         " lateness   how long after its time a frame was handed to the interface",
+        " irq        the part of a core's load in interrupts, where frames arrive",
         "",
         " What is changed by hand stands in the result.",
     ]

@@ -14,7 +14,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::{cursor, execute, terminal};
 use ratatui::text::Text;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal, Stderr, stderr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -33,6 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Drawn on right now; whoever finds it so gives the terminal back.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
+
+/// Is the terminal drawn on now? Nothing else may be written to it then.
+pub fn is_drawn() -> bool {
+    TAKEN.load(Relaxed)
+}
 
 /// Can there be a screen?
 pub fn check() -> Result<(), GaugesError> {
@@ -79,14 +84,16 @@ impl Screen {
             }));
         });
         let failed = |what| move |error| GaugesError::Io(what, error);
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed("catching signals"))?;
+        let signals =
+            Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT]).map_err(failed("catching signals"))?;
         take().inspect_err(|_| give_back()).map_err(failed("preparing the terminal"))?;
         let end = Arc::new(AtomicBool::new(false));
         let own = Arc::clone(&end);
         let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
-            // A terminal that is gone has sent SIGHUP; one that takes no more text is not drawn on any longer.
+            // A terminal that is gone: what SIGHUP means, to those that it is sent to. One that merely hangs is no error.
             if show(&board, &stop, &own, signals).is_err() {
                 give_back();
+                stop.store(true, Relaxed);
             }
         });
         let thread = thread.inspect_err(|_| give_back()).map_err(failed("starting a thread"))?;
@@ -132,7 +139,14 @@ fn manner() -> Manner {
     }
 }
 
+/// Onlookers' threads give way to those that send, where both want a core.
+pub(crate) fn give_way() {
+    // Of the calling thread (setpriority(2)). Where it cannot be, looking on costs more.
+    let _ = rustix::process::nice(10);
+}
+
 fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals) -> io::Result<()> {
+    give_way();
     let mut terminal = Terminal::new(CrosstermBackend::new(stderr()))?;
     let manner = manner();
     let mut view = View::default();
@@ -141,8 +155,20 @@ fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals
     let mut asked = 0;
     // A panic somewhere else has taken the terminal away.
     while !end.load(Relaxed) && TAKEN.load(Relaxed) {
-        for _ in signals.pending() {
-            asked += 1;
+        for signal in signals.pending() {
+            match signal {
+                SIGTSTP | SIGCONT => {
+                    if signal == SIGTSTP {
+                        stop_as_a_job();
+                    }
+                    // Whoever had the terminal meanwhile has left something on it.
+                    take()?;
+                    terminal = Terminal::new(CrosstermBackend::new(stderr()))?;
+                    drawn = None;
+                    continue;
+                }
+                _ => asked += 1,
+            }
             if asked > 1 {
                 leave();
             }
@@ -153,7 +179,10 @@ fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals
         if event::poll(LOOK)? {
             changed = true;
             if let Event::Key(key) = event::read()? {
-                if is_interrupt(key) {
+                if with_control(key, 'z') {
+                    // To the whole job, as the terminal would: `netdyno lab -- netdyno ...` is one of two processes.
+                    let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+                } else if with_control(key, 'c') {
                     asked += 1;
                     if asked > 1 {
                         leave();
@@ -192,8 +221,18 @@ fn paint(terminal: &mut Terminal<CrosstermBackend<Stderr>>, view: &View, manner:
     Ok(())
 }
 
-fn is_interrupt(key: KeyEvent) -> bool {
-    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
+/// Stops the process as SIGTSTP does, with the terminal as it was, until it is continued. Not where no shell looks after
+/// jobs (the session's own process group): nobody would continue it.
+fn stop_as_a_job() {
+    if rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpgrp()) {
+        return;
+    }
+    give_back();
+    let _ = signal_hook::low_level::raise(signal_hook::consts::SIGSTOP);
+}
+
+fn with_control(key: KeyEvent, letter: char) -> bool {
+    key.code == KeyCode::Char(letter) && key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
 fn meaning(key: KeyEvent) -> Option<Key> {

@@ -185,25 +185,41 @@ impl View {
 
     /// A single count's rate of now.
     pub fn rate(&self, of: fn(&Moment) -> Option<u64>) -> Option<f64> {
+        self.rate_of(of)
+    }
+
+    /// The same, of whatever.
+    pub fn rate_of(&self, of: impl Fn(&Moment) -> Option<u64>) -> Option<f64> {
         let now = self.now.as_ref()?;
         let (count, before) = (of(now)?, self.before()?);
         Some(rate(count, of(before).unwrap_or(0), now.at_ns - before.at_ns))
     }
 
+    /// The rate of a queue of now, which is looked at less often: else that of the run.
+    pub fn queue_rate(&self, queue: &crate::Queue) -> f64 {
+        let Some(now) = &self.now else { return 0.0 };
+        let same = |then: &&crate::Queue| {
+            (&then.interface, then.receives, then.number) == (&queue.interface, queue.receives, queue.number)
+        };
+        let before = self.before().filter(|before| before.counters_at_ns < now.counters_at_ns);
+        let packets =
+            before.and_then(|before| before.queues.iter().find(same)).map_or(0, |then| then.packets);
+        rate(queue.packets, packets, now.counters_at_ns - before.map_or(0, |before| before.counters_at_ns))
+    }
+
     /// The streams, in order, with their rates of now.
-    pub fn streams(&self) -> Vec<(crate::Stream, f64)> {
+    pub fn streams(&self) -> Vec<(&crate::Stream, f64)> {
         let Some(now) = &self.now else { return Vec::new() };
-        let empty: Arc<[crate::Stream]> = Arc::default();
-        let (then, span) = match self.before() {
+        let (then, span): (&[crate::Stream], u64) = match self.before() {
             Some(before) => (&before.streams, now.streams_at_ns.saturating_sub(before.streams_at_ns)),
-            None => (&empty, 0),
+            None => (&[], 0),
         };
         let rate_of = |stream: &crate::Stream| {
             let found = then.binary_search_by_key(&stream.number, |s| s.number).ok();
             let before = found.map_or(0, |n| then[n].received.frames);
             rate(stream.received.frames, before, span)
         };
-        let mut all: Vec<_> = now.streams.iter().map(|s| (s.clone(), rate_of(s))).collect();
+        let mut all: Vec<_> = now.streams.iter().map(|s| (s, rate_of(s))).collect();
         match self.order {
             Order::Loss => all.sort_by_key(|(stream, _)| (std::cmp::Reverse(stream.lost), stream.number)),
             Order::Rate => all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.number.cmp(&b.0.number))),

@@ -73,7 +73,6 @@ pub fn run(args: Demo) -> Result<u8> {
         through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
         metering: Metering::none(),
         output: output.clone(),
-        gauges: args.gauges,
         loss: None,
         loss_seed: 1,
         edits: Edits::default(),

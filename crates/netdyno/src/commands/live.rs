@@ -3,15 +3,17 @@
 use super::shared;
 use crate::cli::live::{Answers, Flow, Live, Port, Timing};
 use crate::output::{conclude, note};
+use crate::panel::{Names, Panel};
 use crate::place::Place;
 use crate::{environment, run};
 use anyhow::{Context, Result, bail};
 use capture::{FileFormat, FileWriter, Reader};
+use gauges::{Connections, Count, Moment, Title};
 use live::connection::Config;
 use live::dialogue::collect::Conversation as Captured;
 use live::packet::Ends;
 use live::play::Broken;
-use live::run::Wire;
+use live::run::{Traffic, Wire};
 use live::segment::Options;
 use live::{Dialogue, Ended, LiveError, Outcome, Play, Settings, Which, collect, understand};
 use report::conversations::{Difference, Exchange, Outcome as Verdict, RoundTrip};
@@ -32,6 +34,7 @@ pub fn run(args: Live) -> Result<u8> {
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
+    let mut panel = Panel::prepare(&args.output)?;
     let settings = Arc::new(settings(&args)?);
     let place = Place::find(&args.interface)?;
     if !place.interface.ethernet {
@@ -74,18 +77,36 @@ pub fn run(args: Live) -> Result<u8> {
     };
     report.environment = environment::collect();
     report.environment.interfaces.push(place.describe("live"));
-    let stop = run::stop_on_signals()?;
-    let began = || {
-        if !args.output.quiet {
-            let what = report::units::counted(dialogues.len() as u64, "connection");
-            let own = if wire.borrowed { ", answering for it" } else { "" };
-            note(&format!(
-                "playing {what} from {}{own} to {} on {}; Ctrl-C ends and reports",
-                wire.from, wire.to, place.spec
-            ));
+    let stop = run::stop_on_signals_with(&args.output)?;
+    if !args.output.quiet && !args.output.gauges.tui {
+        let what = report::units::counted(dialogues.len() as u64, "connection");
+        let own = if wire.borrowed { ", answering for it" } else { "" };
+        note(&format!(
+            "playing {what} from {}{own} to {} on {}; Ctrl-C ends and reports",
+            wire.from, wire.to, place.spec
+        ));
+    }
+    if let Some(panel) = &mut panel {
+        let name = &place.interface.name;
+        let end = place.run_in(|| port::watch::Watch::begin(name, true))?;
+        let ends = vec![(place.spec.clone(), end)];
+        let title = Title {
+            command: "live".to_owned(),
+            tx: Some(place.spec.clone()),
+            rx: Some(wire.to.to_string()),
+            hands: shared::no_hands(),
+            ..Title::default()
+        };
+        panel.begin(title, &report.warnings, ends, Names::unknown(0), &stop)?;
+    }
+    let mut look = |at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]| {
+        if let Some(panel) = &mut panel {
+            panel.show(moment(at_ns, traffic, plays), None);
         }
     };
-    let outcomes = place.run_in(|| live::run::run(&wire, &mut plays, record.as_mut(), &stop, began))??;
+    let outcomes =
+        place.run_in(|| live::run::run(&wire, &mut plays, record.as_mut(), &stop, &mut look))??;
+    drop(panel);
     drop(ends);
     if let Some(record) = record {
         record.finish()?;
@@ -96,6 +117,29 @@ pub fn run(args: Live) -> Result<u8> {
         report.result.verdict.fall_short("stopped by a signal");
     }
     conclude(&report, &args.output, false)
+}
+
+/// What the screen shows.
+fn moment(at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]) -> Moment {
+    let mut connections = Connections::default();
+    for standing in plays.iter().map(|(_, play)| play.standing()) {
+        match (standing.begun, standing.over) {
+            (_, true) => connections.over += 1,
+            (true, false) => connections.open += 1,
+            (false, false) => connections.waiting += 1,
+        }
+        connections.broken += u64::from(standing.broken);
+        connections.said += standing.said;
+        connections.heard += standing.heard;
+        connections.retransmitted += standing.retransmitted;
+    }
+    Moment {
+        at_ns,
+        tx: Some(Count { frames: traffic.sent_frames, bytes: traffic.sent_bytes }),
+        rx: Some(Count { frames: traffic.received_frames, bytes: traffic.received_bytes }),
+        connections: Some(connections),
+        ..Moment::default()
+    }
 }
 
 fn settings(args: &Live) -> Result<Settings> {

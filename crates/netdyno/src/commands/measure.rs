@@ -16,8 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-pub fn run(mut args: Measure) -> Result<u8> {
-    args.output.gauges = args.gauges;
+pub fn run(args: Measure) -> Result<u8> {
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
@@ -54,7 +53,7 @@ pub fn run(mut args: Measure) -> Result<u8> {
 
     let clock = run::WatchedClock::start(options.clock);
     let start = Instant::now();
-    if !args.output.quiet && !args.gauges.tui {
+    if !args.output.quiet && !args.output.gauges.tui {
         output::note(&format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()));
     }
     let mut live = output::live(&args.output);

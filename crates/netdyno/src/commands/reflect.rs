@@ -20,8 +20,7 @@ use std::time::{Duration, Instant};
 /// Drivers that update their counters now and then do so at least this often.
 const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
 
-pub fn run(mut args: Reflect) -> Result<u8> {
-    args.output.gauges = args.gauges;
+pub fn run(args: Reflect) -> Result<u8> {
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
@@ -54,7 +53,7 @@ pub fn run(mut args: Reflect) -> Result<u8> {
     report.environment.engine = Some(choice(&reflector));
 
     let start = Instant::now();
-    if !args.output.quiet && !args.gauges.tui {
+    if !args.output.quiet && !args.output.gauges.tui {
         output::note(&format!(
             "reflecting on {} by {}; Ctrl-C ends and reports",
             place.spec,

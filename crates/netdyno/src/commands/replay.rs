@@ -103,7 +103,7 @@ impl TryFrom<Replay> for Settings {
             skip_corrupt: args.skip_corrupt,
             through: args.through,
             metering: args.metering,
-            output: Output { gauges: args.gauges, ..args.output },
+            output: args.output,
             packets: None,
             seam: Seam::MeanGap,
             longest_gap: None,
@@ -370,6 +370,7 @@ pub fn replay(
         damage,
         truncated,
         output: settings.output,
+        onlooker: None,
         stop,
     })
 }

@@ -3,7 +3,7 @@
 use super::resolve::resolve;
 use super::shared;
 use super::what::{self, Made, What};
-use crate::cli::{Output, Send};
+use crate::cli::Send;
 use crate::output::{conclude, note};
 use crate::place::Place;
 use crate::run::{self, Setup};
@@ -58,7 +58,7 @@ pub fn run(args: Send) -> Result<u8> {
         ..requested
     };
     let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
-    let stop = run::stop_on_signals_with(&Output { gauges: args.gauges, ..Output::default() })?;
+    let stop = run::stop_on_signals_with(&args.output)?;
     let report = run::run(Setup {
         command: "send",
         requested,
@@ -83,7 +83,8 @@ pub fn run(args: Send) -> Result<u8> {
         warnings,
         damage: Vec::new(),
         truncated: ([0, 0], 1),
-        output: Output { gauges: args.gauges, ..args.output.clone() },
+        output: args.output.clone(),
+        onlooker: None,
         stop,
     })?;
     conclude(&report, &args.output, false)

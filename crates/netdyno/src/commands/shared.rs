@@ -291,3 +291,10 @@ pub fn no_hands() -> gauges::Hands {
     };
     gauges::Hands { no_pause: why(), no_rate: why() }
 }
+
+/// Nothing of a trial, whose load is what is tried.
+pub fn no_hands_on_trials() -> gauges::Hands {
+    let why =
+        || Some("a trial is at its load for its time: changed by hand, it would say nothing".to_owned());
+    gauges::Hands { no_pause: why(), no_rate: why() }
+}

@@ -4,7 +4,7 @@ use super::shared;
 use crate::cli::search::Trial;
 use crate::output::{conclude, note};
 use crate::run;
-use crate::trials::{Goal, Offer, Rig, frame_sizes, frames_per_second, mean_bytes, nanos, row};
+use crate::trials::{Goal, Offer, Rig, frame_sizes, frames_per_second, mean_bytes, nanos, row, shown};
 use anyhow::{Result, bail};
 use report::units;
 use trial::{Stage, Wanted};
@@ -15,26 +15,40 @@ pub fn run(args: Trial) -> Result<u8> {
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
-    let mut rig = Rig::new(&args.bench, run::stop_on_signals()?)?;
+    let mut rig = Rig::new(&args.bench, run::stop_on_signals_with(&args.output)?)?;
+    rig.show("trial", &args.output)?;
     let mut rows = Vec::new();
     let mut whole: Option<report::Report> = None;
     let mut reasons = Vec::new();
     for (name, size) in &sizes {
         let load = frames_per_second(args.rate, mean_bytes(size), rig.bits_per_second()?)?;
         let offer = Offer::steady(load, nanos(args.duration), size);
-        if !args.output.quiet {
+        if !args.output.quiet && !args.output.gauges.tui {
             note(&format!(
                 "trial: frames of {name} bytes at {} for {}",
                 units::frame_rate(load),
                 units::time(nanos(args.duration))
             ));
         }
+        let number = rows.len() + 1;
+        if let Some(show) = &rig.show {
+            show.change(|now| {
+                "trial".clone_into(&mut now.part);
+                now.frame_size.clone_from(name);
+                now.size = (number, sizes.len());
+            });
+            let left = args.duration * (sizes.len() - rows.len()) as u32;
+            show.trial(load, nanos(args.duration), Some(left));
+        }
         let ran = rig.run(&offer, &|outcome| !goal.limits.hold(outcome))?;
         let wanted = Wanted::steady(load, nanos(args.duration), Stage::Measure);
         let mut row = row(&wanted, &ran, &goal);
-        row.number = rows.len() as u32 + 1;
+        row.number = number as u32;
         row.part = "trial".to_owned();
         row.frame_size.clone_from(name);
+        if let Some(show) = &rig.show {
+            show.over(shown(&row), Vec::new(), String::new());
+        }
         if ran.stopped {
             reasons.push("interrupted by a signal before its end".to_owned());
         } else if row.verdict != "passed" {
@@ -46,6 +60,7 @@ pub fn run(args: Trial) -> Result<u8> {
             break;
         }
     }
+    rig.show = None;
     let Some(mut report) = whole else { bail!("--size {}: there is no size to try", args.bench.size) };
     report.command = "trial".to_owned();
     report.requested.command_line = shared::command_line();

@@ -49,7 +49,7 @@ pub fn hands(reach: Reach, engine: &str, paced: bool) -> Hands {
 /// The streams' names, and how the workers number them.
 pub fn names(whole: &Job, jobs: &[Job]) -> Names {
     let Source::Program(program) = &whole.source else { return Names::unknown(1) };
-    let named = program.streams.iter().filter_map(|s| Some((s.signature?, s.name.clone())));
+    let named = program.streams.iter().filter_map(|s| Some((s.signature?, s.name.as_str().into())));
     let numbers = jobs.iter().filter_map(|job| match &job.source {
         Source::Program(program) => program.streams.iter().filter_map(|s| s.signature).max(),
         Source::Stream(_) => None,

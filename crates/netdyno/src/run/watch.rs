@@ -2,12 +2,12 @@
 
 use super::meters::Meters;
 use super::offered::{Offered, time_of};
-use super::{Interim, SAMPLE, Setup, by_hand};
+use super::{Interim, Onlooker, SAMPLE, Setup, by_hand};
 use crate::commands::samples::Spreads;
 use crate::output;
 use crate::panel::Panel;
 use engine::{Control, Course, Job, Reach, Sent};
-use gauges::{Count, Hands, Moment, Phase, Worker, machine};
+use gauges::{Count, Hands, Moment, Phase, Title, Worker, machine};
 use meter::Snapshot;
 use report::live::{Live, Pace, Progress};
 use report::{Adjustment, Interval, Loss, Totals};
@@ -60,6 +60,9 @@ pub struct Watch<'a> {
     interim: Option<(Interim, u64)>,
     /// What shows it all, and takes what the user wants.
     pub panel: Option<Panel>,
+    onlooker: Option<Onlooker>,
+    /// What the onlooker is told of the run besides: through what it goes.
+    pub title: Arc<Title>,
     /// What was done by hand.
     pub adjustments: Vec<Adjustment>,
     course: Course,
@@ -96,6 +99,8 @@ impl<'a> Watch<'a> {
             started: false,
             interim: setup.interim.map(|interim| (interim, interim.every.as_nanos() as u64)),
             panel: None,
+            onlooker: setup.onlooker.clone(),
+            title: Arc::default(),
             adjustments: Vec::new(),
             course: Course::default(),
             cpus: busy.map(|(_, cpu)| *cpu).collect(),
@@ -217,8 +222,10 @@ impl<'a> Watch<'a> {
 
     /// Puts onto the panel how it stands.
     fn present(&mut self, sample: Sample, workers: &[Control]) {
+        if self.panel.is_none() && self.onlooker.is_none() {
+            return;
+        }
         let remaining_ns = self.remaining(sample);
-        let Some(panel) = &mut self.panel else { return };
         let metered = self.meter.is_some();
         let mut lateness: Option<histogram::Histogram> = None;
         for copy in workers.iter().filter_map(|worker| worker.lateness.look()) {
@@ -250,14 +257,24 @@ impl<'a> Watch<'a> {
             ..Moment::default()
         };
         self.shown = Some(moment.clone());
-        panel.show(moment, self.meter.and_then(Meters::only));
+        self.tell(moment);
+    }
+
+    fn tell(&mut self, moment: Moment) {
+        if let Some(onlooker) = &self.onlooker {
+            onlooker(Moment { title: Arc::clone(&self.title), ..moment.clone() });
+        }
+        if let Some(panel) = &mut self.panel {
+            panel.show(moment, self.meter.and_then(Meters::only));
+        }
     }
 
     /// All was sent; what is still on its way is waited for.
     pub fn settle(&mut self) {
-        if let (Some(panel), Some(shown)) = (&mut self.panel, &mut self.shown) {
+        if let Some(shown) = &mut self.shown {
             (shown.phase, shown.remaining_ns) = (Phase::Settling, None);
-            panel.show(shown.clone(), self.meter.and_then(Meters::only));
+            let moment = shown.clone();
+            self.tell(moment);
         }
     }
 
@@ -319,9 +336,11 @@ impl<'a> Watch<'a> {
         if let Some(live) = &mut self.live {
             let _ = live.clear();
         }
-        if let (Some(panel), Some(shown)) = (&mut self.panel, self.shown.take()) {
+        if let Some(shown) = self.shown.take() {
             let metered = self.meter.is_some();
-            panel.hurry();
+            if let Some(panel) = &mut self.panel {
+                panel.hurry();
+            }
             let moment = Moment {
                 phase: Phase::Ended,
                 at_ns: last.at_ns,
@@ -331,7 +350,7 @@ impl<'a> Watch<'a> {
                 lost: metered.then_some(last.lost),
                 ..shown
             };
-            panel.show(moment, self.meter.and_then(Meters::only));
+            self.tell(moment);
         }
         last.offered
     }

@@ -9,12 +9,13 @@ mod goal;
 mod ports;
 mod rig;
 mod session;
+mod show;
 mod watch;
 
 pub use goal::Goal;
 pub use ports::{frame_sizes, mean_bytes};
 pub use rig::{Offer, Ran, Rig};
-pub use session::{How, Session, row, rows_of};
+pub use session::{How, Session, row, rows_of, shown};
 
 use std::time::Duration;
 use traffic::{Rate, Schedule};

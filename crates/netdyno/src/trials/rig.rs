@@ -1,6 +1,7 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
 use super::ports::{Ports, Way};
+use super::show::Show;
 use super::watch::Watch;
 use super::{nanos, schedule};
 use crate::cli::search::Bench;
@@ -78,6 +79,8 @@ pub struct Rig {
     /// What is to be said once about the ports.
     pub warnings: Vec<String>,
     pub environment: Option<Environment>,
+    /// What shows the trials while they last.
+    pub show: Option<Show>,
 }
 
 /// A sender that was held up for longer than this may have made the loss that a trial saw, if that was little.
@@ -111,7 +114,14 @@ impl Rig {
             stop,
             warnings: Vec::new(),
             environment: None,
+            show: None,
         })
+    }
+
+    /// Shows what `command` does, if that is wanted.
+    pub fn show(&mut self, command: &str, output: &Output) -> Result<()> {
+        self.show = Show::begin(command, &self.ports, output, &self.stop)?;
+        Ok(())
     }
 
     /// Was the whole search interrupted?
@@ -231,6 +241,7 @@ impl Rig {
             warnings: Vec::new(),
             truncated: ([0, 0], 1),
             output: Output { quiet: true, ..Output::default() },
+            onlooker: None,
             stop,
         }
     }
@@ -254,6 +265,7 @@ impl Rig {
         let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
         let watches: Vec<_> = self.ports.ways.iter().map(|_| Watch::default()).collect();
         let rig = &*self;
+        let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
         let started = Instant::now();
         let reports: Vec<Result<Report>> = std::thread::scope(|scope| {
             let runs: Vec<_> = rig
@@ -264,7 +276,8 @@ impl Rig {
                 .zip(&stops)
                 .zip(&watches)
                 .map(|(((number, way), stop), watch)| {
-                    scope.spawn(move || rig.one_way(number, way, offer, Arc::clone(stop), watch))
+                    let onlooker = onlookers.get(number).cloned();
+                    scope.spawn(move || rig.one_way(number, way, offer, (Arc::clone(stop), onlooker), watch))
                 })
                 .collect();
             let mut command = offer.command.clone();
@@ -314,6 +327,9 @@ impl Rig {
                 self.warnings.push(warning.clone());
             }
         }
+        if let Some(show) = &self.show {
+            show.warn(&self.warnings);
+        }
         let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
         let stopped = self.is_stopped();
         Ok((Ran { outcome, frames_per_second, repeated: 0, stopped, report }, held_up))
@@ -324,7 +340,7 @@ impl Rig {
         number: usize,
         way: &Way,
         offer: &Offer,
-        stop: Arc<AtomicBool>,
+        (stop, onlooker): (Arc<AtomicBool>, Option<run::Onlooker>),
         watch: &Watch,
     ) -> Result<Report> {
         let program = match self.program(&way.what, &offer.size, offer.flows, Some(0)) {
@@ -338,6 +354,7 @@ impl Rig {
             tx: Some(tx),
             rx: Some(shared::with_meter(rx, self.meter, false)?),
             cpus: self.cpus(number)?,
+            onlooker,
             ..self.setup(program, offer.count, offer.duration, stop)
         };
         let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, over);

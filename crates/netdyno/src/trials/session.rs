@@ -35,6 +35,10 @@ pub struct Session {
     /// The frames that are sent now.
     pub size_name: String,
     pub size: Size,
+    /// Which of how many sizes that is, from 1.
+    pub size_number: (usize, usize),
+    /// Of the search for throughput, as they are written.
+    pub goals: Vec<String>,
     pub quiet: bool,
     started: Instant,
     sending_ns: u64,
@@ -51,6 +55,8 @@ impl Session {
             kept: kept.into(),
             size_name: String::new(),
             size: Size::Fixed(64),
+            size_number: (1, 1),
+            goals: Vec::new(),
             quiet,
             started: Instant::now(),
             sending_ns: 0,
@@ -84,6 +90,7 @@ impl Session {
             }
             let started = Instant::now();
             let offer = (how.offer)(&wanted);
+            self.show_begin(&wanted, search, how);
             let ran = self.rig.run(&offer, &|outcome| !how.goal.limits.hold(outcome))?;
             if ran.stopped {
                 return Ok(false);
@@ -97,6 +104,7 @@ impl Session {
             if !self.quiet {
                 self.say(&row, search, how);
             }
+            self.show_over(&row, search, how);
             self.rows.push(row);
         }
         Ok(true)
@@ -131,15 +139,43 @@ impl Session {
         row
     }
 
+    /// How long the rest takes, at a guess.
+    fn left<S: Search>(&self, search: &S) -> Duration {
+        let left = search.left();
+        let each = self.between.as_secs_f64() / f64::from(self.done_here.max(1));
+        Duration::from_nanos(left.sending_ns) + Duration::from_secs_f64(each * left.trials as f64)
+    }
+
+    /// Shows what is tried now.
+    fn show_begin<S: Search>(&self, wanted: &Wanted, search: &S, how: &How<'_, S>) {
+        let Some(show) = &self.rig.show else { return };
+        show.change(|now| {
+            how.part.clone_into(&mut now.part);
+            now.frame_size.clone_from(&self.size_name);
+            (now.of_rate, now.size) = (how.of_rate, self.size_number);
+        });
+        // Of one size only: nobody knows how long the searches of the others take.
+        let left = (self.size_number.0 == self.size_number.1).then(|| self.left(search));
+        show.trial(wanted.load, wanted.sending_ns(), left);
+    }
+
+    /// Shows what came of it.
+    fn show_over<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
+        let Some(show) = &self.rig.show else { return };
+        let goal = |nth: usize| self.goals.get(nth).cloned().unwrap_or_default();
+        let bound = |(nth, (lower, upper))| gauges::Bound { goal: goal(nth), lower, upper };
+        let bounds: Vec<_> = search.bounds().into_iter().enumerate().map(bound).collect();
+        let known = if bounds.is_empty() { (how.known)(search) } else { String::new() };
+        show.over(shown(row), bounds, known);
+    }
+
     fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
         let load = match row.offered_frames_per_second {
             Some(rate) => units::frame_rate(rate),
             None => units::count(row.load as u64),
         };
         let known = (how.known)(search);
-        let left = search.left();
-        let each = self.between.as_secs_f64() / f64::from(self.done_here.max(1));
-        let time = Duration::from_nanos(left.sending_ns) + Duration::from_secs_f64(each * left.trials as f64);
+        let time = self.left(search);
         let ahead = match search.next() {
             None => String::new(),
             Some(_) => format!("; about {} left", units::clock(super::nanos(time))),
@@ -157,6 +193,18 @@ impl Session {
             units::time(row.duration_ns + row.then_duration_ns.unwrap_or(0)),
             if known.is_empty() { "" } else { "; " },
         ));
+    }
+}
+
+/// A trial as the screen has it.
+pub fn shown(row: &Trial) -> gauges::Trial {
+    gauges::Trial {
+        number: row.number.into(),
+        load: row.load,
+        duration_ns: row.duration_ns + row.then_duration_ns.unwrap_or(0),
+        loss_ratio: row.loss_ratio,
+        p99_ns: row.latency_ns.map(|latency| latency.p99),
+        verdict: row.verdict.clone(),
     }
 }
 

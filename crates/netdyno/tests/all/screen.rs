@@ -16,7 +16,7 @@ impl<'a> Terminal<'a> {
         let netdyno = env!("CARGO_BIN_EXE_netdyno");
         // What the terminal shows when the command has ended is looked at, too.
         let script = format!(
-            "exec 3>&2; {} > {}; echo \"status $?\"; stty -a > {}; echo over; sleep 60\n",
+            "exec 3>&2; {} > {}; echo \"status $?\"; stty -a > {}; echo all gone; sleep 60\n",
             line.replace("netdyno ", &format!("{netdyno} ")),
             net.file("out"),
             net.file("stty")
@@ -60,7 +60,7 @@ impl<'a> Terminal<'a> {
     /// Waits for the end, and looks whether the terminal is as it was. The result that was printed, if there is one.
     #[track_caller]
     fn over(&self, statuses: &[i32]) -> Value {
-        let text = self.shows(&["over"]);
+        let text = self.shows(&["all gone"]);
         assert!(statuses.iter().any(|status| text.contains(&format!("status {status}\n"))), "{text}");
         assert!(!text.contains("q quit"), "the screen is still there:\n{text}");
         assert_eq!(self.tmux("display-message -p #{cursor_flag}#{alternate_on}"), "10\n");
@@ -171,7 +171,9 @@ fn a_pause_makes_the_run_longer_and_costs_no_frame() {
         let result = terminal.over(&[0, 1]);
         assert!(reasons(&result).iter().all(|why| why.starts_with("the rate was not reached")), "{result}");
         let tx = &result["result"]["tx"];
-        assert_eq!(number(&tx["frames"]), 3_000, "{engine}");
+        // Where other work holds the sender up for long, some are left out at the end, and the result says so.
+        let frames = number(&tx["frames"]);
+        assert!(frames == 3_000 || frames < 3_000 && !reasons(&result).is_empty(), "{engine}: {frames}");
         assert!(number(&tx["duration_ns"]) >= 3_000_000_000 + least, "{engine}: {tx}");
         // The burst that making good for the pause would be stands in no interval.
         let most =
@@ -250,6 +252,111 @@ fn measure_and_reflect_have_screens_too() {
         let report = terminal.over(&[0]);
         assert_eq!(report["command"], *name);
     }
+}
+
+#[test]
+fn a_search_shows_its_trials_and_what_is_known_and_metrics_tell_the_same() {
+    let net = Net::new();
+    net.run("ip link set lo up").ok();
+    let line = "netdyno search throughput --lab --lab-bottleneck 20mbps --size 1518 --goal loss=0% --goal loss=10% \
+                --trial-duration 500ms --precision 0.0001% --json --tui --metrics 127.0.0.1:9119";
+    let terminal = Terminal::start(&net, "80x24", line);
+    terminal.shows(&["search", "throughput, frames of 1518 bytes"]);
+    terminal.shows(&["trials are over"]);
+    terminal.shows(&["known", "loss 0 %", "kpps failed"]);
+    let text = terminal.shows(&["trial", "verdict"]);
+    assert_eq!(text.lines().count(), 24, "{text}");
+    for label in [" netdyno search throughput  tx0 > rx0", "sent", "received", "lost", "done"] {
+        assert!(text.lines().any(|line| line.starts_with(label)), "no {label}:\n{text}");
+    }
+    terminal.press("+");
+    terminal.shows(&["a trial is at its load"]);
+    let page = scrape(&net, 9119);
+    let trials = |page: &str| {
+        ["passed", "failed"].map(|v| value(page, &format!("netdyno_search_trials_total{{verdict=\"{v}\"}}")))
+    };
+    let [passed, failed] = trials(&page);
+    assert!(passed + failed > 0, "{page}");
+    assert!(page.contains("netdyno_search_info{part=\"throughput\",frame_size=\"1518\"} 1\n"), "{page}");
+    let sent = value(&page, "netdyno_tx_frames_total{interface=\"tx0\"}");
+    // Counters go on from trial to trial.
+    eventually("the next trials", || trials(&scrape(&net, 9119)).iter().sum::<u64>() > passed + failed + 2);
+    assert!(value(&scrape(&net, 9119), "netdyno_tx_frames_total{interface=\"tx0\"}") > sent);
+    terminal.press("q");
+    let result = terminal.over(&[1]);
+    assert_eq!(result["result"]["search"]["complete"], false);
+    let done = result["result"]["trials"].as_array().expect("trials").len() as u64;
+    assert!(done >= passed + failed + 2, "{done} trials");
+}
+
+#[test]
+fn a_trial_a_bridge_and_played_connections_have_screens() {
+    let net = Net::new();
+    net.run("ip link set lo up").ok();
+    let line = "netdyno trial --lab --size 512 --rate 2kpps --duration 20s --json --tui";
+    let terminal = Terminal::start(&net, "80x24", line);
+    terminal.shows(&["trial    1: 2.00 kpps for 20.0 s"]);
+    terminal.shows(&["received", "pps"]);
+    terminal.press("q");
+    assert_eq!(terminal.over(&[1])["result"]["trials"].as_array().map(Vec::len), Some(1));
+    drop(terminal);
+
+    net.run("ip link add one type veth peer name two").ok();
+    net.run("ip link set one up").ok();
+    net.run("ip link set two up").ok();
+    let line = "netdyno bridge --between tx0 one --engine packet --json --tui --metrics 127.0.0.1:9120";
+    let terminal = Terminal::start(&net, "80x24", line);
+    terminal.shows(&["netdyno bridge", "RUNNING"]);
+    let send = net.start_there("netdyno send ipv4/udp --on rx0 --rate 1kpps --engine packet --duration 5s");
+    terminal.shows(&["tx0 > one", "forwarded"]);
+    let forwarded = "netdyno_bridge_forwarded_frames_total{from=\"tx0\",to=\"one\"}";
+    eventually("frames are forwarded", || value(&scrape(&net, 9120), forwarded) > 100);
+    send.signal("INT");
+    send.wait();
+    terminal.press("q");
+    assert_eq!(terminal.over(&[0])["command"], "bridge");
+    drop(terminal);
+
+    // Nobody answers there: it says the same again and again.
+    let capture = net.file("session.pcap");
+    let syn = "ether/ipv4(src=10.0.0.1,dst=10.0.0.2)/tcp(sport=1234,dport=80,flags=S,seq=1)";
+    run(format!("netdyno craft {syn} -w {capture}")).ok();
+    let to = "--to 198.18.0.2:80 --from 198.18.0.1 --mac 02:00:00:00:00:02";
+    let line = format!("netdyno live {capture} {to} --on tx0 --json --tui --metrics 127.0.0.1:9121");
+    let terminal = Terminal::start(&net, "80x24", &line);
+    terminal.shows(&["played", "0 of 1 connections", "1 open"]);
+    eventually("it is said again", || {
+        value(&scrape(&net, 9121), "netdyno_tx_frames_total{interface=\"tx0\"}") > 1
+    });
+    terminal.press("q");
+    assert_eq!(terminal.over(&[1, 2])["command"], "live");
+}
+
+#[test]
+fn a_job_that_is_stopped_gives_the_terminal_back_and_takes_it_again() {
+    let net = Net::new();
+    let netdyno = env!("CARGO_BIN_EXE_netdyno");
+    let (send, stopped) = (SEND.replace("netdyno ", &format!("{netdyno} ")), net.file("stopped"));
+    // A shell that looks after jobs, as a person's does.
+    let script = format!(
+        "set -m\n{send} --rate 1kpps --tui >{}\nstty -a >{stopped}\necho halted >&2\nread word\nfg >/dev/null\n",
+        net.file("result")
+    );
+    std::fs::write(net.file("job"), script).expect("a written file");
+    let terminal = Terminal::start(&net, "80x24", &format!("bash {}", net.file("job")));
+    terminal.shows(&["sent", "pps"]);
+    terminal.press("C-z");
+    let text = terminal.shows(&["halted"]);
+    assert!(!text.contains("q quit"), "{text}");
+    let modes = std::fs::read_to_string(&stopped).expect("what stty says");
+    assert!(modes.split_whitespace().any(|mode| mode == "icanon"), "{modes}");
+    terminal.press("Enter");
+    terminal.shows(&["q quit"]);
+    terminal.shows(&["sent", "pps"]);
+    terminal.press("q");
+    terminal.over(&[0, 1]);
+    let result = std::fs::read_to_string(net.file("result")).expect("its result");
+    assert!(number(&serde_json::from_str::<Value>(&result).expect("JSON")["result"]["tx"]["frames"]) > 0);
 }
 
 /// The official client's own parsers, the second of which is strict.

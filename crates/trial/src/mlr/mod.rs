@@ -283,6 +283,10 @@ impl Search for MlrSearch {
         Some(Wanted::steady(self.grid.load(load), (seconds * 1e9).round() as u64, stage))
     }
 
+    fn bounds(&self) -> Vec<(Option<f64>, Option<f64>)> {
+        self.found().iter().map(|found| (found.lower, found.upper)).collect()
+    }
+
     fn tell(&mut self, outcome: &Outcome) {
         let Some((load, seconds)) = self.wanted else { return };
         let (top, width) = (self.grid.top, self.start_width());

@@ -12,7 +12,7 @@ fn moment(second: u64) -> Moment {
     latency.record_n(40_000, second);
     let stream = |number: u32, lost| Stream {
         number,
-        name: (number == 0).then(|| "voice".to_owned()),
+        name: (number == 0).then(|| "voice".into()),
         received: Count { frames: 500 * second, bytes: 30_000 * second },
         lost,
         mean_latency_ns: Some(2_040.0),
@@ -177,6 +177,111 @@ fn a_name_cannot_drive_the_terminal() {
         ..moment(11)
     }));
     assert!(text(&view, 80, 24).iter().all(|line| !line.contains(['\x1b', '\x07'])));
+}
+
+#[test]
+fn a_search_tells_what_it_tries_what_it_knows_and_what_was_before() {
+    let mut view = View::default();
+    let row = |number, verdict: &str| crate::Trial {
+        number,
+        load: 48_000.0,
+        duration_ns: 3_000_000_000,
+        loss_ratio: 0.012,
+        p99_ns: Some(45_000),
+        verdict: verdict.into(),
+    };
+    let bound = |goal: &str, lower, upper| crate::Bound { goal: goal.into(), lower, upper };
+    let search = crate::Search {
+        part: "throughput".into(),
+        frame_size: "512".into(),
+        size: (2, 3),
+        of_rate: true,
+        load: 48_200.0,
+        trial_ns: 3_000_000_000,
+        trial_began_ns: 9_000_000_000,
+        trials: 13,
+        passed: 4,
+        bounds: vec![
+            bound("loss=0%", Some(47_000.0), Some(48_500.0)),
+            bound("loss=1%", None, Some(50_000.0)),
+        ],
+        rows: (0..40).map(|n| row(13 - n.min(12), if n % 2 == 0 { "loss" } else { "passed" })).collect(),
+        ..crate::Search::default()
+    };
+    for second in 9..=10 {
+        let moment =
+            Moment { search: Some(Arc::new(search.clone())), streams: Arc::default(), ..moment(second) };
+        view.update(Arc::new(moment));
+    }
+    let lines = text(&view, 80, 24);
+    assert!(lines.len() == 24 && lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    for (begins, words) in [
+        ("search", ["throughput, frames of 512 bytes", "2 of 3"]),
+        ("trial    14", ["48.2 kpps for 3.00 s", "33 %"]),
+        ("known    loss=0%", ["47.0 kpps passed, 48.5 kpps failed", "3.09 % apart"]),
+        ("known    loss=1%", ["50.0 kpps failed", ""]),
+        ("done", ["13 trials are over, 4 passed", ""]),
+        ("13 ", ["48.0 kpps", "loss"]),
+    ] {
+        let line = line(&lines, begins);
+        assert!(words.iter().all(|word| line.contains(word)), "{line}");
+    }
+}
+
+#[test]
+fn cores_and_queues_have_room_on_any_machine() {
+    let core = |number: usize, second: u64| crate::Core {
+        number,
+        total_ticks: 100 * second,
+        idle_ticks: (100 - number as u64).saturating_mul(second),
+        interrupt_ticks: second,
+    };
+    let queue = |number, receives, second| crate::Queue {
+        interface: "eth1".into(),
+        receives,
+        number,
+        packets: if number < 2 { 1_000 * second } else { 0 },
+    };
+    let mut view = View::default();
+    for second in 1..=10 {
+        let queues = (0..2).map(|n| queue(n, true, second)).chain((2..4).map(|n| queue(n, false, second)));
+        view.update(Arc::new(Moment {
+            cores: (0..64).map(|n| core(n, second)).collect(),
+            queues: queues.collect(),
+            counters_at_ns: second * 1_000_000_000,
+            ..moment(second)
+        }));
+    }
+    let lines = text(&view, 80, 40);
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
+    // The busiest first, as not all have room.
+    let cores = line(&lines, "cores");
+    assert!(cores.contains("cpu63 63 % irq 1 %") && !cores.contains("cpu0 "), "{cores}");
+    assert!(lines.iter().any(|line| line.contains("more")), "{lines:#?}");
+    let queues = line(&lines, "queues");
+    assert!(queues.contains("eth1 rx") && queues.contains("0: 1.00 kpps"), "{queues}");
+    assert!(!lines.iter().any(|line| line.contains("eth1 tx")), "none of these was used: {lines:#?}");
+    let two = Moment { cores: (0..2).map(|n| core(n, 11)).collect(), ..moment(11) };
+    view.update(Arc::new(two));
+    assert!(line(&text(&view, 80, 24), "cores").contains("cpu0 0 % irq 1 %"));
+}
+
+#[test]
+fn directions_and_connections_are_told_under_the_rates() {
+    let mut view = view();
+    let count = |frames| Count { frames, bytes: 0 };
+    let passage =
+        crate::Passage { from: "a0".into(), to: "b0".into(), received: count(12), forwarded: count(9) };
+    let connections =
+        crate::Connections { open: 2, over: 1, broken: 1, waiting: 5, ..crate::Connections::default() };
+    let moment = Moment { passages: vec![passage], connections: Some(connections), ..moment(11) };
+    view.update(Arc::new(moment));
+    let lines = text(&view, 80, 30);
+    assert!(lines.iter().any(|line| line.contains("a0 > b0") && line.contains(" 9 forwarded")), "{lines:#?}");
+    assert!(
+        line(&lines, "played")
+            .contains("1 of 8 connections (12.5 %), 1 of them broken off; 2 open, 5 to come")
+    );
 }
 
 proptest! {

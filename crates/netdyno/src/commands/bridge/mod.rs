@@ -9,11 +9,13 @@ use super::shared;
 use crate::cli::bridge::{Bridge, BridgeEngine};
 use crate::cli::{self, Output};
 use crate::output::{self, conclude};
+use crate::panel::{Names, Panel};
 use crate::place::Place;
 use crate::{environment, run};
 use ::bridge::Filter;
 use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
+use gauges::{Count, Moment, Passage, Title};
 use port::interface::Interface;
 use report::live::Progress;
 use report::{Report, Requested};
@@ -79,9 +81,10 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     if let Some(dir) = &settings.output.report {
         report::prepare_dir(dir)?;
     }
+    let mut panel = Panel::prepare(&settings.output)?;
     let places = places(&settings)?;
     let mut warnings = warnings(&places, settings.one_way);
-    let stop = run::stop_on_signals()?;
+    let stop = run::stop_on_signals_with(&settings.output)?;
     let mut counters = Vec::new();
     for place in &places {
         let mut reader = place.counters()?;
@@ -100,7 +103,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     };
     report.environment = environment::collect();
     report.environment.interfaces = places.iter().map(|place| place.describe("bridge")).collect();
-    if !settings.output.quiet {
+    if !settings.output.quiet && !settings.output.gauges.tui {
         let arrow = if settings.one_way { "to" } else { "and" };
         let [a, b] = &settings.between;
         output::note(&format!("bridging {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
@@ -111,6 +114,23 @@ pub fn bridge(settings: Settings) -> Result<Report> {
 
     let start = Instant::now();
     let mut live = output::live(&settings.output);
+    if let Some(panel) = &mut panel {
+        let [a, b] = &settings.between;
+        let title = Title {
+            command: "bridge".to_owned(),
+            engine: report.environment.engine.as_ref().map(|engine| engine.name.clone()),
+            tx: Some(a.clone()),
+            rx: Some(b.clone()),
+            hands: shared::no_hands(),
+            ..Title::default()
+        };
+        let end = |(n, place): (usize, &Place)| {
+            let name = &place.interface.name;
+            Ok((place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, n == 0))?))
+        };
+        let ends = places.iter().enumerate().map(end).collect::<Result<_>>()?;
+        panel.begin(title, &report.warnings, ends, Names::unknown(0), &stop)?;
+    }
     let mut samples: Samples<Counts> = Samples::new();
     let mut shown = (0u64, Counts::default());
     let mut looked = 0;
@@ -126,6 +146,10 @@ pub fn bridge(settings: Settings) -> Result<Report> {
             || settings.duration.is_some_and(|d| start.elapsed() >= d)
             || settings.count.is_some_and(|count| now.forwarded + now.refused >= count);
         samples.push(at, now, over);
+        if let Some(panel) = &mut panel {
+            let left = left.map(|left| left.as_nanos() as u64);
+            panel.show(moment(&settings, (at, left), &[there, back], &now), None);
+        }
         if let Some(live) = &mut live
             && at - shown.0 >= 2 * SAMPLE.as_nanos() as u64
         {
@@ -136,6 +160,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
             break gone;
         }
     };
+    drop(panel);
     if let Some(live) = &mut live {
         let _ = live.clear();
     }
@@ -247,6 +272,31 @@ fn progress(now: (u64, Counts), before: (u64, Counts), left: Option<Duration>) -
         received: pace(|c| [c.frames, c.bytes]),
         sent: pace(|c| [c.forwarded, c.forwarded_bytes]),
         ..Progress::default()
+    }
+}
+
+/// What the screen shows, at a time and with so much left.
+fn moment(
+    settings: &Settings,
+    (at_ns, remaining_ns): (u64, Option<u64>),
+    ways: &[Counts; 2],
+    sum: &Counts,
+) -> Moment {
+    let [a, b] = &settings.between;
+    let both = [(a, b), (b, a)].into_iter().zip(ways).take(if settings.one_way { 1 } else { 2 });
+    let passage = |((from, to), c): ((&String, &String), &Counts)| Passage {
+        from: from.clone(),
+        to: to.clone(),
+        received: Count { frames: c.frames, bytes: c.bytes },
+        forwarded: Count { frames: c.forwarded, bytes: c.forwarded_bytes },
+    };
+    Moment {
+        at_ns,
+        remaining_ns,
+        rx: Some(Count { frames: sum.frames, bytes: sum.bytes }),
+        tx: Some(Count { frames: sum.forwarded, bytes: sum.forwarded_bytes }),
+        passages: both.map(passage).collect(),
+        ..Moment::default()
     }
 }
 

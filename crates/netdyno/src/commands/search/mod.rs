@@ -68,10 +68,11 @@ pub fn run(args: Search) -> Result<u8> {
     bench.seed =
         bench.seed.or_else(|| earlier.as_ref()?.requested.seed).or_else(|| Some(shared::draw_seed()));
     flows_by_default(&kind, &mut bench);
-    let rig = Rig::new(&bench, run::stop_on_signals()?)?;
+    let mut rig = Rig::new(&bench, run::stop_on_signals_with(&common.output)?)?;
+    rig.show(&format!("search {}", kind.name()), &common.output)?;
     let before = earlier.as_ref().and_then(|report| report.result.search.clone()).unwrap_or_default();
     let kept = earlier.map(|report| report.result.trials).unwrap_or_default();
-    let mut session = Session::new(rig, kept, common.output.quiet);
+    let mut session = Session::new(rig, kept, common.output.quiet || common.output.gauges.tui);
     let mut report = Report::new("search");
     report.requested.command_line = command_line;
     report.requested.seed = bench.seed;
@@ -82,7 +83,9 @@ pub fn run(args: Search) -> Result<u8> {
         ..Default::default()
     };
     let mut notes = Notes::default();
+    let many = sizes.len();
     for (number, (name, size)) in sizes.into_iter().enumerate() {
+        session.size_number = (number + 1, many);
         session.size_name.clone_from(&name);
         session.size = size.clone();
         let ranged = before.sizes.get(number).map(|size| (size.least, size.greatest));
@@ -131,6 +134,8 @@ fn finish(
     notes: Notes,
     common: &Common,
 ) -> Result<u8> {
+    // Gives the terminal back.
+    session.rig.show = None;
     search.sending_ns = session.sending_ns();
     search.elapsed_ns = nanos(session.elapsed());
     if let Some(environment) = session.rig.environment.take() {

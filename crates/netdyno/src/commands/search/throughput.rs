@@ -121,6 +121,7 @@ pub fn find(
     let goals = goals(finding)?;
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
+    session.goals = goals.iter().map(Goal::text).collect();
     // Verdicts of single trials are by the strictest goal's.
     let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
     let part = "throughput";

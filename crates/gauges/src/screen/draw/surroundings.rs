@@ -1,0 +1,176 @@
+//! What stands around the frames: sending threads, cores, queues, and counters that tell where frames went.
+
+use super::{LABEL, Manner, View, label};
+use crate::{Core, Moment, Queue};
+use ratatui::text::{Line, Span};
+use report::units::{count, frame_rate, percent, printable};
+
+/// Cells side by side, in at most so many lines; where not all have room, the last one says how many have not.
+fn cells(name: &str, manner: Manner, cells: &[String], width: usize, lines: usize) -> Vec<Line<'static>> {
+    const BETWEEN: usize = 2;
+    let cell = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let each = (width.saturating_sub(LABEL) + BETWEEN) / (cell + BETWEEN).max(1);
+    let each = each.max(1);
+    let all = each.saturating_mul(lines.max(1));
+    let more = cells.len().saturating_sub(all);
+    let mut told: Vec<String> = cells.iter().take(all).cloned().collect();
+    if more > 0
+        && let Some(last) = told.last_mut()
+    {
+        *last = format!("and {} more", more + 1);
+    }
+    let line = |(n, part): (usize, &[String])| {
+        let text: Vec<String> = part.iter().map(|text| format!("{text:<cell$}")).collect();
+        Line::from(vec![label(if n == 0 { name } else { "" }, manner), text.join("  ").into()])
+    };
+    told.chunks(each).enumerate().map(line).collect()
+}
+
+/// Lines that such a list may take on a terminal of this height.
+fn lines(height: usize) -> usize {
+    match height {
+        0..30 => 1,
+        30..45 => 2,
+        _ => 4,
+    }
+}
+
+pub fn load(view: &View, now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+    let Some(before) = view.before() else { return Vec::new() };
+    let span = now.at_ns - before.at_ns;
+    let worker = |(n, worker): (usize, &crate::Worker)| {
+        let then = before.workers.get(n).copied().unwrap_or_default();
+        let frames = worker.sent.frames.saturating_sub(then.sent.frames) as f64 * 1e9 / span as f64;
+        let place = worker.cpu.map_or_else(|| format!("{n}"), |cpu| format!("cpu{cpu}"));
+        let load = match (worker.cpu_ns, then.cpu_ns) {
+            (Some(now), Some(then)) => {
+                format!(" {:.0} %", (now.saturating_sub(then) as f64 / span as f64 * 100.0).min(100.0))
+            }
+            _ => String::new(),
+        };
+        format!("{place} {}{load}", frame_rate(frames))
+    };
+    let workers: Vec<String> = now.workers.iter().enumerate().map(worker).collect();
+    let mut drawn = cells("workers", manner, &workers, width, lines(height));
+    let mut cores: Vec<Load> = now
+        .cores
+        .iter()
+        .filter_map(|core| Some(Load::of(core, before.cores.iter().find(|then| then.number == core.number)?)))
+        .collect();
+    let texts = |cores: &[Load]| cores.iter().map(Load::text).collect::<Vec<_>>();
+    // In order where there is room for all; else the busiest first.
+    let in_order = cells("cores", manner, &texts(&cores), width, usize::MAX);
+    if in_order.len() <= lines(height) {
+        drawn.extend(in_order);
+    } else {
+        cores.sort_by(|a, b| b.busy.total_cmp(&a.busy).then(a.number.cmp(&b.number)));
+        drawn.extend(cells("cores", manner, &texts(&cores), width, lines(height)));
+    }
+    drawn
+}
+
+/// A core's load in percent.
+struct Load {
+    number: usize,
+    busy: f64,
+    interrupts: f64,
+}
+
+impl Load {
+    fn of(now: &Core, then: &Core) -> Load {
+        let total = now.total_ticks.saturating_sub(then.total_ticks).max(1) as f64;
+        // Idle ticks may go back a little (proc(5)).
+        let part = |now: u64, then: u64| (now.saturating_sub(then) as f64 / total * 100.0).clamp(0.0, 100.0);
+        Load {
+            number: now.number,
+            busy: 100.0 - part(now.idle_ticks, then.idle_ticks),
+            interrupts: part(now.interrupt_ticks, then.interrupt_ticks),
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("cpu{} {:.0} % irq {:.0} %", self.number, self.busy, self.interrupts)
+    }
+}
+
+/// Packets a second of each queue that was used: a line for each interface and direction.
+pub fn queues(view: &View, now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+    let mut drawn = Vec::new();
+    let mut rest = &now.queues[..];
+    while let Some(first) = rest.first() {
+        let same = |queue: &&Queue| queue.interface == first.interface && queue.receives == first.receives;
+        let group: Vec<&Queue> = rest.iter().take_while(same).collect();
+        rest = &rest[group.len()..];
+        if group.iter().all(|queue| queue.packets == 0) {
+            continue;
+        }
+        let way = if first.receives { "rx" } else { "tx" };
+        let place: String = printable(&first.interface).chars().take(16).collect();
+        let mut texts = vec![format!("{place} {way}")];
+        texts.extend(
+            group.iter().map(|queue| format!("{}: {}", queue.number, frame_rate(view.queue_rate(queue)))),
+        );
+        let name = if drawn.is_empty() { "queues" } else { "" };
+        drawn.extend(cells(name, manner, &texts, width, lines(height)));
+    }
+    drawn.truncate(2 * lines(height));
+    drawn
+}
+
+pub fn counters(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let mut rows: Vec<_> = now.counters.iter().collect();
+    rows.sort_by_key(|counter| std::cmp::Reverse(counter.rise));
+    let line = |c: &&crate::Counter| {
+        let text = format!("{} {} +{}: {}", c.place, c.name, count(c.rise), c.explains);
+        Line::from(vec![label("dropped", manner), Span::styled(printable(&text), manner.alarm())])
+    };
+    rows.iter().take(3).map(line).collect()
+}
+
+/// A bridge's directions.
+pub fn passages(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let passage = |(n, p): (usize, &crate::Passage)| {
+        let rate = view.rate_of(|m| Some(m.passages.get(n)?.forwarded.frames)).unwrap_or(0.0);
+        let kept = p.received.frames.saturating_sub(p.forwarded.frames);
+        let way: String = printable(&format!("{} > {}", p.from, p.to)).chars().take(24).collect();
+        let text = format!(
+            "{way:<24} {:>15} forwarded {:>10} {:>13} not",
+            count(p.forwarded.frames),
+            frame_rate(rate),
+            count(kept)
+        );
+        Line::from(vec![label("", manner), text.into()])
+    };
+    now.passages.iter().enumerate().map(passage).collect()
+}
+
+/// Connections that are played.
+pub fn connections(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+    let Some(c) = now.connections else { return Vec::new() };
+    let line = |name: &str, text: String| Line::from(vec![label(name, manner), text.into()]);
+    let broken =
+        if c.broken > 0 { format!(", {} of them broken off", count(c.broken)) } else { String::new() };
+    let all = (c.waiting + c.open + c.over).max(1);
+    vec![
+        line(
+            "played",
+            format!(
+                "{} of {} connections ({}){broken}; {} open, {} to come",
+                count(c.over),
+                count(all),
+                percent(c.over as f64 / all as f64),
+                count(c.open),
+                count(c.waiting)
+            ),
+        ),
+        line(
+            "bytes",
+            format!(
+                "{} said, {} heard; {} segments sent again",
+                count(c.said),
+                count(c.heard),
+                count(c.retransmitted)
+            ),
+        ),
+    ]
+}
