@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn received(data: &[u8], tag: Option<(u16, u16)>, offload: Offload) -> Received<'_> {
-        Received { data, length: data.len(), tag, offload }
+        Received { data, length: data.len(), tag, offload, at_ns: 0 }
     }
 
     fn segments(kind: SegmentKind, size: usize) -> Offload {

@@ -44,6 +44,8 @@ pub enum Kind {
     /// IPv4 packets, between 198.18.0.0/16 at the sender and 198.19.0.0/16 at the receiver. What is sent to be routed
     /// has the MAC address of [`DEVICE_NEAR`].
     Router,
+    /// Not at all: two interfaces, between which a program of the lab's maker does.
+    Program,
 }
 
 /// A token bucket with a queue before it.
@@ -135,6 +137,7 @@ pub(crate) fn set_up(device: &Device, ports: &[Host; 2], ends: [&Host; 2]) -> Re
                 route(port, end)?;
             }
         }
+        Kind::Program => {}
     }
     for port in ports {
         if let Some(bottleneck) = &device.bottleneck {

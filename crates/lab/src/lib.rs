@@ -36,7 +36,7 @@ use rustix::io::Errno;
 
 pub use device::{Bottleneck, Device, Kind, Loss};
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
-pub use run::{ENV_RECEIVER_NS, ENV_RX, ENV_TX, run_command};
+pub use run::{ENV_RECEIVER_NS, ENV_RX, ENV_TX, run_command, run_command_beside};
 
 /// The sender's interface.
 pub const SENDER_INTERFACE: &str = "tx0";
@@ -114,7 +114,7 @@ impl Lab {
         };
         match (&options.device, &lab.device) {
             (Some(device), Some(ports)) => {
-                let addresses = options.addresses && device.kind == Kind::Bridge;
+                let addresses = options.addresses && device.kind != Kind::Router;
                 let ends = Options { addresses, ..options.clone() };
                 let inside = Options { addresses: false, ..options.clone() };
                 for (host, peer, port) in

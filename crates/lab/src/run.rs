@@ -47,11 +47,22 @@ const SYS_MOUNTS: [&str; 5] =
 /// All mounts are in a mount namespace of the command's own. Call it from a program's only thread: other
 /// threads would be hit by the signals that are passed on here.
 pub fn run_command(lab: &Lab, argv: &[OsString]) -> Result<i32, LabError> {
+    run_command_beside(lab, argv, || Ok(())).map(|(status, ())| status)
+}
+
+/// The same beside something that `start` begins: threads that it starts are not hit by signals. What it gives is handed
+/// back when the command has ended; if it fails, nothing is run.
+pub fn run_command_beside<T, E: From<LabError>>(
+    lab: &Lab,
+    argv: &[OsString],
+    start: impl FnOnce() -> Result<T, E>,
+) -> Result<(i32, T), E> {
     let (program, arguments) = argv.split_first().ok_or(LabError::NoCommand)?;
     let failed = |source| LabError::Command { command: program.to_string_lossy().into_owned(), source };
     let signals = sys::Signals::collect().map_err(failed)?;
+    let beside = start()?;
     // The command's namespaces come from the thread that starts it. Nothing else of this process moves.
-    in_scratch_thread(|| {
+    let status = in_scratch_thread(|| {
         lab.sender.namespace.enter_current_thread()?;
         sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
             .map_err(LabError::kernel("make a mount and a PID namespace"))?;
@@ -69,7 +80,8 @@ pub fn run_command(lab: &Lab, argv: &[OsString]) -> Result<i32, LabError> {
         let status = wait(child, &signals).map_err(failed);
         drop(holder);
         status
-    })?
+    })??;
+    Ok((status, beside))
 }
 
 /// Waits for the command and passes signals on.

@@ -5,6 +5,7 @@
 pub mod bridge;
 pub mod compare;
 pub mod edit;
+pub mod impair;
 pub mod lab;
 pub mod live;
 pub mod search;
@@ -85,6 +86,8 @@ pub enum Command {
     Bridge(Box<bridge::Bridge>),
     /// Bridge two interfaces with tcpbridge's options.
     Tcpbridge(Box<bridge::Tcpbridge>),
+    /// Be a device with known faults between two interfaces: delay, loss, duplicates, reordering, flapping.
+    Impair(Box<impair::Impair>),
     /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.

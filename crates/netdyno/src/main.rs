@@ -9,6 +9,7 @@ mod compat;
 mod cores;
 mod engines;
 mod environment;
+mod impaired;
 mod output;
 mod panel;
 mod place;

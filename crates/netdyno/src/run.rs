@@ -13,10 +13,11 @@ mod meters;
 mod offered;
 pub mod outcome;
 mod received;
+mod stragglers;
 mod watch;
 
 pub use outcome::{count_flows, oddities, stream_notes};
-pub use received::{WatchedClock, fill_measured, list_streams, stream};
+pub use received::{WatchedClock, distribution, fill_measured, list_streams, stream};
 
 use crate::environment;
 use crate::panel::Panel;
@@ -24,7 +25,7 @@ use crate::place::Place;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
 use engine::{Control, Ended, Engine, Job, Merged, Sent};
-use meter::{Meter, Snapshot};
+use meter::Meter;
 use meters::Meters;
 use outcome::Outcome;
 use report::{Choice, Report, Requested};
@@ -56,6 +57,8 @@ pub struct Setup {
     pub second: Second,
     /// Frames come back to where they are sent, which is then `rx`, too.
     pub round_trip: bool,
+    /// Where nothing has arrived yet, the first frame is waited for as long as stragglers are at most.
+    pub patient: bool,
     /// Only a signal ends it.
     pub endless: bool,
     /// A rate that is not reached is a warning, and no shortfall.
@@ -147,9 +150,6 @@ pub fn stop_on_signals_with(output: &crate::cli::Output) -> Result<Arc<AtomicBoo
 
 /// How often both ends are looked at.
 const SAMPLE: Duration = Duration::from_millis(100);
-/// Stragglers are waited for until none came for so long.
-const QUIET: Duration = Duration::from_millis(200);
-const STRAGGLERS: Duration = Duration::from_secs(2);
 
 /// Tells whoever looks on, also when sending panics.
 struct SetAtEnd<'a>(&'a AtomicBool);
@@ -263,10 +263,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         moved.push(counted);
     }
     if let Some(meter) = &meter {
-        // Other frames than ours arrive where ours come back to.
-        let count =
-            if setup.round_trip { |seen: &Snapshot| seen.signed } else { |seen: &Snapshot| seen.frames };
-        meter.settle_by(count, Some(merged.whole.counters.frames), QUIET, STRAGGLERS);
+        let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
+        stragglers::wait(meter, &setup, jobs, merged.whole.counters.frames);
     }
     let offered = watch.finish(&merged.whole);
     report.intervals = watch.intervals();

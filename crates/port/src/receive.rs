@@ -110,6 +110,8 @@ pub struct Received<'a> {
     pub tag: Option<(u16, u16)>,
     /// What is yet to be done to it.
     pub offload: Offload,
+    /// When the kernel received it: CLOCK_REALTIME, in nanoseconds.
+    pub at_ns: u64,
 }
 
 /// Why nothing is received.
@@ -279,7 +281,8 @@ impl Receiver {
             offload = parse(Some(whole));
             data = whole.get(OFFLOAD..).unwrap_or_default();
         }
-        let result = take(Received { data, length: header.tp_len as usize, tag, offload });
+        let at_ns = u64::from(header.tp_sec) * 1_000_000_000 + u64::from(header.tp_nsec);
+        let result = take(Received { data, length: header.tp_len as usize, tag, offload, at_ns });
         word.store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) % self.slots;
         Some(result)
@@ -288,8 +291,12 @@ impl Receiver {
     /// Waits until a frame may be there, at most `time`. That the interface went down is told once.
     pub fn wait(&self, time: Duration) -> Result<(), ReceiveError> {
         let mut poll = libc::pollfd { fd: self.socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one live pollfd.
-        unsafe { libc::poll(&raw mut poll, 1, i32::try_from(time.as_millis()).unwrap_or(i32::MAX)) };
+        let time = libc::timespec {
+            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        };
+        // SAFETY: one live pollfd and one live timespec; no signal mask.
+        unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) };
         if poll.revents & libc::POLLERR == 0 {
             return Ok(());
         }

@@ -88,6 +88,19 @@ pub fn reflection(r: &Reflection) -> Vec<(&'static str, u64)> {
     all.into_iter().filter(|(_, count, always)| *always || *count > 0).map(|(what, n, _)| (what, n)).collect()
 }
 
+/// One direction of a bridge or device, in words.
+pub fn passage_facts(p: &Passage) -> Vec<String> {
+    let way = format!("{} > {}", units::printable(&p.from), units::printable(&p.to));
+    let received = units::counted(p.received.frames, "frame");
+    let mut facts = vec![format!("{way}: {received} in, {} out", units::count(p.forwarded.frames))];
+    facts.extend(passage(p).into_iter().map(|(what, n)| format!("{} {what}", units::count(n))));
+    if let Some(late) = p.impaired.as_ref().and_then(|impaired| impaired.lateness_ns.as_ref()) {
+        let [half, most, max] = [late.p50, late.p99, late.max].map(units::time);
+        facts.push(format!("left after their time by p50 {half}, p99 {most}, max {max}"));
+    }
+    facts
+}
+
 /// What became of frames in one direction of a bridge, as facts with their counts: what there was of it.
 pub fn passage(p: &Passage) -> Vec<(&'static str, u64)> {
     let all = [
@@ -102,7 +115,22 @@ pub fn passage(p: &Passage) -> Vec<(&'static str, u64)> {
         ("super-frames not cut", p.uncut_frames, false),
         ("missed for want of room", p.missed_frames, false),
     ];
-    all.into_iter().filter(|(_, count, always)| *always || *count > 0).map(|(what, n, _)| (what, n)).collect()
+    let i = p.impaired.as_ref();
+    let faults = i.map(|i| {
+        [
+            ("lost on purpose", i.lost_frames, false),
+            ("lost while flapping", i.flapped_frames, false),
+            ("copies", i.copied_frames, false),
+            ("reordered", i.reordered_frames, false),
+            ("corrupted", i.corrupted_frames, false),
+            ("held while frozen", i.frozen_frames, false),
+            ("sent back", i.returned_frames, false),
+            ("lost for want of memory", i.full_frames, false),
+            ("lost with the device's end", i.inside_frames, false),
+        ]
+    });
+    let all = all.into_iter().chain(faults.into_iter().flatten());
+    all.filter(|(_, count, always)| *always || *count > 0).map(|(what, n, _)| (what, n)).collect()
 }
 
 /// What the user may want to do now; `page` is the written report.html, if any.

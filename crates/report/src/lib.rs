@@ -13,10 +13,11 @@
 
 pub mod classic;
 pub mod compare;
-mod conclusion;
+pub mod conclusion;
 pub mod conversations;
 pub mod csv;
 pub mod distribution;
+pub mod floor;
 pub mod html;
 pub mod json;
 pub mod live;

@@ -377,6 +377,43 @@ pub struct Passage {
     /// Arrived when there was no room for them; not among the received.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed_frames: u64,
+    /// What a device with faults did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impaired: Option<Impaired>,
+}
+
+/// What a device with known faults did to the frames of one direction, besides what it forwarded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Impaired {
+    /// Lost, as was asked.
+    pub lost_frames: u64,
+    /// Lost in the times in which it was to lose everything.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub flapped_frames: u64,
+    /// Copies, among the forwarded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub copied_frames: u64,
+    /// Put back behind others, or by a time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reordered_frames: u64,
+    /// With a bit that flipped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrupted_frames: u64,
+    /// Held in the times in which it was to hold everything.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub frozen_frames: u64,
+    /// Copies that went back where they came from; not among the forwarded.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returned_frames: u64,
+    /// Lost because too many waited already.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub full_frames: u64,
+    /// Still waiting when the device ended, and lost with it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub inside_frames: u64,
+    /// How long after the time they were due frames left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness_ns: Option<Distribution>,
 }
 
 fn is_zero(value: &u64) -> bool {

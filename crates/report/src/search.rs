@@ -73,6 +73,9 @@ pub struct Trial {
     /// The longest time without an arrival while frames were due.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage_ns: Option<u64>,
+    /// What of the latency is not the device's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
     /// Times it was done before because the sender was held up, and nothing could be said of the device.
     #[serde(default)]
     pub repeated: u32,
@@ -161,6 +164,33 @@ pub struct LatencyAt {
     /// Median of the trials' packet delay variations: 99.9th percentile less minimum.
     pub variation_ns: u64,
     pub max_ns: u64,
+    /// What of it is not the device's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
+}
+
+/// What the way takes without the device: the least that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// Where it is from.
+    pub of: FloorOf,
+    pub min_ns: u64,
+    /// The median.
+    pub typical_ns: u64,
+}
+
+/// Where a floor is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FloorOf {
+    /// Measured through the lab's device with its faults and delay taken away.
+    Device,
+    /// Measured through a lab's cable on this machine.
+    Cable,
+    /// A figure that the user gave.
+    Given,
+    /// An earlier result.
+    Result,
 }
 
 /// A point of the loss curve.

@@ -19,7 +19,7 @@ pub fn render(report: &Report) -> String {
             out.push('\n');
         }
     }
-    out + &trials(&report.result.trials)
+    out + &trials(&report.result.trials) + &floors(report)
 }
 
 /// What was found, in one clause or two.
@@ -183,6 +183,18 @@ fn latency(search: &SearchResult) -> String {
         );
     }
     if any { table.to_string() } else { String::new() }
+}
+
+fn floors(report: &Report) -> String {
+    let rows = crate::floor::rows(report);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::with_header(crate::floor::HEADER);
+    for (size, cells) in rows {
+        table.row(&printable(size), cells.map(Some));
+    }
+    format!("\n{table}")
 }
 
 fn loss(search: &SearchResult) -> String {

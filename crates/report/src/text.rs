@@ -159,12 +159,8 @@ fn lines(report: &Report) -> String {
         line("reflector", facts.map(|(what, count)| format!("{} {what}", units::count(count))).collect());
     }
     for p in &result.passages {
-        let facts = crate::conclusion::passage(p).into_iter();
-        let mut facts: Vec<String> = facts.map(|(what, n)| format!("{} {what}", units::count(n))).collect();
-        let way = format!("{} > {}", printable(&p.from), printable(&p.to));
-        let received = units::counted(p.received.frames, "frame");
-        facts.insert(0, format!("{way}: {received} in, {} out", units::count(p.forwarded.frames)));
-        line("bridge", facts);
+        let label = if p.impaired.is_some() { "device" } else { "bridge" };
+        line(label, crate::conclusion::passage_facts(p));
     }
     if let Some(f) = &result.flows {
         let (flows, rate) = (units::counted(f.flows, "flow"), units::flow_rate(f.flows_per_second));

@@ -36,6 +36,10 @@ pub struct Lab {
     /// What the device loses, each way, evenly: 1%, 1/1000.
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<Loss>,
+    /// Put a device with known faults between the hosts: what `netdyno impair` does, its options written without dashes
+    /// ('delay 500us loss 1%', docs/impair.md).
+    #[arg(long, value_name = "FAULTS", value_parser = super::impair::words, conflicts_with_all = ["dut", "bottleneck", "loss"])]
+    pub impair: Option<super::impair::Faults>,
     /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
     /// rx0@receiver). The device's namespace is called dut, its interfaces dut0 and dut1.
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]

@@ -2,6 +2,7 @@
 
 use super::lab::Dut;
 use super::{Meter, Output, Through};
+use crate::trials::floor::Asked;
 use ::lab::Loss;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -50,6 +51,10 @@ pub struct Bench {
     /// What the device in the lab loses, evenly: 1%, 1/1000.
     #[arg(long, value_name = "SHARE", requires = "lab")]
     pub lab_loss: Option<Loss>,
+    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
+    /// ('delay 500us loss 1%', docs/impair.md).
+    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
+    pub lab_impair: Option<super::impair::Faults>,
     /// Frame sizes to test one after the other, the FCS counted: 64, 64,512,1518, rfc2544 (the seven of RFC 2544), imix, or
     /// a mix (64:7,1518:1) or genome (aaafg) as in `send`.
     #[arg(long, value_name = "SIZES", default_value = "64")]
@@ -87,6 +92,11 @@ pub struct Trial {
     /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max), reorder=0%; several with commas.
     #[arg(long, value_name = "LIMITS", default_value = "loss=0%")]
     pub goal: String,
+    /// Show what latency is left when this is taken off: `device` (the lab's device of --lab-impair, idle; then the
+    /// default), `cable` (a lab's bare cable on this machine), a time (12us), or an earlier result with a cable in the
+    /// device's place.
+    #[arg(long, value_name = "WHAT")]
+    pub floor: Option<Asked>,
     #[command(flatten)]
     pub output: Output,
 }
@@ -202,6 +212,11 @@ pub struct Latency {
     /// Measure at this load; several times for several loads. Default: the throughput, which is searched first.
     #[arg(long, value_name = "RATE")]
     pub rate: Vec<Rate>,
+    /// Show what latency is left when this is taken off: `device` (the lab's device of --lab-impair, idle; then the
+    /// default), `cable` (a lab's bare cable on this machine), a time (12us), or an earlier result with a cable in the
+    /// device's place.
+    #[arg(long, value_name = "WHAT")]
+    pub floor: Option<Asked>,
     /// Trials at each load. Default: 20, in a lab 3.
     #[arg(long, value_name = "N")]
     pub repetitions: Option<u32>,

@@ -1,7 +1,9 @@
 //! `netdyno lab -- CMD`: any command between two hosts of its own.
 
 use crate::cli::lab::{Dut, Lab};
-use ::lab::{Bottleneck, Device, Kind, Loss};
+use crate::impaired::Device;
+use crate::output::note;
+use ::lab::{Bottleneck, Kind, Loss};
 use anyhow::{Result, bail};
 use traffic::Rate;
 
@@ -29,22 +31,35 @@ pub fn run(args: Lab) -> Result<u8> {
         queues: args.queues,
         cables: args.cables,
         addresses: args.addresses,
-        device: device(args.dut, bottleneck, args.loss),
+        device: device(args.dut, bottleneck, args.loss).or(args.impair.as_ref().map(|_| PROGRAM)),
         ..::lab::Options::default()
     };
     let lab = ::lab::Lab::two_hosts(&options)?;
-    let status = ::lab::run_command(&lab, &args.command)?;
+    let start = || args.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose();
+    let (status, device) = ::lab::run_command_beside(&lab, &args.command, start)?;
+    if let Some(device) = device {
+        let done = device.finish();
+        for passage in done.passages([::lab::device::DEVICE_NEAR, ::lab::device::DEVICE_FAR]) {
+            note(&format!("device: {}", report::conclusion::passage_facts(&passage).join(", ")));
+        }
+        if let Some(why) = done.why {
+            bail!("the device ended before its lab: {why}");
+        }
+    }
     Ok(u8::try_from(status).unwrap_or(1))
 }
 
+/// Two interfaces between which a device of ours forwards.
+pub const PROGRAM: ::lab::Device = ::lab::Device { kind: Kind::Program, bottleneck: None, loss: None };
+
 /// The device that is asked for, if any.
-pub fn device(dut: Option<Dut>, bottleneck: Option<Bottleneck>, loss: Option<Loss>) -> Option<Device> {
+pub fn device(dut: Option<Dut>, bottleneck: Option<Bottleneck>, loss: Option<Loss>) -> Option<::lab::Device> {
     let kind = match dut {
         None if bottleneck.is_none() && loss.is_none() => return None,
         None | Some(Dut::Bridge) => Kind::Bridge,
         Some(Dut::Router) => Kind::Router,
     };
-    Some(Device { kind, bottleneck, loss })
+    Some(::lab::Device { kind, bottleneck, loss })
 }
 
 /// A token bucket of this rate. What is not given follows from it: tokens for a millisecond, and room for two frames at

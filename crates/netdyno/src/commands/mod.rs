@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 pub mod edit;
 pub mod edits;
+mod impair;
 mod info;
 pub mod lab;
 pub mod live;
@@ -46,6 +47,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
         Command::Bridge(args) => bridge::run(*args),
         Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
+        Command::Impair(args) => impair::run(*args),
         Command::Measure(args) => measure::run(args),
         Command::Reflect(args) => reflect::run(args),
         Command::Info(args) => info::run(args),

@@ -359,6 +359,7 @@ pub fn replay(
         total,
         endless: loops.is_none() && !open_ended,
         best_effort: settings.best_effort,
+        patient: true,
         interim: settings.interim,
         // The null engine sends nothing, so no counter moves.
         tx: place.filter(|_| settings.through.engine != crate::cli::Engine::Null),

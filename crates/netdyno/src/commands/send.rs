@@ -74,6 +74,7 @@ pub fn run(args: Send) -> Result<u8> {
         total,
         endless,
         best_effort: false,
+        patient: true,
         interim: None,
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,

@@ -4,6 +4,7 @@ use super::shared;
 use crate::cli::search::Trial;
 use crate::output::{conclude, note};
 use crate::run;
+use crate::trials::floor::Known;
 use crate::trials::{Goal, Offer, Rig, frame_sizes, frames_per_second, mean_bytes, nanos, row, shown};
 use anyhow::{Result, bail};
 use report::units;
@@ -15,7 +16,9 @@ pub fn run(args: Trial) -> Result<u8> {
     if let Some(dir) = &args.output.report {
         report::prepare_dir(dir)?;
     }
-    let mut rig = Rig::new(&args.bench, run::stop_on_signals_with(&args.output)?)?;
+    let stop = run::stop_on_signals_with(&args.output)?;
+    let mut floors = Known::of(args.floor.as_ref(), &args.bench, &stop)?;
+    let mut rig = Rig::new(&args.bench, stop)?;
     rig.show("trial", &args.output)?;
     let mut rows = Vec::new();
     let mut whole: Option<report::Report> = None;
@@ -46,13 +49,16 @@ pub fn run(args: Trial) -> Result<u8> {
         row.number = number as u32;
         row.part = "trial".to_owned();
         row.frame_size.clone_from(name);
+        if row.latency_ns.is_some() && !ran.stopped {
+            row.floor = floors.at(load, nanos(args.duration), size, name)?;
+        }
         if let Some(show) = &rig.show {
             show.over(shown(&row), Vec::new(), String::new());
         }
         if ran.stopped {
             reasons.push("interrupted by a signal before its end".to_owned());
         } else if row.verdict != "passed" {
-            reasons.push(why(&row, name));
+            reasons.push(why(&row, name, &ran.report));
         }
         rows.push(row);
         whole.get_or_insert(ran.report);
@@ -80,6 +86,11 @@ pub fn run(args: Trial) -> Result<u8> {
         report.streams.clear();
         report.intervals.clear();
     }
+    for warning in std::mem::take(&mut rig.warnings) {
+        if !report.warnings.contains(&warning) {
+            report.warnings.push(warning);
+        }
+    }
     report.result.trials = rows;
     report.result.verdict = match reasons.is_empty() {
         true => report::Verdict::Done,
@@ -89,21 +100,66 @@ pub fn run(args: Trial) -> Result<u8> {
 }
 
 /// Why it did not pass, and whose fault that was.
-fn why(row: &report::search::Trial, size: &str) -> String {
+fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String {
     let of = format!("frames of {size} bytes: ");
     of + &match row.verdict.as_str() {
         "sender short" => format!(
             "the sender fell short of the load by {}: nothing can be said of the device at this load",
             units::percent(row.shortfall_ratio)
         ),
-        "loss" => format!(
-            "the device lost {} of {} ({})",
-            units::count(row.lost_frames),
-            units::counted(row.sent_frames, "frame"),
-            units::percent(row.loss_ratio - row.shortfall_ratio)
-        ),
+        "loss" => {
+            let lost = format!(
+                "{} of {} ({})",
+                units::count(row.lost_frames),
+                units::counted(row.sent_frames, "frame"),
+                units::percent(row.loss_ratio - row.shortfall_ratio)
+            );
+            match at_the_receiver(ran) {
+                Some(whose) => format!("{lost} were lost, but not all of them by the device: {whose}"),
+                None => format!("the device lost {lost}"),
+            }
+        }
         "latency" => "the latency was above its limit".to_owned(),
         "latency unknown" => "no latency was measured".to_owned(),
         _ => "more frames were out of order than allowed".to_owned(),
+    }
+}
+
+/// What of a loss the receiving side owns up to.
+fn at_the_receiver(ran: &report::Report) -> Option<String> {
+    let missed = ran.result.rx.as_ref().and_then(|rx| rx.dropped_frames).filter(|missed| *missed > 0);
+    let missed = missed.map(|missed| {
+        format!("the meter missed {}, because it is slower than this load", units::counted(missed, "frame"))
+    });
+    let told =
+        ran.result.verdict.reasons().iter().find(|reason| reason.starts_with("where frames may have gone"));
+    match (missed, told) {
+        (Some(missed), Some(told)) => Some(format!("{missed}; {told}")),
+        (missed, told) => missed.or_else(|| told.cloned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_at_the_receiver_is_not_the_devices() {
+        let row = report::search::Trial {
+            sent_frames: 1000,
+            lost_frames: 10,
+            loss_ratio: 0.01,
+            verdict: "loss".to_owned(),
+            ..Default::default()
+        };
+        let mut ran = report::Report::new("trial");
+        assert!(why(&row, "64", &ran).contains("the device lost 10 of 1,000 frames (1.00 %)"));
+        ran.result.rx = Some(report::Rx { dropped_frames: Some(10), ..Default::default() });
+        let said = why(&row, "64", &ran);
+        assert!(said.contains("not all of them by the device: the meter missed 10 frames"), "{said}");
+        ran.result.rx = None;
+        ran.result.verdict.fall_short("where frames may have gone: rx0 counts 10 as rx_missed_errors");
+        let said = why(&row, "64", &ran);
+        assert!(said.contains("not all of them by the device: where frames may have gone"), "{said}");
     }
 }

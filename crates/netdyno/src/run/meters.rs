@@ -2,8 +2,7 @@
 
 use crate::place::Place;
 use anyhow::{Context, Result};
-use meter::{Measurement, Meter, Snapshot, settle};
-use std::time::Duration;
+use meter::{Measurement, Meter, Snapshot};
 
 /// At least one meter.
 pub struct Meters {
@@ -56,17 +55,6 @@ impl Meters {
         let mut sum = self.first.snapshot();
         self.each().skip(1).for_each(|meter| sum.add(&meter.snapshot()));
         sum
-    }
-
-    /// Waits for stragglers, as [`Meter::settle_by`] does.
-    pub fn settle_by(
-        &self,
-        count: fn(&Snapshot) -> u64,
-        expected: Option<u64>,
-        quiet: Duration,
-        limit: Duration,
-    ) {
-        settle(|| count(&self.snapshot()), expected, quiet, limit);
     }
 
     pub fn finish(self) -> Measured {

@@ -491,8 +491,8 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) {
         (came_back.lost_frames.saturating_sub(run.sent().counters.failed), foreign, true)
     } else if all_signed {
         let ours: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.rx_frames).sum();
-        // What came and is in no stream is not lost.
-        let lost: u64 = streams.iter().map(|s| s.lost_frames).sum();
+        // What came and is in no stream is not lost; nor what is missing in a stream that somebody else sent.
+        let lost: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
         (lost.saturating_sub(totals.contended), totals.frames.saturating_sub(ours), true)
     } else {
         // What the streams prove lost is lost, even if as many frames of others came in their place.

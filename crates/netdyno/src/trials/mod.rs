@@ -5,6 +5,7 @@
 //!                 <- Outcome --         <- Ran ----                                   <--
 //! ```
 
+pub mod floor;
 mod goal;
 mod ports;
 mod rig;

@@ -3,6 +3,7 @@
 use crate::cli::lab::Dut;
 use crate::cli::search::Bench;
 use crate::commands::lab;
+use crate::impaired::Device;
 use crate::place::Place;
 use ::lab::{Host, Lab, Located};
 use anyhow::{Context, Result, bail};
@@ -45,6 +46,8 @@ impl Way {
 #[derive(Debug)]
 pub struct Ports {
     pub ways: Vec<Way>,
+    /// Its device, if that is a program of ours.
+    pub device: Option<Device>,
     pub lab: Option<Lab>,
 }
 
@@ -133,7 +136,7 @@ impl Ports {
             let network = |half: u8| format!("198.{half}.{}.2", number + 1);
             pairs.push(Pair { ends, macs, next, networks: [network(18), network(19)] });
         }
-        Ok(Ports { ways: ways(bench, pairs), lab: None })
+        Ok(Ports { ways: ways(bench, pairs), device: None, lab: None })
     }
 
     fn lab(bench: &Bench) -> Result<Ports> {
@@ -155,6 +158,7 @@ impl Ports {
         let limited = bottleneck.is_some() || bench.lab_loss.is_some();
         let dut = bench.lab_dut.or(limited.then_some(Dut::Router));
         let device = lab::device(dut, bottleneck, bench.lab_loss);
+        let device = device.or(bench.lab_impair.as_ref().map(|_| lab::PROGRAM));
         let router = device.is_some_and(|device| device.kind == ::lab::Kind::Router);
         let queues = match &bench.through.cores {
             Some(crate::cores::Cores::Number(n)) => u32::try_from(*n).unwrap_or(1).clamp(1, 64),
@@ -165,6 +169,7 @@ impl Ports {
             steer(near);
             steer(far);
         }
+        let program = bench.lab_impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
         let end = |host: &Host| -> Result<(Located, String)> {
             let name = host.interface.to_owned();
             Ok((Located { namespace: Some(host.namespace.try_clone()?), name: name.clone() }, name))
@@ -176,7 +181,7 @@ impl Ports {
         };
         let networks = ["198.18.0.1".to_owned(), if router { "198.19.0.2" } else { "198.18.0.2" }.to_owned()];
         let pair = Pair { ends: [end(&lab.sender)?, end(&lab.receiver)?], macs, next, networks };
-        Ok(Ports { ways: ways(bench, vec![pair]), lab: Some(lab) })
+        Ok(Ports { ways: ways(bench, vec![pair]), device: program, lab: Some(lab) })
     }
 }
 

@@ -75,6 +75,15 @@ pub struct Rig {
     warm_up: Option<Duration>,
     learning: bool,
     learnt: Option<Instant>,
+    /// Trials begun: each signs its frames as another stream, so that what arrives late is not taken for the next one's.
+    begun: u32,
+    /// Nothing arrived of the trial before, for as long as stragglers are waited for.
+    dead: bool,
+    /// Frames that arrived when their trial was over.
+    late: u64,
+    /// Frames that the lab's device lost without being told to.
+    troubled: u64,
+    told_trouble: bool,
     stop: Arc<AtomicBool>,
     /// What is to be said once about the ports.
     pub warnings: Vec<String>,
@@ -93,6 +102,8 @@ const MOMENTARY: f64 = 0.5;
 const SHORT_RETRIES: u32 = 4;
 /// A run that took this much longer than its schedule did not offer the load.
 const LONGER: f64 = 0.001;
+/// So many trials later frames are signed as the same stream again.
+const TRIALS_APART: u32 = 8;
 /// Switches forget addresses after minutes (IEEE 802.1D: 300 s).
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
@@ -111,6 +122,11 @@ impl Rig {
             warm_up: bench.warm_up,
             learning: !bench.no_learning,
             learnt: None,
+            begun: 0,
+            dead: false,
+            late: 0,
+            troubled: 0,
+            told_trouble: false,
             stop,
             warnings: Vec::new(),
             environment: None,
@@ -127,6 +143,11 @@ impl Rig {
     /// Was the whole search interrupted?
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// The flag that interrupts it.
+    pub fn stop(&self) -> &Arc<AtomicBool> {
+        &self.stop
     }
 
     /// The speed that the slowest sending port states.
@@ -236,6 +257,7 @@ impl Rig {
             endless: false,
             damage: Vec::new(),
             best_effort: true,
+            patient: !self.dead,
             interim: None,
             cpus: vec![None],
             warnings: Vec::new(),
@@ -264,6 +286,7 @@ impl Rig {
     fn once(&mut self, offer: &Offer) -> Result<(Ran, bool)> {
         let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
         let watches: Vec<_> = self.ports.ways.iter().map(|_| Watch::default()).collect();
+        self.begun += 1;
         let rig = &*self;
         let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
         let started = Instant::now();
@@ -299,9 +322,12 @@ impl Rig {
         let reports = reports.into_iter().collect::<Result<Vec<_>>>()?;
         let mut outcome = Outcome::default();
         let (mut held_up, mut rate) = (false, 0.0f64);
+        let (mut late, mut arrived) = (0, false);
         for ((report, way), watch) in reports.iter().zip(&self.ports.ways).zip(&watches) {
             let one = outcome_of(report, offer)
                 .with_context(|| format!("from {} to {}", way.from_name, way.to_name))?;
+            late += self.late_in(report);
+            arrived |= report.result.rx.as_ref().is_some_and(|rx| rx.totals.frames > 0);
             held_up |= is_held_up(report);
             rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
             add(&mut outcome, &one);
@@ -319,20 +345,69 @@ impl Rig {
             self.environment = Some(environment);
         }
         for warning in &report.warnings {
-            // Each trial says that of itself.
-            if !warning.starts_with("the rate was not reached")
-                && !self.warnings.contains(warning)
-                && self.warnings.len() < 8
-            {
+            // Each trial says that of itself, and what is late is told above.
+            let said = warning.starts_with("the rate was not reached")
+                || late > 0 && warning.contains("arrived that this run did not send");
+            if !said && !self.warnings.contains(warning) && self.warnings.len() < 8 {
                 self.warnings.push(warning.clone());
             }
         }
+        self.dead = !arrived;
+        self.tell_late(late);
+        self.look_at_the_device(offer.schedule.is_paced())?;
         if let Some(show) = &self.show {
             show.warn(&self.warnings);
         }
         let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
         let stopped = self.is_stopped();
         Ok((Ran { outcome, frames_per_second, repeated: 0, stopped, report }, held_up))
+    }
+
+    /// The number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
+    /// other ways, whose frames a device may send back.
+    fn signature(&self, way: usize) -> u32 {
+        let ways = self.ports.ways.len() as u32;
+        self.begun.wrapping_sub(1) % TRIALS_APART * ways + way as u32
+    }
+
+    /// Frames of earlier trials that arrived in this one.
+    fn late_in(&self, report: &Report) -> u64 {
+        let workers = self.cpus(0).map_or(1, |cpus| cpus.len()) as u32;
+        let ours = TRIALS_APART * self.ports.ways.len() as u32 * workers;
+        let late = report.streams.iter().filter(|s| s.tx_frames.is_none() && s.stream < ours);
+        late.map(|stream| stream.rx_frames).sum()
+    }
+
+    fn tell_late(&mut self, late: u64) {
+        const WORDS: &str = "arrived only when their trial was over";
+        if late > 0 {
+            self.late += late;
+            self.warnings.retain(|warning| !warning.contains(WORDS));
+            self.warnings.push(format!(
+                "{} {WORDS}: there they count as lost, and in no other trial as anything. The device holds frames for \
+                 longer than stragglers are waited for (docs/method.md), or sends them again",
+                report::units::counted(self.late, "frame")
+            ));
+        }
+    }
+
+    /// A lab's device of ours that could not do what it was told to is no device to measure.
+    fn look_at_the_device(&mut self, paced: bool) -> Result<()> {
+        let Some(device) = &self.ports.device else { return Ok(()) };
+        if let Some(why) = device.ended() {
+            bail!("the lab's device works no more: {why}");
+        }
+        let troubled = device.snapshot().iter().map(|did| did.missed + did.full).sum::<u64>();
+        let before = std::mem::replace(&mut self.troubled, troubled);
+        // The sender is tried at top speed before a search, which no device need bear.
+        if troubled > before && paced && !std::mem::replace(&mut self.told_trouble, true) {
+            self.warnings.push(
+                "the lab's device itself lost frames beyond what it was told to, because they came faster than this \
+                 machine can carry them, or too many waited: lower the load (--max, --rate)"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 
     fn one_way(
@@ -343,7 +418,7 @@ impl Rig {
         (stop, onlooker): (Arc<AtomicBool>, Option<run::Onlooker>),
         watch: &Watch,
     ) -> Result<Report> {
-        let program = match self.program(&way.what, &offer.size, offer.flows, Some(0)) {
+        let program = match self.program(&way.what, &offer.size, offer.flows, Some(self.signature(number))) {
             Ok(program) => program,
             Err(error) => return Err(error.context("a trial's frames end with a signature of 18 bytes")),
         };
@@ -357,7 +432,8 @@ impl Rig {
             onlooker,
             ..self.setup(program, offer.count, offer.duration, stop)
         };
-        let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, over);
+        let first = self.signature(number) * setup.cpus.len() as u32;
+        let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, first, over);
         run::run_observed(setup, if offer.closely { Some(&observe) } else { None })
     }
 
@@ -403,7 +479,17 @@ fn outcome_of(report: &Report, offer: &Offer) -> Result<Outcome> {
             intended = intended.max((intended as f64 * took / asked) as u64);
         }
     }
-    let latency = result.latency_ns.as_ref().map(|d| Latency {
+    // What others sent is no part of it, if it can be told apart.
+    let own: Vec<_> = report.streams.iter().filter(|stream| stream.tx_frames.is_some()).collect();
+    let told = match &own[..] {
+        [only] if rx.foreign_frames.is_some() => only.latency_ns.as_ref(),
+        _ => result.latency_ns.as_ref(),
+    };
+    let sum = |of: fn(&report::Stream) -> u64, all: Option<u64>| match own.is_empty() {
+        true => all.unwrap_or(0),
+        false => own.iter().map(|stream| of(stream)).sum(),
+    };
+    let latency = told.map(|d| Latency {
         min_ns: d.min,
         mean_ns: d.mean,
         p50_ns: d.p50,
@@ -417,8 +503,8 @@ fn outcome_of(report: &Report, offer: &Offer) -> Result<Outcome> {
         intended: intended.max(sent),
         sent,
         received: sent.saturating_sub(lost),
-        duplicated: rx.duplicated_frames.unwrap_or(0),
-        reordered: rx.reordered_frames.unwrap_or(0),
+        duplicated: sum(|stream| stream.duplicated_frames, rx.duplicated_frames),
+        reordered: sum(|stream| stream.reordered_frames, rx.reordered_frames),
         latency,
         last_loss_ns: None,
         outage_ns: None,

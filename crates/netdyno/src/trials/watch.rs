@@ -31,13 +31,13 @@ pub struct Seen {
 pub struct Watch(Mutex<Seen>);
 
 impl Watch {
-    /// Looks until `over`.
-    pub fn observe(&self, meter: &Meter, over: &AtomicBool) {
+    /// Looks until `over`; for losses at the stream of this number.
+    pub fn observe(&self, meter: &Meter, stream: u32, over: &AtomicBool) {
         let mut seen = Seen::default();
         while !over.load(Relaxed) {
             let snapshot = meter.snapshot();
             let now = engine::clock::now();
-            let lost = meter.stream(0).map_or(0, |stream| stream.lost);
+            let lost = meter.stream(stream).map_or(0, |stream| stream.lost);
             seen.look(now, snapshot.frames, lost);
             std::thread::sleep(EVERY);
         }

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
 /// Host A (a0), the bridge M (west, east), host B (b0). All are silent: no IPv6, no ARP.
-struct Three {
+pub struct Three {
     a: Namespace,
     m: Namespace,
     b: Namespace,
@@ -16,7 +16,7 @@ struct Three {
 }
 
 impl Three {
-    fn new() -> Three {
+    pub fn new() -> Three {
         let namespace = || Namespace::new().expect("a namespace (as root)");
         let three = Three { a: namespace(), m: namespace(), b: namespace(), dir: folder() };
         for (near, far, there, number) in [("west", "a0", &three.a, 1), ("east", "b0", &three.b, 2)] {
@@ -48,6 +48,20 @@ impl Three {
 
     fn m(&self, line: impl AsRef<str>) -> Ran {
         on(&self.m, line.as_ref())
+    }
+
+    pub fn middle(&self) -> &Namespace {
+        &self.m
+    }
+
+    pub fn sender(&self) -> &Namespace {
+        &self.a
+    }
+
+    /// Frames that the middle sent by an interface.
+    pub fn left_by(&self, interface: &str) -> u64 {
+        let link = self.m(format!("ip -s -j link show {interface}")).json();
+        number(&link[0]["stats64"]["tx"]["packets"])
     }
 
     /// A bridge that is ready.
@@ -110,7 +124,7 @@ fn on(namespace: &Namespace, line: &str) -> Ran {
 }
 
 /// Ends a bridge and gives its result.
-fn interrupted(bridge: Running) -> Value {
+pub fn interrupted(bridge: Running) -> Value {
     bridge.signal("INT");
     bridge.wait().ok().json()
 }

@@ -14,6 +14,7 @@ mod demo;
 mod engines;
 mod faults;
 mod fragroute;
+mod impair;
 mod info;
 mod lab;
 mod leftovers;

@@ -125,6 +125,10 @@ fn counters(report: &Report) -> String {
         for (what, count) in crate::conclusion::passage(p) {
             facts.add(&format!("{way}, {what}"), &units::count(count));
         }
+        if let Some(late) = p.impaired.as_ref().and_then(|impaired| impaired.lateness_ns.as_ref()) {
+            let [half, most] = [late.p50, late.p99].map(units::time);
+            facts.add(&format!("{way}, after their time"), &format!("p50 {half}, p99 {most}"));
+        }
     }
     if let Some(f) = &result.flows {
         facts.add("flows", &format!("{} ({})", units::count(f.flows), units::flow_rate(f.flows_per_second)));

@@ -72,6 +72,7 @@ pub fn search() -> Report {
             worst_case_ns: 160_000,
             variation_ns: 157_000,
             max_ns: 400_000,
+            floor: None,
         }],
         loss_curve: (1..=10)
             .rev()

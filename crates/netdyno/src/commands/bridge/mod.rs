@@ -7,6 +7,7 @@ use super::edits;
 use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
 use crate::cli::bridge::{Bridge, BridgeEngine};
+use crate::cli::impair::Faults;
 use crate::cli::{self, Output};
 use crate::output::{self, conclude};
 use crate::panel::{Names, Panel};
@@ -39,6 +40,8 @@ pub struct Settings {
     /// `None`: frames stay as they are.
     pub plan: Option<Plan>,
     pub engine: BridgeEngine,
+    /// It is a device with these faults.
+    pub faults: Option<Faults>,
     pub yes_disrupt: Vec<String>,
     pub output: Output,
 }
@@ -60,6 +63,7 @@ pub fn run(args: Bridge) -> Result<u8> {
         filter: filter(args.include.as_deref(), args.exclude.as_deref())?,
         plan: (plan != Plan::default()).then_some(plan),
         engine: args.engine,
+        faults: None,
         yes_disrupt: args.yes_disrupt,
         output: args.output,
     };
@@ -95,18 +99,19 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     let mut report = Report::new(settings.command);
     report.requested = Requested {
         command_line: shared::command_line(),
-        engine: Some(ways::name(settings.engine)),
+        engine: settings.faults.is_none().then(|| ways::name(settings.engine)),
         count: settings.count,
         duration_ns: settings.duration.map(|d| d.as_nanos() as u64),
         interfaces: settings.between.to_vec(),
         ..Requested::default()
     };
     report.environment = environment::collect();
-    report.environment.interfaces = places.iter().map(|place| place.describe("bridge")).collect();
+    report.environment.interfaces = places.iter().map(|place| place.describe(settings.command)).collect();
     if !settings.output.quiet && !settings.output.gauges.tui {
         let arrow = if settings.one_way { "to" } else { "and" };
         let [a, b] = &settings.between;
-        output::note(&format!("bridging {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
+        let doing = if settings.faults.is_some() { "between" } else { "bridging" };
+        output::note(&format!("{doing} {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
         warnings.iter().for_each(|warning| output::note(&format!("Warning: {warning}")));
     }
     report.environment.engine = Some(choice);
@@ -117,7 +122,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     if let Some(panel) = &mut panel {
         let [a, b] = &settings.between;
         let title = Title {
-            command: "bridge".to_owned(),
+            command: settings.command.to_owned(),
             engine: report.environment.engine.as_ref().map(|engine| engine.name.clone()),
             tx: Some(a.clone()),
             rx: Some(b.clone()),
@@ -166,11 +171,11 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     }
     let elapsed = start.elapsed();
     let way = running.name();
-    let (counts, said) = running.finish();
+    let (counts, lateness, said) = running.finish();
     // What happened to an interface says more than what the bridge noticed of it.
     let named = ended.as_ref().and_then(|_| trouble(&places));
     let ended = named.or(said).or(ended);
-    outcome::fill(&mut report, &settings, way, &counts);
+    outcome::fill(&mut report, &settings, way, &counts, &lateness);
     report.intervals = samples.intervals().map(outcome::interval).collect();
     let verdict = &mut report.result.verdict;
     if stop.load(Relaxed) && settings.duration.is_some_and(|duration| elapsed < duration) {
@@ -312,6 +317,7 @@ impl Settings {
             filter: None,
             plan: None,
             engine: BridgeEngine::Auto,
+            faults: None,
             yes_disrupt: Vec::new(),
             output: cli::Output::default(),
         }

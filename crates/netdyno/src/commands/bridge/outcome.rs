@@ -2,7 +2,9 @@
 
 use super::Settings;
 use super::ways::Counts;
+use crate::impaired::impaired;
 use crate::place::Place;
+use histogram::Histogram;
 use port::interface::{CounterReader, Counters};
 use report::{InterfaceCounters, Interval, Passage, Report, Rx, Totals, Tx, units};
 use std::time::{Duration, Instant};
@@ -10,7 +12,13 @@ use std::time::{Duration, Instant};
 /// Drivers that update their counters now and then do so at least this often.
 const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
 
-pub fn fill(report: &mut Report, settings: &Settings, engine: &str, counts: &[Counts; 2]) {
+pub fn fill(
+    report: &mut Report,
+    settings: &Settings,
+    engine: &str,
+    counts: &[Counts; 2],
+    lateness: &[Option<Histogram>; 2],
+) {
     let sum = counts[0].plus(&counts[1]);
     let span = sum.duration_ns;
     let missed = counts[0].missed + counts[1].missed;
@@ -27,7 +35,7 @@ pub fn fill(report: &mut Report, settings: &Settings, engine: &str, counts: &[Co
     });
     let [a, b] = &settings.between;
     let directions = [(a, b), (b, a)].into_iter().zip(counts).take(if settings.one_way { 1 } else { 2 });
-    for ((from, to), c) in directions {
+    for (((from, to), c), late) in directions.zip(lateness) {
         let edits = settings.plan.is_some();
         report.result.passages.push(Passage {
             from: from.clone(),
@@ -44,6 +52,7 @@ pub fn fill(report: &mut Report, settings: &Settings, engine: &str, counts: &[Co
             refused_frames: c.refused,
             uncut_frames: c.uncut,
             missed_frames: c.missed,
+            impaired: c.did.as_ref().map(|did| impaired(did, late.as_ref())),
         });
         let verdict = &mut report.result.verdict;
         for (count, what) in [
@@ -51,6 +60,10 @@ pub fn fill(report: &mut Report, settings: &Settings, engine: &str, counts: &[Co
             (c.refused, format!("from {from} were not taken by {to}")),
             (c.uncut, format!("from {from} were super-frames that could not be cut, and were dropped")),
             (c.missed, format!("on {from} came faster than they could be taken, and were dropped")),
+            (
+                c.did.map_or(0, |did| did.full),
+                format!("from {from} found no room among those that waited, and were lost: raise --buffer"),
+            ),
         ] {
             if count > 0 {
                 verdict.fall_short(format!("{} {what}", units::counted(count, "frame")));
@@ -84,19 +97,22 @@ pub fn compare(
     for (direction, to) in [1, 0].into_iter().enumerate().take(if one_way { 1 } else { 2 }) {
         let (place, (reader, before)) = (&places[to], &mut counters[to]);
         let c = &counts[direction];
+        // What was sent back where it came from left by the same interface.
+        let back = counts[1 - direction].did.map_or(0, |did| did.returned);
+        let (forwarded, buffers) = (c.forwarded + back, c.buffers + back);
         let moved = loop {
             let Ok(now) = reader.read() else {
                 report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
                 return;
             };
             let moved = now.since(before);
-            if moved.tx_packets >= c.buffers || start.elapsed() > COUNTERS_SETTLE {
+            if moved.tx_packets >= buffers || start.elapsed() > COUNTERS_SETTLE {
                 break moved;
             }
             std::thread::sleep(Duration::from_millis(20));
         };
         // A super-frame is one or many to whoever counts it.
-        let shown = if moved.tx_packets >= c.forwarded { c.forwarded } else { c.buffers };
+        let shown = if moved.tx_packets >= forwarded { forwarded } else { buffers };
         let mut compared = InterfaceCounters::compare(&place.spec, shown, moved.tx_packets);
         compared.tx_bytes = Some(moved.tx_bytes);
         compared.tx_errors = Some(moved.tx_errors);

@@ -2,11 +2,14 @@
 
 use super::Settings;
 use crate::cli::bridge::BridgeEngine;
+use crate::impaired::Device;
 use crate::place::Place;
 use ::bridge::{Budget, Job, Relay, RelayError, Relayed, relay};
 use ::edit::rewrite::Side;
+use ::impair::Did;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
+use histogram::Histogram;
 use meter::MeterError;
 use meter::forward::{Forwarder, Hold, Options, Passed, Way};
 use port::ethtool::Ethtool;
@@ -35,6 +38,8 @@ pub struct Counts {
     pub uncut: u64,
     pub missed: u64,
     pub duration_ns: u64,
+    /// What a device with faults did.
+    pub did: Option<Did>,
 }
 
 impl Counts {
@@ -92,11 +97,34 @@ impl From<&Relayed> for Counts {
     }
 }
 
+impl From<Did> for Counts {
+    fn from(d: Did) -> Counts {
+        Counts {
+            frames: d.frames,
+            bytes: d.bytes,
+            forwarded: d.forwarded,
+            forwarded_bytes: d.forwarded_bytes,
+            buffers: d.forwarded,
+            too_long: d.too_long,
+            refused: d.refused,
+            uncut: d.unfit,
+            missed: d.missed,
+            duration_ns: d.duration_ns(),
+            did: Some(d),
+            ..Counts::default()
+        }
+    }
+}
+
 /// A bridge at work.
 pub enum Running {
     Kernel { forwarder: Forwarder, way: Way },
     User(User),
+    Impaired(Device),
 }
+
+/// What went through, how late each direction of a device with faults sent it, and why it had ended before its end.
+pub type Finished = ([Counts; 2], [Option<Histogram>; 2], Option<String>);
 
 /// In user space: a thread for each direction.
 pub struct User {
@@ -110,7 +138,7 @@ impl Running {
     pub fn name(&self) -> &'static str {
         match self {
             Running::Kernel { way, .. } => way.name(),
-            Running::User(_) => "packet",
+            Running::User(_) | Running::Impaired(_) => "packet",
         }
     }
 
@@ -119,6 +147,7 @@ impl Running {
         match self {
             Running::Kernel { forwarder, .. } => forwarder.snapshot().each_ref().map(Counts::from),
             Running::User(user) => user.snapshot(),
+            Running::Impaired(device) => device.snapshot().map(Counts::from),
         }
     }
 
@@ -128,13 +157,20 @@ impl Running {
             Running::Kernel { forwarder, .. } => (!forwarder.is_attached())
                 .then(|| "an interface was removed, or the bridge detached from it by force".to_owned()),
             Running::User(user) => user.ended(),
+            Running::Impaired(device) => device.ended(),
         }
     }
 
-    /// Ends it; the last word on what went through, and why it had ended before, if it had.
-    pub fn finish(self) -> ([Counts; 2], Option<String>) {
+    /// Ends it: the last word.
+    pub fn finish(self) -> Finished {
         match self {
-            Running::Kernel { forwarder, .. } => (forwarder.finish().each_ref().map(Counts::from), None),
+            Running::Kernel { forwarder, .. } => {
+                (forwarder.finish().each_ref().map(Counts::from), [None, None], None)
+            }
+            Running::Impaired(device) => {
+                let done = device.finish();
+                (done.did.map(Counts::from), done.lateness, done.why)
+            }
             Running::User(mut user) => {
                 user.stop.store(true, Relaxed);
                 let mut why = None;
@@ -147,7 +183,7 @@ impl Running {
                         why.get_or_insert(error.to_string());
                     }
                 }
-                (user.snapshot(), why)
+                (user.snapshot(), [None, None], why)
             }
         }
     }
@@ -177,6 +213,13 @@ pub fn name(engine: BridgeEngine) -> String {
 
 /// Starts the fastest way that does what is asked for.
 pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choice)> {
+    if let Some(faults) = &settings.faults {
+        let device = Device::start(places, faults)?;
+        let mut reason = "packet sockets, because what leaves when is decided frame by frame".to_owned();
+        reason += &leaks(device.leaks.as_deref());
+        let choice = Choice { name: "packet".to_owned(), reason, not_taken: Vec::new() };
+        return Ok((Running::Impaired(device), choice));
+    }
     let inspects = match (&settings.plan, &settings.filter) {
         (Some(_), _) => Some("frames are edited"),
         (None, Some(_)) => Some("frames are chosen"),
@@ -219,10 +262,12 @@ pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choic
         Some(why) => format!("packet sockets, because {why}"),
         None => reasoned("packet sockets", &not_taken),
     };
-    if let Some(why) = held {
-        reason += &format!("; this host's own stack gets the frames as well ({why})");
-    }
+    reason += &leaks(held.as_deref());
     Ok((Running::User(user), Choice { name: "packet".to_owned(), reason, not_taken }))
+}
+
+fn leaks(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!("; this host's own stack gets the frames as well ({why})"))
 }
 
 fn reasoned(reason: &str, not_taken: &[NotTaken]) -> String {

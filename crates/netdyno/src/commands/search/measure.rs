@@ -3,6 +3,7 @@
 use super::{Notes, Sized, throughput, trial_duration};
 use crate::cli::search::{Burst, Common, Finding, Latency, LossCurve, Recovery, Reset, Soak};
 use crate::output::note;
+use crate::trials::floor::Known;
 use crate::trials::{Goal, How, Offer, Session, frames_per_second, nanos, rows_of, schedule};
 use anyhow::Result;
 use report::search::{BurstFound, LatencyAt, LossAt, Spread};
@@ -78,6 +79,7 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
         repetitions: repetitions(args.repetitions, &args.common, 20),
     };
     let (whole, trials) = repeat(session, "latency", plan, &any(), sized, None)?;
+    let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop())?;
     sized.result.latency = trials
         .latencies()
         .iter()
@@ -90,8 +92,12 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
             worst_case_ns: found.worst_case_ns,
             variation_ns: found.variation_ns,
             max_ns: found.max_ns,
+            floor: None,
         })
         .collect();
+    for at in &mut sized.result.latency {
+        at.floor = floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name)?;
+    }
     let lost = rows_of(&session.rows, "latency", &sized.name).filter(|row| row.loss_ratio > 0.0).count();
     if lost > 0 {
         notes.warnings.push(format!(

@@ -226,21 +226,36 @@ fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f64) -> Strin
     }
 }
 
-/// A load that failed below one that passed, in trials of the same length: the device is not constant.
+/// The device lost frames of a load although no fewer frames came through whole at one no lower: whatever it forwards and
+/// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but to be told.
 fn flapping(session: &Session, size: &str, notes: &mut Notes) {
     let rows: Vec<_> = crate::trials::rows_of(&session.rows, "throughput", size).collect();
     let inverted = rows.iter().any(|failed| {
         let by_device = failed.verdict != "passed" && failed.verdict != "sender short";
         by_device
             && rows.iter().any(|passed| {
-                passed.verdict == "passed"
-                    && passed.duration_ns == failed.duration_ns
+                passed.lost_frames == 0
+                    && passed.sent_frames >= failed.sent_frames
                     && passed.load >= failed.load
             })
     });
+    let collapsed = rows.iter().any(|failed| {
+        let fewer = |whole: u64| failed.verdict == "loss" && failed.received_frames < whole * 3 / 4;
+        rows.iter().any(|passed| {
+            passed.lost_frames == 0
+                && passed.load <= failed.load
+                && passed.duration_ns <= failed.duration_ns
+                && fewer(passed.received_frames)
+        })
+    });
+    if !inverted && collapsed {
+        notes.warnings.push(format!(
+            "frames of {size} bytes: of a load far fewer frames came through than of a lower one in no more time: the device collapses under overload, or it, or this machine, does not do the same each time"
+        ));
+    }
     if inverted {
         notes.warnings.push(format!(
-            "frames of {size} bytes: a load failed although one no lower passed a trial as long: the device, or this machine, does not do the same each time"
+            "frames of {size} bytes: frames of a load were lost although no fewer came through whole at one no lower: the device, or this machine, does not do the same each time"
         ));
     }
 }

@@ -25,13 +25,19 @@ pub(super) fn sections(report: &Report) -> String {
         let paths = charts::paths(search, trials).iter().map(super::charts::Chart::html).collect();
         section("Throughput", vec![drawn(charts::throughput(search)), tables::throughput(search), paths]);
         section("Loss", vec![drawn(charts::loss(search, trials)), tables::loss(search, trials)]);
-        section("Latency", vec![drawn(nines::trials(trials)), tables::latency(search)]);
+        section(
+            "Latency",
+            vec![drawn(nines::trials(trials)), tables::latency(search), tables::floors(report)],
+        );
         section("Bursts", vec![drawn(charts::bursts(search, trials)), tables::bursts(search)]);
         section("Times", vec![tables::times(search)]);
         section("The search", vec![tables::facts(search, trials)]);
     } else if report.result.latency_ns.is_none() {
         // A single trial has the whole run's plots; several have no other.
         section("Latency", vec![drawn(nines::trials(trials))]);
+    }
+    if report.result.search.is_none() {
+        section("The floor", vec![tables::floors(report)]);
     }
     out
 }

@@ -106,6 +106,14 @@ pub(super) fn latency(search: &SearchResult) -> String {
              Variation: the median of what lies between those and the shortest (RFC 8219, 7.2 and 7.3).</p>\n"
 }
 
+pub(super) fn floors(report: &Report) -> String {
+    let mut grid = Grid::new(crate::floor::HEADER);
+    for (size, cells) in crate::floor::rows(report) {
+        grid.row(size, cells);
+    }
+    grid.card("Latency less its floor", false)
+}
+
 pub(super) fn bursts(search: &SearchResult) -> String {
     let mut grid = Grid::new([
         "frame size",

@@ -1,0 +1,54 @@
+//! Waiting for frames that are still under way when all have been sent.
+//!
+//! A device may hold frames for longer than any pause between them: so the first arrival is waited for, and then pauses
+//! twice as long as the slowest frame so far. Copies, and what arrives late of an earlier run, are none of those waited
+//! for.
+
+use super::Setup;
+use super::meters::Meters;
+use engine::Job;
+use engine::source::Source;
+use meter::settle;
+use std::time::{Duration, Instant};
+
+/// Until none came for so long, where frames are under way for half of it at most.
+const QUIET: Duration = Duration::from_millis(200);
+/// But no longer than this (RFC 2544, 23).
+const MOST: Duration = Duration::from_secs(2);
+/// Of so many streams each is looked at.
+const FEW: usize = 64;
+
+/// Waits for what is left of `sent` frames.
+pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
+    let streams = streams(jobs).filter(|_| meter.only().is_some());
+    let arrived = || match (&streams, meter.only()) {
+        (Some(streams), Some(meter)) => {
+            let of = |&number: &u32| meter.stream(number);
+            streams.iter().filter_map(of).map(|s| s.frames.saturating_sub(s.duplicates)).sum()
+        }
+        _ => {
+            let seen = meter.snapshot();
+            // Other frames than ours arrive where ours come back to.
+            let frames = if setup.round_trip { seen.signed } else { seen.frames };
+            frames.saturating_sub(seen.duplicates)
+        }
+    };
+    let start = Instant::now();
+    settle(arrived, Some(sent.min(1)), if setup.patient { MOST } else { QUIET }, MOST);
+    let slowest = Duration::from_nanos(meter.snapshot().latency.max());
+    let quiet = QUIET.max(slowest.saturating_mul(2));
+    settle(arrived, Some(sent), quiet, MOST.saturating_sub(start.elapsed()));
+}
+
+/// The numbers in the signatures, if each frame has one and they are few.
+fn streams(jobs: &[Job]) -> Option<Vec<u32>> {
+    let mut numbers = Vec::new();
+    for job in jobs {
+        let Source::Program(program) = &job.source else { return None };
+        for stream in &program.streams {
+            // Of a capture only some frames may have one.
+            numbers.push(stream.signature.filter(|_| !stream.is_captured())?);
+        }
+    }
+    (numbers.len() <= FEW).then_some(numbers)
+}

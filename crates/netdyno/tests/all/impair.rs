@@ -1,0 +1,273 @@
+//! `netdyno impair`, and the same device in labs: each of its faults as a meter at the far end sees it.
+//!
+//! With a delay the device sleeps between frames, and so leaves CPUs to other tests.
+
+use crate::bridge::{Three, interrupted};
+use crate::common::*;
+use crate::leftovers::{is_loaded, programs_of};
+use serde_json::Value;
+
+/// Sends through a lab's device; the result, and what the device said.
+fn through(faults: &str, send: &str) -> (Value, String) {
+    let ran = run(format!(
+        "{FIRST} netdyno lab --impair {faults} -- netdyno send ipv4/udp --on tx0 --measure rx0 --engine packet --quiet --json \
+         {send}"
+    ));
+    (ran.json(), ran.stderr)
+}
+
+/// A thousand frames of 128 bytes; what of them the meter says: lost, duplicated, reordered, corrupted.
+fn of_a_thousand(faults: &str) -> [u64; 4] {
+    let faults = format!("delay=1ms,{faults}");
+    let (report, said) = through(&faults, "--count 1000 --rate 5kpps --size 128 --check-content");
+    let (result, rx) = (&report["result"], &report["result"]["rx"]);
+    assert!(
+        rx["foreign_frames"].is_null() && said.contains("dut0 > dut1: 1,000 frames in"),
+        "{said}\n{report}"
+    );
+    [&result["loss"]["frames"], &rx["duplicated_frames"], &rx["reordered_frames"], &rx["corrupted_frames"]]
+        .map(number)
+}
+
+#[test]
+fn each_share_of_frames_meets_its_fault_exactly() {
+    assert_eq!(of_a_thousand("loss=1/10"), [100, 0, 0, 0]);
+    assert_eq!(of_a_thousand("duplicate=1%,copies=3"), [0, 30, 0, 0]);
+    assert_eq!(of_a_thousand("corrupt=2%"), [0, 0, 0, 20]);
+    assert_eq!(of_a_thousand("reorder=5%"), [0, 0, 50, 0]);
+    assert_eq!(of_a_thousand("loss=10%,duplicate=1/9,reorder=1/9,corrupt=1/9"), [100, 100, 100, 100]);
+    assert_eq!(of_a_thousand("direction=back,loss=100%"), [0; 4]);
+}
+
+#[test]
+fn a_frame_is_put_back_as_far_as_asked() {
+    let (report, said) = through("delay=1ms,reorder=1%,reorder-by=7", "--count 1000 --rate 5kpps");
+    let stream = &report["streams"][0];
+    assert_eq!(number(&stream["reordered_frames"]), 10, "{report}");
+    assert_eq!(
+        (number(&stream["reorder_extent_max"]), stream["reorder_extent_mean"].as_f64()),
+        (7, Some(7.0))
+    );
+    assert!(said.contains("10 reordered"), "{said}");
+    // 2.1 ms at 5,000 frames a second: behind ten others.
+    let (report, _) = through("delay=1ms,reorder=1%,reorder-by=2100us", "--count 1000 --rate 5kpps");
+    let stream = &report["streams"][0];
+    assert_eq!(number(&stream["reordered_frames"]), 10, "{report}");
+    assert!((5..=20).contains(&number(&stream["reorder_extent_max"])), "{stream}");
+}
+
+#[test]
+fn random_faults_are_those_of_the_seed() {
+    let lost = |seed: u32| {
+        let faults = format!("delay=1ms,loss=20%,random,fault-seed={seed}");
+        let (report, _) = through(&faults, "--count 1000 --rate 5kpps");
+        number(&report["result"]["loss"]["frames"])
+    };
+    let first = lost(1);
+    // Five standard deviations.
+    assert!((137..=263).contains(&first), "{first}");
+    assert_eq!(first, lost(1));
+}
+
+#[test]
+fn a_device_that_flaps_loses_and_one_that_freezes_holds() {
+    let (report, said) = through("delay=1ms,flap=40ms/10ms", "--duration 500ms --rate 2kpps");
+    let lost = number(&report["result"]["loss"]["frames"]);
+    assert!(
+        (100..=300).contains(&lost) && said.contains(&format!("{lost} lost while flapping")),
+        "{lost} {said}"
+    );
+    let (report, said) = through("freeze=0/50ms", "--duration 500ms --rate 2kpps");
+    let latency = &report["result"]["latency_ns"];
+    assert_eq!(number(&report["result"]["loss"]["frames"]), 0, "{report}");
+    assert!((10_000_000..40_000_000).contains(&number(&latency["p50"])), "{latency}");
+    assert!(
+        number(&latency["p99"]) > 45_000_000 && said.contains("1,000 held while frozen"),
+        "{latency} {said}"
+    );
+}
+
+#[test]
+fn frames_that_come_back_reach_the_sender_and_no_more_than_asked() {
+    let script = "netdyno send ipv4/udp --on tx0 --measure rx0 --engine packet --quiet --count 100 --rate 5kpps --json; \
+                  cat /sys/class/net/tx0/statistics/rx_packets";
+    let script = script.replace("netdyno", env!("CARGO_BIN_EXE_netdyno"));
+    let mut lab = command("netdyno lab --impair loop=3 --");
+    lab.args(["sh", "-c", &script]);
+    let ran = start(lab).wait().ok().says(&["300 sent back"]);
+    let (report, came_back) = ran.stdout.trim_end().rsplit_once('\n').expect("two results");
+    let report: Value = serde_json::from_str(report).expect("JSON");
+    assert_eq!((number(&report["result"]["rx"]["frames"]), came_back), (100, "300"), "{report}");
+}
+
+#[test]
+fn what_finds_no_room_is_lost_and_named() {
+    let (report, said) = through("delay=300ms,buffer=6k", "--count 200 --rate 5kpps --size 64");
+    // A hundred frames of 60 bytes wait at a time.
+    assert_eq!(number(&report["result"]["loss"]["frames"]), 100, "{report}");
+    assert!(said.contains("100 lost for want of memory"), "{said}");
+}
+
+#[test]
+fn between_two_interfaces_it_says_what_it_did_and_leaves_nothing() {
+    let three = Three::new();
+    let device = |options: &str| {
+        let line = format!("netdyno impair --between west east --json {options}");
+        let mut device = start(inside(three.middle(), &line));
+        device.until_it_says("between west and east");
+        device
+    };
+    let running = device("--delay 2ms --loss 1/4 --direction there");
+    let send = "netdyno send ipv4/udp --count 400 --rate 5kpps --on a0 --engine packet --quiet --json";
+    start(inside(three.sender(), send)).wait().result();
+    eventually("all went through", || three.left_by("east") >= 300);
+    let report = interrupted(running);
+    let there = &report["result"]["passages"][0];
+    let impaired = &there["impaired"];
+    assert_eq!(
+        [&there["received"]["frames"], &there["forwarded"]["frames"]].map(number),
+        [400, 300],
+        "{there}"
+    );
+    assert_eq!(number(&impaired["lost_frames"]), 100, "{there}");
+    assert!(number(&impaired["lateness_ns"]["p50"]) < 1_000_000, "{impaired}");
+    let killed = device("--delay 1ms");
+    let programs = programs_of(killed.pid());
+    assert!(!programs.is_empty());
+    killed.signal("KILL");
+    killed.wait().with(137);
+    eventually("its programs are gone", || programs.iter().all(|program| !is_loaded(*program)));
+}
+
+#[test]
+fn faults_that_cannot_be_are_refused_before_anything_is_made() {
+    for (faults, words) in [
+        ("loss=200%", "no share of frames"),
+        ("flap=2s", "no two times"),
+        ("delay=fast", "--delay"),
+        ("jitter=1ms", "--delay"),
+        ("lose=1%", "lose"),
+        ("reorder=1%,reorder-by=0", "no distance"),
+    ] {
+        let ran = run(format!("netdyno lab --impair {faults} -- true")).with(2);
+        assert!(ran.stderr.contains(words) && ran.stdout.is_empty(), "{faults}: {}", ran.stderr);
+    }
+    for other in ["--dut router", "--bottleneck 20mbps", "--loss 1%"] {
+        run(format!("netdyno lab --impair delay=1ms {other} -- true")).with(2).says(&["cannot be used with"]);
+    }
+}
+
+/// It printed all of these.
+fn shows(ran: Ran, words: &[&str]) {
+    for word in words {
+        assert!(ran.stdout.contains(word), "no `{word}` in: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
+/// A trial in a lab with this device.
+fn trial(options: &str) -> Ran {
+    run(format!("{FIRST} netdyno trial --lab --no-learning --json {options}"))
+}
+
+/// The delay of the device is what the meter says, less what it says of the same device without delay.
+#[test]
+fn a_known_delay_is_found_and_its_floor_is_shown() {
+    for (delay, us) in [("100us", 100u64), ("1ms", 1_000), ("10ms", 10_000)] {
+        within_tries(8, &format!("a delay of {delay} is found"), || {
+            let report =
+                trial(&format!("--size 128 --lab-impair delay={delay} --rate 2kpps --duration 200ms")).json();
+            let row = &report["result"]["trials"][0];
+            let (latency, floor) = (&row["latency_ns"], &row["floor"]);
+            assert_eq!(floor["of"], "device", "{row}");
+            let truth = us * 1000;
+            // A percentile is said to the width of its bucket, less than a 128th.
+            let [min, p50] = [number(&latency["min"]), number(&latency["p50"]) - truth / 128];
+            assert!(min >= truth, "{row}");
+            let near = |ns: u64, floor: &Value| ns <= truth + number(floor) + 5_000;
+            (near(min, &floor["min_ns"]) && near(p50, &floor["typical_ns"])).then_some(())
+        });
+    }
+}
+
+#[test]
+fn a_floor_may_be_a_cable_a_time_or_an_earlier_result() {
+    let dir = folder();
+    let quick = "--size 128 --rate 1kpps --duration 100ms";
+    let cable = trial(&format!("{quick} --report {}", dir.path().display())).json();
+    let bare = number(&cable["result"]["trials"][0]["latency_ns"]["p50"]);
+    assert!(cable["result"]["trials"][0]["floor"].is_null());
+    let floor_of = |floor: &str| {
+        let report = trial(&format!("{quick} --lab-impair delay=1ms --floor {floor}")).json();
+        let floor = report["result"]["trials"][0]["floor"].clone();
+        (floor["of"].as_str().expect("a word").to_owned(), number(&floor["typical_ns"]))
+    };
+    assert_eq!(floor_of("12us"), ("given".to_owned(), 12_000));
+    assert_eq!(floor_of(&dir.path().display().to_string()), ("result".to_owned(), bare));
+    assert_eq!(floor_of("cable").0, "cable");
+    trial(&format!("{quick} --floor device")).refused(&["--floor device", "cable"]);
+    trial(&format!("{quick} --floor nowhere")).refused(&["--floor nowhere"]);
+    let search =
+        "netdyno search latency --lab --size 128 --rate 1kpps --trial-duration 100ms --repetitions 1";
+    shows(
+        run(format!("{FIRST} {search} --lab-impair delay=1ms --quiet")).ok(),
+        &["its floor", "the device, idle"],
+    );
+}
+
+#[test]
+fn copies_are_counted_as_such_and_end_no_wait() {
+    // All copies are there before the last of the frames is.
+    let report =
+        trial("--size 128 --lab-impair duplicate=100%,copies=4,delay=300ms --rate 1kpps --duration 200ms")
+            .json();
+    let row = &report["result"]["trials"][0];
+    let counts = ["sent_frames", "received_frames", "duplicated_frames", "lost_frames"];
+    assert_eq!(counts.map(|name| number(&row[name])), [200, 200, 800, 0], "{row}");
+    assert_eq!(row["verdict"], "passed");
+}
+
+#[test]
+fn answers_that_come_late_are_lost_and_no_other_trials() {
+    // Stragglers are waited for 2 s at most. The second trial's frames come when it is long over, too; the first one's
+    // come in the middle of it.
+    let report = trial(
+        "--size 64,256 --lab-impair delay=2900ms --rate 1kpps --duration 500ms --floor 1us --retries 0",
+    )
+    .json();
+    for row in report["result"]["trials"].as_array().expect("trials") {
+        let counts =
+            ["sent_frames", "received_frames", "duplicated_frames", "reordered_frames", "lost_frames"];
+        assert_eq!(counts.map(|name| number(&row[name])), [500, 0, 0, 0, 500], "{row}");
+        assert!(row["latency_ns"].is_null(), "{row}");
+    }
+    let warned = report["warnings"].to_string();
+    assert!(warned.contains("arrived only when their trial was over"), "{warned}");
+}
+
+#[test]
+fn a_device_that_sends_frames_back_makes_no_storm_and_no_duplicates() {
+    // Each way's frames come back to where the other way's are measured.
+    let report = run(
+        "chrt --fifo 10 netdyno trial --lab --no-learning --json --lab-impair loop=5,delay=1ms --both-ways --rate 1kpps --duration 200ms \
+         --floor 1us",
+    )
+    .json();
+    let row = &report["result"]["trials"][0];
+    let [sent, received] = ["sent_frames", "received_frames"].map(|name| number(&row[name]));
+    let others = ["duplicated_frames", "reordered_frames", "lost_frames"].map(|name| number(&row[name]));
+    assert!(sent > 0 && received == sent && others == [0; 3], "{row}");
+}
+
+#[test]
+fn a_search_says_of_a_dead_and_of_a_flapping_device_what_it_is() {
+    let search = "netdyno search throughput --lab --size 128 --max 4kpps --min 1kpps --precision 2%";
+    let dead =
+        format!("{FIRST} {search} --trial-duration 100ms --lab-impair loss=100%,delay=1ms --method bisect");
+    shows(run(dead).with(1), &["no throughput", "1.00 kpps"]);
+    let flaps = format!(
+        "{FIRST} {search} --trial-duration 300ms --lab-impair flap=900ms/300ms,delay=1ms --retries 0"
+    );
+    within_tries(4, "a flapping device is told", || {
+        run(&flaps).stdout.contains("does not do the same each time").then_some(())
+    });
+}
