@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use histogram::Histogram;
 use lab::{Host, Lab, Located};
 use meter::forward::Hold;
+use port::interface::{CounterReader, Counters};
 use port::tx::TxError;
 use report::{Impaired, Passage, Totals};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -21,6 +22,8 @@ pub struct Device {
     threads: Vec<JoinHandle<Result<Histogram, DeviceError>>>,
     counts: [Arc<Mutex<Did>>; 2],
     stop: Arc<AtomicBool>,
+    /// What the interfaces counted before, that by which each direction leaves.
+    counters: Vec<(CounterReader, Counters)>,
     holds: Vec<Hold>,
     /// Why the host's own stack gets the frames as well, if it does.
     pub leaks: Option<String>,
@@ -30,6 +33,8 @@ pub struct Device {
 #[derive(Debug)]
 pub struct Done {
     pub did: [Did; 2],
+    /// Of the forwarded: those that an interface took and then dropped, because the queue of its cable was full.
+    dropped: [u64; 2],
     /// How late frames left.
     pub lateness: [Option<Histogram>; 2],
     /// Why it ended before it was told to.
@@ -54,7 +59,14 @@ impl Device {
             opened.push((direction, ::impair::Faults::new(&plan, number as u64)));
         }
         let (start_ns, buffer) = (::impair::device::now(), faults.buffer);
-        let mut device = Device { threads: Vec::new(), counts: Default::default(), stop, holds, leaks };
+        let mut counters = Vec::new();
+        for to in [b, a] {
+            let mut reader = to.counters()?;
+            let before = reader.read()?;
+            counters.push((reader, before));
+        }
+        let mut device =
+            Device { threads: Vec::new(), counts: Default::default(), stop, counters, holds, leaks };
         for (number, (direction, faults)) in opened.into_iter().enumerate() {
             device.counts[number] = direction.counts();
             let job = Job { faults, buffer, start_ns, cpu: cpu(number), stop: device.stop.clone() };
@@ -80,6 +92,15 @@ impl Device {
         self.counts.each_ref().map(|counts| *counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Frames that left and were dropped by the interface, in each direction; those of others are among them.
+    pub fn dropped(&mut self) -> [u64; 2] {
+        let mut dropped = [0; 2];
+        for (sum, (reader, before)) in dropped.iter_mut().zip(&mut self.counters) {
+            *sum = reader.read().map_or(0, |now| now.since(before).tx_dropped);
+        }
+        dropped
+    }
+
     /// Why it works no more, if it does not.
     pub fn ended(&self) -> Option<String> {
         if self.holds.iter().any(|hold| !hold.is_attached()) {
@@ -91,7 +112,7 @@ impl Device {
     /// Takes it away.
     pub fn finish(mut self) -> Done {
         self.stop.store(true, Relaxed);
-        let mut done = Done { did: [Did::default(); 2], lateness: [None, None], why: None };
+        let mut done = Done { did: [Did::default(); 2], dropped: [0; 2], lateness: [None, None], why: None };
         for (number, thread) in self.threads.drain(..).enumerate() {
             match thread.join() {
                 Ok(Ok(lateness)) => done.lateness[number] = Some(lateness),
@@ -102,6 +123,7 @@ impl Device {
             }
         }
         done.did = self.snapshot();
+        done.dropped = self.dropped();
         done
     }
 }
@@ -125,21 +147,23 @@ pub fn impaired(did: &Did, lateness: Option<&Histogram>) -> Impaired {
 impl Done {
     /// One row for each direction between interfaces of these names.
     pub fn passages(&self, names: [&str; 2]) -> Vec<Passage> {
-        let [a, b] = names;
-        let rows = [(a, b), (b, a)].into_iter().zip(&self.did).zip(&self.lateness);
-        let row = |(((from, to), did), late): (((&str, &str), &Did), &Option<Histogram>)| Passage {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            received: Totals::over(did.frames, did.bytes, did.duration_ns()),
-            forwarded: Totals::over(did.forwarded, did.forwarded_bytes, did.duration_ns()),
-            too_long_frames: did.too_long,
-            refused_frames: did.refused,
-            uncut_frames: did.unfit,
-            missed_frames: did.missed,
-            impaired: Some(impaired(did, late.as_ref())),
-            ..Passage::default()
+        let row = |direction: usize| {
+            let (did, dropped) = (&self.did[direction], self.dropped[direction]);
+            let over = |frames, bytes| Totals::over(frames, bytes, did.duration_ns());
+            Passage {
+                from: names[direction].to_owned(),
+                to: names[1 - direction].to_owned(),
+                received: over(did.frames, did.bytes),
+                forwarded: over(did.forwarded.saturating_sub(dropped), did.forwarded_bytes),
+                too_long_frames: did.too_long,
+                refused_frames: did.refused + dropped,
+                uncut_frames: did.unfit,
+                missed_frames: did.missed,
+                impaired: Some(impaired(did, self.lateness[direction].as_ref())),
+                ..Passage::default()
+            }
         };
-        rows.map(row).collect()
+        vec![row(0), row(1)]
     }
 }
 

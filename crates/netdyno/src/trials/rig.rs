@@ -393,11 +393,12 @@ impl Rig {
 
     /// A lab's device of ours that could not do what it was told to is no device to measure.
     fn look_at_the_device(&mut self, paced: bool) -> Result<()> {
-        let Some(device) = &self.ports.device else { return Ok(()) };
+        let Some(device) = &mut self.ports.device else { return Ok(()) };
         if let Some(why) = device.ended() {
             bail!("the lab's device works no more: {why}");
         }
-        let troubled = device.snapshot().iter().map(|did| did.missed + did.full).sum::<u64>();
+        let own: u64 = device.snapshot().iter().map(|did| did.missed + did.full).sum();
+        let troubled = own + device.dropped().iter().sum::<u64>();
         let before = std::mem::replace(&mut self.troubled, troubled);
         // The sender is tried at top speed before a search, which no device need bear.
         if troubled > before && paced && !std::mem::replace(&mut self.told_trouble, true) {
