@@ -126,6 +126,9 @@ pub struct SizeResult {
     /// What the link carries at most; left out where it has no speed of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub theoretical_frames_per_second: Option<f64>,
+    /// What the bottleneck of a lab lets through in the long run: the truth that a search there can be held to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottleneck_frames_per_second: Option<f64>,
     /// Loads were tried between these, on the search's axis.
     pub least: f64,
     pub greatest: f64,

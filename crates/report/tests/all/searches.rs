@@ -233,6 +233,22 @@ fn each_graph_of_the_standards_is_drawn_with_its_table() {
 }
 
 #[test]
+fn a_labs_bottleneck_is_the_line_beside_which_a_throughput_stands() {
+    let mut report = search();
+    for size in report.result.search.iter_mut().flat_map(|search| &mut search.sizes) {
+        let found = size.throughput.iter().flatten().next().expect("a throughput").frames_per_second;
+        size.theoretical_frames_per_second = None;
+        size.bottleneck_frames_per_second = Some(found / 0.995);
+    }
+    let page = html::render(&report);
+    for words in ["what the lab&#39;s bottleneck lets through", "99.5 % of the bottleneck", "in the long run"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("no theoretical line"));
+}
+
+#[test]
 fn searches_of_any_state_render_and_read_back() {
     for (name, report) in sparse().into_iter().chain([("hostile", hostile()), ("whole", search())]) {
         let page = html::render(&report);

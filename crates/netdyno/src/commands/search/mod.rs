@@ -269,6 +269,11 @@ fn range(
         frame_size: name.clone(),
         mean_frame_bytes: mean,
         theoretical_frames_per_second: theoretical,
+        bottleneck_frames_per_second: common
+            .bench
+            .lab_bottleneck
+            .map(|rate| frames_per_second(rate, mean, link))
+            .transpose()?,
         ..SizeResult::default()
     };
     if let Some((least, greatest)) = known {

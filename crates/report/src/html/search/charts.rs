@@ -33,6 +33,7 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
         .iter()
         .flat_map(|s| (0..goals).filter_map(move |goal| found(s, goal)))
         .chain(sizes.iter().filter_map(|s| theory(s.mean_frame_bytes)))
+        .chain(sizes.iter().filter_map(|s| s.bottleneck_frames_per_second))
         .filter(|rate| rate.is_finite() && *rate > 0.0)
         .collect();
     let hi = rates.iter().copied().reduce(f64::max)?;
@@ -66,6 +67,19 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
         );
         legend.push(("offered", format!("what the link carries ({})", units::bit_rate(bits))));
     }
+    // Of a bottleneck it is known what comes through of each size.
+    let bottleneck =
+        |s: &SizeResult| s.bottleneck_frames_per_second.filter(|rate| rate.is_finite() && *rate > 0.0);
+    let mut known: Vec<_> = sizes.iter().filter_map(|s| Some((s.mean_frame_bytes, bottleneck(s)?))).collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if link.is_none() && !known.is_empty() {
+        // A single size has a point for a line.
+        let line = known.iter().map(|(bytes, rate)| (x.at(*bytes), y.at(*rate)));
+        let ends = known.first().zip(known.last()).filter(|_| known.len() == 1);
+        let ends = ends.map(|(one, _)| [(x0, y.at(one.1)), (x1, y.at(one.1))]);
+        svg.polyline("line offered", ends.map_or_else(|| line.collect(), |ends| ends.to_vec()));
+        legend.push(("offered", "what the lab's bottleneck lets through".to_owned()));
+    }
     for goal in 0..goals {
         let class = marks::class(goal);
         let name = sizes.iter().find_map(|s| Some(s.throughput.get(goal)?.as_ref()?.goal.clone()));
@@ -80,6 +94,10 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
             let (px, py) = (x.at(*bytes), y.at(*rate));
             let of = theory(*bytes)
                 .map(|most| format!(", {} of the link", units::percent(rate / most)))
+                .or_else(|| {
+                    let most = bottleneck(size)?;
+                    Some(format!(", {} of the bottleneck", units::percent(rate / most)))
+                })
                 .unwrap_or_default();
             let tip = format!("{} bytes · {}{of}", size.frame_size, units::frame_rate(*rate));
             svg.point(class, px, py, 4.6, &tip);
@@ -100,6 +118,9 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     let note = match link {
         Some(_) => {
             "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1)."
+        }
+        None if !known.is_empty() => {
+            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1), beside what is known to come through in the long run; trials are short, and a queue and saved tokens let through a little more."
         }
         None => {
             "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1). The link states no speed, so there is no theoretical line."
