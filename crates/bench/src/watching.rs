@@ -83,9 +83,14 @@ fn line(engine: &str, bench: &Bench, seconds: u64, onlooker: Onlooker) -> Vec<St
 fn watched(bench: &Bench, engine: &str, seconds: u64, onlooker: Onlooker, seen: &mut Seen) -> Result<Ran> {
     let at: SocketAddr = METRICS.parse()?;
     let namespace = &bench.lab.sender.namespace;
-    let (mut last, mut scraped) = (None, Duration::ZERO);
+    // In the midst of sending: neither preparing nor working the result out is the onlookers'.
+    let whole = Duration::from_secs(seconds);
+    let (mut first, mut last, mut scraped) = (None, None, Duration::ZERO);
     let watch = |pid, elapsed: Duration| {
-        last = beside_sending(pid).map(|cpu| (cpu, elapsed)).or(last);
+        if elapsed >= whole.mul_f64(0.4) && elapsed <= whole.mul_f64(0.95) {
+            last = beside_sending(pid).map(|cpu| (cpu, elapsed)).or(last);
+            first = first.or(last);
+        }
         if onlooker == Onlooker::Metrics && elapsed >= scraped + Duration::from_secs(1) {
             scraped = elapsed;
             // Before the run has begun nobody answers.
@@ -98,7 +103,9 @@ fn watched(bench: &Bench, engine: &str, seconds: u64, onlooker: Onlooker, seen: 
     let ran = bench.run_on_a_terminal(onlooker == Onlooker::Screen, &words, tick, watch)?;
     let tx = ran.report.as_ref().and_then(|report| report.result.tx.as_ref()).context("nothing was sent")?;
     seen.rate.push(tx.totals.frames_per_second);
-    let share = last.map_or(f64::NAN, |(cpu, elapsed)| cpu.as_secs_f64() / elapsed.as_secs_f64());
+    let share = first.zip(last).map_or(f64::NAN, |((before, began), (after, ended))| {
+        (after.saturating_sub(before)).as_secs_f64() / (ended - began).as_secs_f64()
+    });
     seen.cpu.push(share);
     Ok(ran)
 }
@@ -108,11 +115,11 @@ pub fn run(bench: &Bench) -> Result<Section> {
         "Screen",
         "Frames of 64 B a second at top speed, measured at the far end by netdyno itself (`--measure`), while nobody looks \
          on, with the screen, or with metrics; they take turns round by round. The CPU time is that of all threads that do \
-         not send, from start to end. Ratios are medians of the ratios round by round.",
+         not send, while frames are sent. Ratios are medians of the ratios round by round.",
     );
     let loopback = "ip link set lo up";
     bench.lab.sender.namespace.command("sh")?.args(["-c", loopback]).status().context(loopback)?;
-    let seconds = if bench.quick { 1 } else { 4 };
+    let seconds = if bench.quick { 2 } else { 3 };
     let title = format!("Median of {} runs [lowest–highest]", bench.runs);
     let head = ["engine", "looks on", "million frames/s", "of nobody", "a core's %, beside sending"];
     let mut table = Table::new(title, &head);

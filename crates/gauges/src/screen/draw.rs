@@ -90,7 +90,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
     if table > 0 && room >= 2 {
         sections[TABLE].lines = match &now.search {
             Some(search) => trials::table(search, manner, room),
-            None => streams(view, now, manner, room),
+            None => streams(view, now, manner, width, room),
         };
     }
     while used(&sections) > height {
@@ -158,7 +158,7 @@ fn rates(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
     }
     let sent = match now.title.command.as_str() {
         "reflect" => "sent back",
-        "bridge" => "forwarded",
+        "bridge" | "impair" => "forwarded",
         _ => "sent",
     };
     for (name, total, rates) in
@@ -272,7 +272,21 @@ fn history(view: &View, now: &Moment, manner: Manner, width: usize) -> Vec<Line<
     lines
 }
 
-fn streams(view: &View, now: &Moment, manner: Manner, room: usize) -> Vec<Line<'static>> {
+/// A stream's name as a table has room for it: of a capture the file's own name.
+fn name_of(stream: &crate::Stream, room: usize) -> String {
+    let mut name = stream.number.to_string();
+    if let Some(own) = &stream.name {
+        let is_path = ["/", "./", "../"].iter().any(|begin| own.starts_with(begin));
+        let file = if is_path { own.rsplit('/').next().unwrap_or(own) } else { own };
+        name += " ";
+        name += &printable(file);
+    }
+    name.chars().take(room).collect()
+}
+
+fn streams(view: &View, now: &Moment, manner: Manner, width: usize, room: usize) -> Vec<Line<'static>> {
+    // What a terminal is wider than the least is for names.
+    let name_room = 16 + width.saturating_sub(80).min(44);
     let all = view.streams();
     let mut rows = room - 1;
     // Where not all have room, a line says which these are.
@@ -281,22 +295,17 @@ fn streams(view: &View, now: &Moment, manner: Manner, room: usize) -> Vec<Line<'
     let first = view.scroll.min(all.len().saturating_sub(rows.max(1)));
     let beyond = now.streams_beyond;
     let head = format!(
-        "{:<16} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
+        "{:<name_room$} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
         "stream", "received", "now", "lost", "lost", "mean", "max"
     );
     let mut lines = vec![Line::styled(head, manner.label())];
     for (stream, rate) in all.iter().skip(first).take(rows) {
-        let mut name = stream.number.to_string();
-        if let Some(own) = &stream.name {
-            name += " ";
-            name += &printable(own);
-        }
-        let name: String = name.chars().take(16).collect();
+        let name = name_of(stream, name_room);
         let sent = stream.received.frames - stream.duplicated.min(stream.received.frames) + stream.lost;
         let ratio = if sent == 0 { 0.0 } else { stream.lost as f64 / sent as f64 };
         let nanoseconds = |ns: Option<u64>| ns.map_or(String::from("-"), time);
         let text = format!(
-            "{name:<16} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
+            "{name:<name_room$} {:>13} {:>10} {:>11} {:>8} {:>8} {:>8}",
             count(stream.received.frames),
             frame_rate(*rate),
             count(stream.lost),

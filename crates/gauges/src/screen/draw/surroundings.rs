@@ -39,7 +39,12 @@ pub fn load(view: &View, now: &Moment, manner: Manner, width: usize, height: usi
     let Some(before) = view.before() else { return Vec::new() };
     let span = now.at_ns - before.at_ns;
     let worker = |(n, worker): (usize, &crate::Worker)| {
-        let then = before.workers.get(n).copied().unwrap_or_default();
+        // The next trial's begins at zero again.
+        let same =
+            |then: &&crate::Worker| then.sent.frames <= worker.sent.frames && then.cpu_ns <= worker.cpu_ns;
+        let then = before.workers.get(n).filter(same).copied();
+        let then =
+            then.unwrap_or(crate::Worker { cpu_ns: worker.cpu_ns.map(|_| 0), ..crate::Worker::default() });
         let frames = worker.sent.frames.saturating_sub(then.sent.frames) as f64 * 1e9 / span as f64;
         let place = worker.cpu.map_or_else(|| format!("{n}"), |cpu| format!("cpu{cpu}"));
         let load = match (worker.cpu_ns, then.cpu_ns) {

@@ -160,6 +160,20 @@ fn streams_are_sorted_and_move() {
 }
 
 #[test]
+fn a_wide_terminal_has_room_for_names_and_captures_go_by_their_own() {
+    let stream = |number, name: &str| Stream { number, name: Some(name.into()), ..Stream::default() };
+    let mut view = view();
+    let streams =
+        [stream(0, "ipv4(src=10.0.0.0/16)/udp(dport=53)"), stream(1, "/home/someone/captures/a.pcap")];
+    view.update(Arc::new(Moment { streams: Arc::new(streams), ..moment(11) }));
+    assert!(line(&text(&view, 80, 24), "0 ").starts_with("0 ipv4(src=10.0. "));
+    line(&text(&view, 80, 24), "1 a.pcap ");
+    let lines = text(&view, 120, 24);
+    assert!(lines.iter().all(|line| line.chars().count() <= 120), "{lines:#?}");
+    line(&lines, "0 ipv4(src=10.0.0.0/16)/udp(dport=53) ");
+}
+
+#[test]
 fn a_pause_and_a_changed_rate_stand_in_the_first_line() {
     let mut view = view();
     let changed = Moment { phase: Phase::Paused, percent: 110, ..moment(11) };
