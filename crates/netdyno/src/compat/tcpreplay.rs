@@ -5,6 +5,10 @@
 //!
 //! Exit status as tcpreplay's: 0 done; 1 wrong usage, or frames were refused or lost; 255 not done.
 
+mod options;
+#[cfg(test)]
+mod tests;
+
 use super::autoopts::{self, Parsed, Spec};
 use super::{presets, tcpreplay_edit, watching};
 use crate::cli::{Engine, Metering, Output, OversizeChoice, Pace, Through, TwoSides, parse_percent};
@@ -14,6 +18,7 @@ use crate::run::Interim;
 use crate::sides::Sides;
 use anyhow::{Context, Error, Result, bail};
 use engine::source::{Hooks, Loss, Seam, Selection};
+use options::{Here, Known, OPTIONS};
 use port::interface::Interface;
 use report::{Report, Totals, classic};
 use std::ffi::OsString;
@@ -30,127 +35,6 @@ use traffic::rate::parse_speed;
 const USAGE: u8 = 1;
 /// Nothing was done.
 const FAILED: u8 = 255;
-
-/// What becomes of an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Here {
-    Works,
-    /// Taken, because what it asks for is always so, or has no meaning here.
-    Nothing,
-    /// Refused: why, and what to do instead.
-    Refused(&'static str),
-}
-use Here::{Nothing, Refused, Works};
-
-struct Known {
-    spec: Spec,
-    here: Here,
-    help: &'static str,
-}
-
-const fn known(
-    short: Option<char>,
-    name: &'static str,
-    value: Option<&'static str>,
-    here: Here,
-    help: &'static str,
-) -> Known {
-    Known { spec: Spec { name, short, value }, here, help }
-}
-
-/// All options. --loss-seed and the last three are netdyno's.
-const OPTIONS: [Known; 54] = [
-    known(Some('i'), "intf1", Some("IFACE"), Works, "send on this interface"),
-    known(Some('I'), "intf2", Some("IFACE"), Works, "send what the server sent on this one"),
-    known(Some('c'), "cachefile", Some("FILE"), Works, "which packets go where, by tcpprep"),
-    known(Some('2'), "dualfile", None, Works, "captures come in pairs, one for each interface"),
-    known(Some('w'), "write", Some("FILE"), Works, "write the frames into a capture file instead"),
-    known(Some('K'), "preload-pcap", None, Works, "read the captures into memory first"),
-    known(Some('l'), "loop", Some("N"), Works, "send the captures so many times; 0 is without end"),
-    known(None, "loopdelay-ms", Some("N"), Works, "wait so many milliseconds between loops"),
-    known(None, "loopdelay-ns", Some("N"), Works, "wait so many nanoseconds between loops"),
-    known(Some('x'), "multiplier", Some("N"), Works, "so many times as fast as captured"),
-    known(Some('p'), "pps", Some("N"), Works, "so many packets a second"),
-    known(None, "pps-multi", Some("N"), Works, "with --pps: so many packets at a time"),
-    known(Some('M'), "mbps", Some("N"), Works, "so many Mbit/s of layer 2 without FCS; 0 is --topspeed"),
-    known(Some('t'), "topspeed", None, Works, "as fast as it goes"),
-    known(
-        Some('o'),
-        "oneatatime",
-        None,
-        Works,
-        "ask on standard input for how many packets to send, again and again",
-    ),
-    known(None, "maxsleep", Some("MS"), Works, "cut longer pauses of the capture to this"),
-    known(Some('L'), "limit", Some("N"), Works, "send so many packets at most"),
-    known(None, "duration", Some("SECONDS"), Works, "send for so long at most"),
-    known(None, "include", Some("LIST"), Works, "send only these packets of each file: 1-5,9,72-"),
-    known(None, "exclude", Some("LIST"), Works, "send all packets but these"),
-    known(None, "unique-ip", None, Works, "with --loop: other addresses, and so new flows, in each loop"),
-    known(
-        None,
-        "unique-ip-loops",
-        Some("N"),
-        Works,
-        "with --unique-ip: other addresses in every so many loops",
-    ),
-    known(None, "pktlen", None, Works, "packets captured short get zeros up to the length they had"),
-    known(
-        None,
-        "stats",
-        Some("SECONDS"),
-        Works,
-        "print what was sent so far this often; 0 is after each loop",
-    ),
-    known(None, "no-flow-stats", None, Works, "print no flows, and do not count them"),
-    known(None, "netmap", None, Works, "the fastest engine that works here, as without it"),
-    known(None, "xdp", None, Works, "the fastest engine that works here, as without it"),
-    known(Some('q'), "quiet", None, Works, "no warnings"),
-    known(Some('W'), "suppress-warnings", None, Works, "no warnings"),
-    known(Some('P'), "pid", None, Works, "print the process's number on standard error"),
-    known(None, "listnics", None, Works, "list the interfaces"),
-    known(Some('V'), "version", None, Works, "print the version"),
-    known(Some('h'), "less-help", None, Works, "this"),
-    known(Some('H'), "help", None, Works, "this"),
-    known(Some('!'), "more-help", None, Works, "this"),
-    known(Some('T'), "timer", Some("HOW"), Nothing, "gtod, nano, select, ioport"),
-    known(None, "sleep-accel", Some("N"), Nothing, ""),
-    known(None, "nm-delay", Some("SECONDS"), Nothing, ""),
-    known(None, "xdp-batch-size", Some("N"), Nothing, ""),
-    known(None, "skip-soft-errors", None, Nothing, ""),
-    known(Some('d'), "dbug", Some("N"), Nothing, ""),
-    known(None, "flow-expiry", Some("SECONDS"), Works, "a flow silent for longer counts as another"),
-    known(Some('v'), "verbose", None, Works, "have tcpdump print each packet"),
-    known(Some('A'), "decode", Some("ARGS"), Works, "with --verbose: options for tcpdump"),
-    known(None, "load-opts", Some("FILE"), Works, "read options from a file, too: its section [TCPREPLAY]"),
-    known(None, "no-load-opts", None, Nothing, ""),
-    known(None, "save-opts", Some("FILE"), Works, "write the options into a file for --load-opts, and end"),
-    known(None, "io-uring", None, Nothing, "the fastest engine that works here is taken"),
-    known(None, "loss", Some("PERCENT"), Works, "do not send this share of the packets"),
-    known(
-        None,
-        "loss-seed",
-        Some("SEED"),
-        Works,
-        "which packets --loss loses: the same seed, the same packets",
-    ),
-    known(
-        None,
-        "raw",
-        None,
-        Refused("frames go out as they are, past this host's routing: `netdyno replay FILE --on IFACE`"),
-        "",
-    ),
-    known(None, "skip-corrupt", None, Nothing, "what is sound of a damaged capture is always sent"),
-    known(None, "departure-times", None, Works, "with -w: the times at which frames would leave, from 0"),
-    known(
-        None,
-        "yes-disrupt",
-        Some("IFACE"),
-        Works,
-        "yes, use it although it carries the default route or your login",
-    ),
-];
 
 /// Which of the two tools is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -331,7 +215,7 @@ fn help(tool: Tool) -> String {
             .map(|known| line(known).trim_end().to_owned() + "\n")
             .collect::<String>()
     };
-    text += &listed(|here| here == Works);
+    text += &listed(|here| here == Here::Works);
     if tool == Tool::TcpreplayEdit {
         text += "\nEdits of each packet, as tcprewrite does them:\n";
         for (spec, help) in tcpreplay_edit::options() {
@@ -339,9 +223,9 @@ fn help(tool: Tool) -> String {
         }
     }
     text += "\nTaken, and without effect here:\n";
-    text += &listed(|here| here == Nothing);
+    text += &listed(|here| here == Here::Nothing);
     text += "\nRefused, with the reason:\n";
-    text += &listed(|here| matches!(here, Refused(_)));
+    text += &listed(|here| matches!(here, Here::Refused(_)));
     text += "\nAll is told in docs/from-tcpreplay.md; `netdyno replay --help` does more.\n";
     text
 }
@@ -373,7 +257,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         return Ok(Wanted::Interfaces);
     }
     for known in &OPTIONS {
-        if let Refused(reason) = known.here
+        if let Here::Refused(reason) = known.here
             && given.has(known.spec.name)
         {
             bail!("--{} is not supported: {reason}", known.spec.name);
@@ -662,140 +546,4 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(line: &str) -> Vec<OsString> {
-        line.split_whitespace().map(OsString::from).collect()
-    }
-
-    #[track_caller]
-    fn plan(line: &str) -> Plan {
-        match translate(Tool::Tcpreplay, &words(line)) {
-            Ok(Wanted::Replay(plan)) => *plan,
-            other => panic!("{line}: {other:?}"),
-        }
-    }
-
-    fn settings(line: &str) -> Settings {
-        plan(line).settings
-    }
-
-    #[test]
-    fn the_articles_command_lines_mean_what_they_say() {
-        let s = settings("-i ens17 -K --loop 5000 --netmap --mbps 1000 tcp_port_scan_64.pcap");
-        assert_eq!((s.interface.as_deref(), s.preload, s.loops), (Some("ens17"), true, Some(5000)));
-        assert_eq!(s.pace.rate, Some(Rate::Bits { bits_per_second: 1_000_000_000, layer1: false }));
-        assert_eq!(s.files, [PathBuf::from("tcp_port_scan_64.pcap")]);
-        let s = settings("-i eth7 -K --mbps 7000 --loop 50 --unique-ip --netmap bigFlows.pcap");
-        assert_eq!(
-            (s.unique_every, s.loops, s.through.engine),
-            (Some(NonZeroU64::MIN), Some(50), Engine::Auto)
-        );
-        let s = settings("-i ens17 -K --loop 5000 --mbps 10000 udp_port_scan_1500.pcap");
-        assert_eq!((s.unique_every, s.seam, s.best_effort), (None, Seam::Nothing, true));
-    }
-
-    #[test]
-    fn every_pace_is_understood_and_only_one_taken() {
-        for (line, rate) in [
-            ("-p 1000", "1000pps"),
-            ("--pps=0.5", "0.5pps"),
-            ("-M2.5", "2.5mbps"),
-            ("-t", "top"),
-            ("-M 0", "top"),
-            ("--mbps 0.0", "top"),
-        ] {
-            let pace = settings(&format!("-i a {line} f")).pace;
-            let found = if pace.topspeed { Some(Rate::TopSpeed) } else { pace.rate };
-            assert_eq!(found, Some(rate.parse().unwrap()), "{line}");
-        }
-        let s = settings("-ia -x.5 f");
-        assert_eq!((s.speed.unwrap().numerator, s.speed.unwrap().denominator), (5, 10));
-        assert_eq!(settings("-i a f").speed, None);
-    }
-
-    #[test]
-    fn all_else_is_handed_on() {
-        let s =
-            settings("-i netmap:a -l0 --loopdelay-ms 20 -p 5 --pps-multi=3 -L 7 --duration 9 --pktlen f g");
-        assert_eq!((s.interface.as_deref(), s.loops, s.together.get()), (Some("a"), Some(0), 3));
-        assert_eq!((s.pace.count, s.pace.duration), (Some(7), Some(Duration::from_secs(9))));
-        assert_eq!((s.pause, s.whole_length, s.files.len()), (Duration::from_millis(20), true, 2));
-        let s = settings(
-            "-w out.pcap --include 1-5,9,72- --maxsleep 50 --unique-ip --unique-ip-loops 2.0 -l 4 f",
-        );
-        assert_eq!(s.packets, Some(Selection { ranges: vec![1..=5, 9..=9, 72..=u64::MAX], excluded: false }));
-        assert_eq!((s.longest_gap, s.unique_every), (Some(Duration::from_millis(50)), NonZeroU64::new(2)));
-        assert_eq!(s.write, Some(PathBuf::from("out.pcap")));
-        assert!(settings("-i a --exclude 3 f").packets.unwrap().excluded);
-        let p =
-            plan("-i a --stats 2 -q --no-flow-stats -P -T nano --sleep-accel 5 --skip-soft-errors --xdp f");
-        assert_eq!((p.stats, p.quiet, p.flows, p.pid), (true, true, false, true));
-        assert_eq!(p.settings.interim.unwrap().every, Duration::from_secs(2));
-        assert_eq!(settings("-i a --yes-disrupt a f").through.yes_disrupt.as_deref(), Some("a"));
-    }
-
-    #[test]
-    fn what_is_wrong_is_refused_with_what_to_do() {
-        for (line, says) in [
-            ("f", "--intf1"),
-            ("-i a", "which captures"),
-            ("-i a -w b f", "--intf1 and --write exclude"),
-            ("-i a -x 2 -p 5 f", "--multiplier and --pps exclude"),
-            ("-i a -M 5 -t f", "--mbps and --topspeed exclude"),
-            ("-i a -p 0 f", "zero"),
-            ("-i a -x 0 f", "not a speed"),
-            ("-i a -p 5k f", "--pps=5k: give a number"),
-            ("-i a -M 1e3 f", "--mbps=1e3"),
-            ("-i a -l -1 f", "--loop=-1"),
-            ("-i a -L 0 f", "--limit=0"),
-            ("-i a --duration 0 f", "--duration=0"),
-            ("-i a --unique-ip f", "--unique-ip needs --loop"),
-            ("-i a --pps-multi 5 f", "--pps-multi needs --pps"),
-            ("-i a -l2 --unique-ip --unique-ip-loops 1.5 f", "--unique-ip-loops=1.5"),
-            ("-i a -l2 --unique-ip --unique-ip-loops 0 f", "--unique-ip-loops=0"),
-            ("-i a --include 5-1 f", "--include=5-1"),
-            ("-i a --exclude 0 f", "--exclude=0"),
-            ("-i a --include 1 --exclude 2 f", "exclude each other"),
-            ("-i a --load-opts nowhere f", "nowhere"),
-            ("-i a -l 2 -", "--preload-pcap"),
-            ("-i a --timer sundial f", "--timer=sundial"),
-            ("-i a -I b f", "--intf2 needs --cachefile or --dualfile"),
-            ("-i a -c x f", "--cachefile needs --intf2"),
-            ("-i a --dualfile f g", "--dualfile needs --intf2"),
-            ("-i a -I b -c x --dualfile f g", "--cachefile and --dualfile exclude"),
-            ("-i a -o -p 5 f", "--pps and --oneatatime exclude"),
-            ("-i a -A -e f", "--decode needs --verbose"),
-            ("-i a --stats 0 -l 2 -", "give a file"),
-            ("-i a --loss 100 f", "100%"),
-            ("-i a --loss much f", "--loss=much"),
-            ("-i a --raw f", "--raw is not supported"),
-            ("-i a --nonsense f", "no option --nonsense"),
-        ] {
-            let error = translate(Tool::Tcpreplay, &words(line)).map(|_| ()).expect_err(line);
-            let text = crate::in_full(&error);
-            assert!(text.contains(says), "{line}: {text}");
-        }
-    }
-
-    #[test]
-    fn every_option_stands_in_the_help_once() {
-        let help = help(Tool::Tcpreplay);
-        for known in &OPTIONS {
-            let name = format!(" --{}", known.spec.name);
-            let lines = help.lines().filter(|line| {
-                line.split_once(&name)
-                    .is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with([' ', '=']))
-            });
-            assert!(lines.count() >= 1, "{name}");
-        }
-        let mut names: Vec<_> = OPTIONS.iter().map(|known| known.spec.name).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), OPTIONS.len());
-    }
 }
