@@ -423,6 +423,37 @@ impl Link {
     }
 }
 
+/// Names of the programs that see what arrives on an interface of this network namespace before its host does: XDP's,
+/// then those at the ingress of traffic control (tcx).
+pub fn at_ingress(ifindex: u32) -> Vec<String> {
+    const MOST: usize = 64;
+    let mut ids = [0u32; MOST];
+    let mut found = Vec::new();
+    for mode in [sys::XDP_FLAGS_DRV_MODE, sys::XDP_FLAGS_SKB_MODE] {
+        let mut id = 0;
+        // SAFETY: `id` is written, and outlives the call; the rest are plain numbers.
+        if unsafe { sys::bpf_xdp_query_id(ifindex as i32, mode as i32, &raw mut id) } == 0 && id > 0 {
+            found.push(id);
+        }
+    }
+    let mut options = sys::bpf_prog_query_opts {
+        sz: size_of::<sys::bpf_prog_query_opts>() as sys::size_t,
+        prog_ids: ids.as_mut_ptr(),
+        __bindgen_anon_1: sys::bpf_prog_query_opts__bindgen_ty_1 { count: MOST as u32 },
+        ..Default::default()
+    };
+    // SAFETY: `options` states its size and points to `ids` and how many there are; both outlive the call.
+    let asked = unsafe { sys::bpf_prog_query_opts(ifindex as i32, sys::BPF_TCX_INGRESS, &raw mut options) };
+    if asked == 0 {
+        // SAFETY: both members of the union are the same number.
+        let count = unsafe { options.__bindgen_anon_1.count };
+        found.extend(ids.iter().take(count as usize));
+    }
+    let name = |id: u32| ProgInfoIter::default().find(|info| info.id == id);
+    let named = found.into_iter().filter_map(name);
+    named.map(|info| info.name.to_string_lossy().into_owned()).collect()
+}
+
 /// What libbpf last complained about: kept for the error instead of being written over the user's screen.
 static LOG: Mutex<String> = Mutex::new(String::new());
 

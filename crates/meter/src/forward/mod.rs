@@ -128,6 +128,14 @@ impl Forwarder {
         Ok(Forwarder { loaded, links, _promiscuous: promiscuous })
     }
 
+    /// Does a bridge take already what arrives on an interface of the calling thread's network namespace? It would leave
+    /// another one nothing, or the other one it.
+    pub fn is_at_work(name: &str) -> Result<bool, MeterError> {
+        const OURS: [&str; 3] = ["bridge_xdp", "bridge_tc", "hold_tc"];
+        let programs = loader::at_ingress(attach::index_of(name)?);
+        Ok(programs.iter().any(|program| OURS.contains(&program.as_str())))
+    }
+
     /// Whether frames can still arrive everywhere: false once an interface was removed, or somebody detached a program
     /// by force. What was counted until then stays.
     pub fn is_attached(&self) -> bool {

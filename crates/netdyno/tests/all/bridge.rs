@@ -361,6 +361,32 @@ fn what_cannot_be_a_bridge_is_refused() {
 }
 
 #[test]
+fn a_second_bridge_on_the_same_interfaces_is_refused() {
+    let three = Three::new().for_xdp();
+    for engine in ["xdp", "tc", "xdp-generic", "packet"] {
+        let first = three.bridge(&format!("--engine {engine}"));
+        for options in
+            ["--between west east", "--between east west --engine packet", "--between west east --engine tc"]
+        {
+            three.refused(options, &["bridged already", "end the other one"]);
+        }
+        // The first is none the worse for it. (B answers that it has no such port.)
+        three.send(
+            "send ether(dst=02:00:00:00:00:02)/ipv4(dst=198.18.0.2)/udp --size 64 --count 5 --rate 1kpps",
+        );
+        let report = interrupted(first);
+        assert_eq!(passed(&report)[0], [5, 5], "{engine}");
+    }
+    // Each direction can be a bridge of its own.
+    let there = three.bridge("--one-way");
+    three.refused("--between west east --one-way", &["west is bridged already"]);
+    let mut back = start(inside(&three.m, "netdyno bridge --between east west --one-way --json"));
+    back.until_it_says("bridging east");
+    interrupted(back);
+    interrupted(there);
+}
+
+#[test]
 fn tcpbridges_command_lines_send_the_bytes_that_tcpbridge_sends() {
     let three = Three::new();
     let (file, sent) = three.capture();

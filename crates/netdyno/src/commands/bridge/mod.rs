@@ -17,6 +17,7 @@ use ::bridge::Filter;
 use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
 use gauges::{Count, Moment, Passage, Title};
+use meter::Forwarder;
 use port::interface::Interface;
 use report::live::Progress;
 use report::{Report, Requested};
@@ -231,6 +232,14 @@ fn places(settings: &Settings) -> Result<[Place; 2]> {
         }
         if !place.interface.up {
             bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+        }
+    }
+    for place in places.iter().take(if settings.one_way { 1 } else { 2 }) {
+        if place.run_in(|| Forwarder::is_at_work(&place.interface.name))?? {
+            bail!(
+                "{} is bridged already, and one of two bridges would get no frames: end the other one first",
+                place.spec
+            );
         }
     }
     Ok(places)
