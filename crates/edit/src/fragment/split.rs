@@ -67,6 +67,10 @@ pub(super) fn fragment(
         return to.push(packet.clone());
     };
     let header = Header::of(packet, &layout, random);
+    // An IPv6 packet whose length is the greatest that there is leaves no room for the fragment header; IPv4's header is
+    // part of its length, so that its fragments are never longer than it was.
+    let room = (40 + usize::from(u16::MAX)).saturating_sub(header.first.len()) / 8 * 8;
+    let (first, size) = (first.min(room), size.min(room));
     // Where a fragment's offset in units of 8 is odd, as tcprewrite has it; with sizes that make it even everywhere,
     // where its number is (there, tcprewrite overlaps nothing).
     let odd = size / 8 % 2 == 1;

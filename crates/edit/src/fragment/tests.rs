@@ -128,6 +128,27 @@ fn fragments_are_put_together_again_to_what_was_taken_apart() {
 }
 
 #[test]
+fn the_longest_packets_are_taken_apart_too() {
+    // The data of the longest packets that IPv6 and IPv4 can have, behind UDP's header of 8 bytes.
+    for (v6, most) in [(true, 65535), (false, 65515)] {
+        let whole = udp(v6, &data(most - 8));
+        for size in [65528, 65520, 65512, 65504, 32768, 1480] {
+            for overlap in ["", "old", "new"] {
+                let fragments = apply(&format!("ip_frag {size} {overlap}"), &whole);
+                if size >= most {
+                    assert_eq!(fragments, std::slice::from_ref(&whole), "{size} {overlap}");
+                    continue;
+                }
+                let favour = if overlap == "new" { Favour::New } else { Favour::Old };
+                let start = if v6 { 40 } else { 20 };
+                assert!(fragments.iter().all(checksums_are_right), "{size} {overlap}, IPv6 {v6}");
+                assert_eq!(reassembled(&fragments, favour), whole.bytes[start..], "{size} {overlap}");
+            }
+        }
+    }
+}
+
+#[test]
 fn overlaps_hide_the_data_from_who_favours_the_other() {
     for size in [16, 24] {
         let whole = udp(false, &data(300));
