@@ -4,7 +4,7 @@ use wire::LinkType;
 
 use super::bytes::write16;
 use super::fuzz::{Damage, Payload};
-use super::ip::{self, Packet};
+use super::ip::{self, Packet, Sums};
 use super::link::{self, ARP, IPV4, IPV6, Link};
 use super::plan::{FixLength, NewHeader, Plan, Side};
 
@@ -109,7 +109,9 @@ fn network(frame: &mut Frame, plan: &Plan, link: &Link, side: Side) -> Option<()
     let destination = |bytes: &[u8]| ip::group(bytes, &packet);
     let before = destination(bytes);
     if plan.maps_addresses() || plan.scramble_ip.is_some() {
-        ip::addresses(bytes, &packet, plan, side);
+        let afresh = plan.fix_checksums && !plan.fix_header_length && ip::sums_all(bytes, &packet, whole);
+        let sums = if afresh { Sums::Left } else { Sums::Corrected };
+        ip::addresses(bytes, &packet, plan, side, sums);
     }
     let after = destination(bytes);
     if plan.fix_header_length && (packet.v6 || !packet.fragment) {

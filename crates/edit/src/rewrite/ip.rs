@@ -240,8 +240,23 @@ fn scrambled_v6(address: u128, seed: u32, plan: &Plan) -> u128 {
     new & (u128::MAX >> 8) | first << 120
 }
 
+/// What becomes of the checksums over an address that changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sums {
+    /// They are corrected for the change.
+    Corrected,
+    /// They are left: [`checksums`] computes all of them afterwards.
+    Left,
+}
+
+/// Whether [`checksums`] will compute every checksum that covers the addresses, whatever it is now.
+pub(super) fn sums_all(bytes: &[u8], packet: &Packet, whole: bool) -> bool {
+    let whole = whole && read16(bytes, 2).is_some_and(|length| usize::from(length) == bytes.len());
+    whole && !packet.v6 && !packet.fragment && packet.header >= 20
+}
+
 /// Maps, then scrambles the addresses of an IP packet, and of the packet that an ICMPv6 error quotes.
-pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Side) {
+pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Side, sums: Sums) {
     let (source, destination) = maps(plan, side);
     let (source_at, destination_at) = if packet.v6 { (8, 24) } else { (12, 16) };
     // The order matters to nothing but a checksum's two zeros; it is tcprewrite's.
@@ -257,7 +272,7 @@ pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Si
         if packet.v6 {
             change_v6(bytes, packet, at, |address| mapped_v6(address, map, plan));
         } else {
-            change_v4(bytes, packet, at, |address| mapped_v4(address, map, plan));
+            change_v4(bytes, packet, at, sums, |address| mapped_v4(address, map, plan));
         }
     }
     if let Some(seed) = plan.scramble_ip {
@@ -265,7 +280,7 @@ pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Si
             if packet.v6 {
                 change_v6(bytes, packet, at, |address| scrambled_v6(address, seed, plan));
             } else {
-                change_v4(bytes, packet, at, |address| scrambled_v4(address, seed, plan));
+                change_v4(bytes, packet, at, sums, |address| scrambled_v4(address, seed, plan));
             }
         }
     }
@@ -277,13 +292,15 @@ pub(super) fn addresses(bytes: &mut [u8], packet: &Packet, plan: &Plan, side: Si
 }
 
 #[inline]
-fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u32) -> u32) {
+fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, sums: Sums, change: impl FnOnce(u32) -> u32) {
     let Some(old) = read32(bytes, at) else { return };
     let new = change(old);
     if new != old {
         write(bytes, at, &new.to_be_bytes());
-        let sum = |address: u32| u64::from(address >> 16) + u64::from(address & 0xffff);
-        address_changed(bytes, packet, sum(old), sum(new));
+        if sums == Sums::Corrected {
+            let sum = |address: u32| u64::from(address >> 16) + u64::from(address & 0xffff);
+            address_changed(bytes, packet, sum(old), sum(new));
+        }
     }
 }
 
@@ -308,7 +325,7 @@ fn quoted(message: &mut [u8], plan: &Plan, side: Side) {
     };
     let Some(packet) = Packet::v6(quote) else { return };
     let before = sum(quote);
-    addresses(quote, &packet, plan, side);
+    addresses(quote, &packet, plan, side, Sums::Corrected);
     let after = sum(quote);
     if before != after {
         sums::upper_changed(message, ICMPV6, |checksum| sums::bytes_changed(checksum, before, after));

@@ -65,7 +65,7 @@ pub enum EditError {
     },
     /// One pcap file, two types.
     #[error(
-        "{file}, record {record}: its link type is {link}, that of the first record {first}; convert them all to Ethernet"
+        "{file}, record {record} is of {link}, the first record of {first}: one file has one link type; convert them all to Ethernet"
     )]
     MixedLinks {
         /// The capture.

@@ -71,7 +71,7 @@ pub fn run(
     input: &mut Reader,
     target: Target<'_>,
     plan: &Plan,
-    mut side: impl FnMut(u64) -> Result<Option<Side>, EditError>,
+    mut side: impl FnMut(u64) -> Option<Side>,
     stop: &AtomicBool,
 ) -> Result<Totals, EditError> {
     let mut totals = Totals::default();
@@ -116,7 +116,7 @@ pub fn run(
         frame.data.extend_from_slice(record.data);
         frame.wire_len = record.wire_len;
         totals.read += 1;
-        let side = side(record.number)?;
+        let side = side(record.number);
         let verdict = match side {
             Some(side) => edit(&mut frame, plan, link, *output_link, side),
             None => Verdict::Edited,

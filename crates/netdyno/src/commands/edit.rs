@@ -71,10 +71,10 @@ pub fn pass<'a>(
         target.known = Some((cache.len(), *file));
     }
     let side = |number: u64| match cache.as_ref().map(|(_, cache)| cache.way(number)) {
-        None | Some(Some(Way::Primary)) => Ok(Some(Side::Client)),
-        Some(Some(Way::Secondary)) => Ok(Some(Side::Server)),
+        None | Some(Some(Way::Primary)) => Some(Side::Client),
+        Some(Some(Way::Secondary)) => Some(Side::Server),
         // What it does not know is refused by its number.
-        Some(None | Some(Way::Skip)) => Ok(None),
+        Some(None | Some(Way::Skip)) => None,
     };
     let stop = crate::run::stop_on_signals()?;
     let totals = rewrite::run(&mut input, target, plan, side, &stop)?;
