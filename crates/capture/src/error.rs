@@ -80,6 +80,18 @@ pub enum CaptureError {
     },
 }
 
+impl CaptureError {
+    /// What is wrong, without what to do about it: for who does that already.
+    pub fn without_mend(&self) -> String {
+        match self {
+            CaptureError::Malformed { file, place, offset, packed, fault } => {
+                format!("{file}, {place} at byte {offset}{}: {fault}", unpacked(*packed))
+            }
+            other => other.to_string(),
+        }
+    }
+}
+
 /// The part of a capture that an error is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Place {

@@ -265,7 +265,7 @@ impl Reader {
             },
         };
         if self.lenient && matches!(error, CaptureError::Malformed { .. }) {
-            self.notes.cut_short = Some(error.to_string());
+            self.notes.cut_short = Some(error.without_mend());
             return Ok(());
         }
         Err(error)

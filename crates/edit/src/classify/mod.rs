@@ -82,9 +82,7 @@ pub enum ClassifyError {
         file: String,
     },
     /// Ethernet addresses were asked for where there are none.
-    #[error(
-        "{file}: packet {packet} is of link type {link}: only Ethernet frames can be told apart by their MAC"
-    )]
+    #[error("{file}: packet {packet} is of {link}: only Ethernet frames can be told apart by their MAC")]
     NotEthernet {
         /// The capture's name.
         file: String,

@@ -144,7 +144,7 @@ impl Input {
             packets += 1;
         }
         let sides = self.sides.as_ref();
-        SourceError::CacheTooShort {
+        SourceError::OtherCache {
             cache: sides.and_then(|sides| sides.file.clone()).unwrap_or_default(),
             entries: sides.map_or(0, |sides| sides.cache.len()),
             file: self.first.name().to_owned(),
@@ -152,12 +152,24 @@ impl Input {
         }
     }
 
-    /// Is there an entry for each packet? Reads the capture, where it can be read twice.
+    /// Is there an entry for each packet, and a packet for each entry? Reads the capture, where it can be read twice.
+    /// One that is damaged, and taken as far as it is sound, may have fewer packets.
     pub fn check_sides(&mut self) -> Result<(), SourceError> {
         if self.sides.is_none() || self.first.file_len().is_none() {
             return Ok(());
         }
         while self.next_record()?.is_some() {}
+        if let Some(Sides { cache, file: Some(file) }) = &self.sides
+            && self.last < cache.len()
+            && self.first.notes().cut_short.is_none()
+        {
+            return Err(SourceError::OtherCache {
+                cache: file.clone(),
+                entries: cache.len(),
+                file: self.first.name().to_owned(),
+                packets: self.last.to_string(),
+            });
+        }
         self.rewind()
     }
 

@@ -40,7 +40,7 @@ pub enum SourceError {
     Program(#[from] BadProgram),
     /// Not Ethernet.
     #[error(
-        "{file}: frame {number} has link type {link}, but only Ethernet frames can be sent on an Ethernet interface; `netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC` makes them of raw IP, Linux cooked and other captures"
+        "{file}: frame {number} is of {link}, but only Ethernet frames can be sent on an Ethernet interface; `netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC` makes them of raw IP, Linux cooked and other captures"
     )]
     LinkType {
         /// The capture.
@@ -85,7 +85,7 @@ pub enum SourceError {
     #[error(
         "{cache} has {entries} entries, but {file} has {packets} packets: it was made from another capture; make it anew (`netdyno tcpprep`)"
     )]
-    CacheTooShort {
+    OtherCache {
         /// The cache file.
         cache: String,
         /// How many packets it knows.

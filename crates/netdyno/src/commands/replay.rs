@@ -271,8 +271,8 @@ pub fn replay(
         None => readers.into_iter().map(Input::from).collect(),
         Some(sides) => sides.inputs(readers)?,
     };
-    if !preloaded && matches!(settings.two.sides, Some(Sides::Cache(_))) {
-        // What is read while it is sent is read through once before, so that nothing is sent that does not fit.
+    if matches!(settings.two.sides, Some(Sides::Cache(_))) {
+        // The captures are read through once before, so that nothing is sent that does not fit.
         inputs.iter_mut().try_for_each(Input::check_sides)?;
     }
     let reading = settings.reading(place.as_ref(), second.tx.as_ref());

@@ -95,7 +95,7 @@ fn captures_of_other_link_types_are_sent_as_ethernet() {
             });
             assert_same_frames(&got, &wanted);
         }
-        net.run(format!("netdyno replay {file} --on tx0")).refused(&["link type", "--to-ethernet"]);
+        net.run(format!("netdyno replay {file} --on tx0")).refused(&["frame 1 is of", "--to-ethernet"]);
     }
     write_pcap(&file, 101, &packets);
     net.run(format!("netdyno replay {file} --on tx0 --to-ethernet"))
