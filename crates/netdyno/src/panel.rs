@@ -3,7 +3,7 @@
 //! costs less than a hundredth of a core (`make bench ARGS='--only screen'`).
 
 use crate::cli::Output;
-use crate::run::outcome::host_counter;
+use crate::run::counters::host_counter;
 use anyhow::Result;
 use gauges::{Core, Counter, Gauges, Moment, Queue, Request, Stream, Title, machine};
 use meter::{Meter, StreamStats};

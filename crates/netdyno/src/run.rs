@@ -9,6 +9,7 @@
 
 mod by_hand;
 pub mod content;
+pub mod counters;
 mod meters;
 mod offered;
 pub mod outcome;
@@ -252,13 +253,13 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let mut moved = Vec::new();
     for (side, (reader, before)) in counters.iter_mut().enumerate() {
         let ours = outcome::sent_by(&merged.whole, side).frames;
-        let counted = outcome::moved(reader, before, ours);
+        let counted = counters::moved(reader, before, ours);
         // A counter that says less than what arrived does not count frames of XDP programs.
         let arrived = meter.as_ref().map_or(0, |meter| meter.snapshot().frames);
         if let (Some(moved), "xdp") = (&counted, engine)
             && moved.tx_packets >= arrived
         {
-            outcome::believe_the_interface(&mut merged.whole, moved);
+            counters::believe_the_interface(&mut merged.whole, moved);
         }
         moved.push(counted);
     }
@@ -272,14 +273,14 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     // Here the screen ends, too.
     drop(watch);
 
-    report.result.counters = outcome::counted(counting);
+    report.result.counters = counters::counted(counting);
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let done = Outcome { setup: &setup, jobs, engine, merged };
     outcome::fill_tx(&mut report, &done, offered);
     for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
-        outcome::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side).frames, moved);
+        counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side).frames, moved);
     }
     if let Some(measured) = measured {
         let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
