@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-/// All that is kept of a capture is held in memory: no more than this.
-pub const MOST_BYTES: usize = 1 << 30;
+/// All that is kept of a capture is held in memory, and a second time, put in order, while it is understood: no more than
+/// this, so that both stay below 1 GiB and a little.
+pub const MOST_BYTES: usize = 1 << 29;
 /// Bytes that a kept segment costs besides its payload, about.
 const OVERHEAD: usize = 120;
 
