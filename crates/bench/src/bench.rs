@@ -94,6 +94,8 @@ pub enum Far {
     Time,
     /// netdyno's meter, that tells so many streams apart, and reads the clock for each frame or not.
     Streams { streams: u32, latency: bool },
+    /// netdyno's meter as `netdyno measure` has it: reads the clock for each, and lets the host have them.
+    Pass,
     /// A program that counts frames and their bytes, and drops them.
     Bare,
     /// What the sender brings along (`--measure`).
@@ -354,23 +356,19 @@ impl Bench {
     pub fn receiver(&self, far: Far) -> Result<Receiver> {
         let end = &self.lab.receiver;
         let usual = MeterOptions::default().streams;
-        let meter = |latency, streams| -> Result<Receiver> {
+        let meter = |latency, streams, action| -> Result<Receiver> {
             // In all else as `netdyno send --measure` has it.
-            let options = MeterOptions {
-                mode: Mode::XdpNative,
-                latency,
-                streams,
-                action: Action::Drop,
-                ..MeterOptions::default()
-            };
+            let options =
+                MeterOptions { mode: Mode::XdpNative, latency, streams, action, ..MeterOptions::default() };
             let meter = end.namespace.run_in(|| Meter::attach(end.interface, &options))??;
             Ok(Receiver { _meter: Some(meter), ..Receiver::default() })
         };
         match far {
             Far::Stack | Far::Own => Ok(Receiver::default()),
-            Far::Count => meter(false, usual),
-            Far::Time => meter(true, usual),
-            Far::Streams { streams, latency } => meter(latency, streams.max(usual)),
+            Far::Count => meter(false, usual, Action::Drop),
+            Far::Time => meter(true, usual, Action::Drop),
+            Far::Pass => meter(true, usual, Action::Pass),
+            Far::Streams { streams, latency } => meter(latency, streams.max(usual), Action::Drop),
             Far::Bare => {
                 let (program, counts) = crate::floors::counting()?;
                 let link = end.namespace.run_in(|| -> Result<OwnedFd> {

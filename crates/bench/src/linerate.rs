@@ -358,6 +358,7 @@ fn last_words(error: &anyhow::Error) -> String {
 fn received_by(far: Far) -> &'static str {
     match far {
         Far::Stack => "stack",
+        Far::Pass => "pass",
         Far::Drop | Far::Bare => "drop",
         Far::Count | Far::Own => "meter",
         Far::Time | Far::Streams { .. } => "clock",
