@@ -18,6 +18,7 @@ mod machine;
 mod metering;
 mod pacing;
 mod plot;
+mod search;
 mod stability;
 mod stats;
 mod sys;
@@ -85,6 +86,8 @@ enum Case {
     Memory,
     /// Editing and sorting captures, and replay, beside tcpreplay's suite under its names.
     Files,
+    /// Throughput searches against a rate that is known.
+    Search,
     /// A thousand million frames, every one accounted for.
     Stability,
 }
@@ -103,6 +106,7 @@ impl Case {
             Case::Cpu => cost::cpu(bench),
             Case::Memory => cost::memory(bench),
             Case::Files => files::run(bench),
+            Case::Search => search::run(bench),
             Case::Stability => stability::run(bench),
         }
     }

@@ -61,21 +61,29 @@ const MOST_MARGIN: u64 = 150_000;
 const LATER: u64 = 4_000;
 const SOONER: u64 = 125;
 
+/// Whoever rests gives up its core for so long, after so much time without a sleep. An eighth is more than twice what
+/// Linux keeps for ordinary tasks (50 ms a second), and late frames are few: see [`crate::priority`].
+const REST: u64 = 80_000;
+const REST_EVERY: u64 = 1_000_000;
+
 /// Waits for times: sleeps most of the way and spins the rest, where "the rest" follows how late this machine's
 /// timers wake us. Spinning alone would be as exact and cost a whole core; sleeping alone wakes some 50 us late.
 #[derive(Debug)]
 pub struct Waiter {
     margin: u64,
     spin: bool,
+    rests: bool,
+    /// When it last slept.
+    awake_since: u64,
 }
 
 impl Waiter {
     /// Prepares the calling thread: without this its timers may be up to 50 us late on purpose (prctl(2),
-    /// PR_SET_TIMERSLACK). With `spin` it never sleeps.
-    pub fn for_this_thread(spin: bool) -> Waiter {
+    /// PR_SET_TIMERSLACK). With `spin` it never sleeps, but for what `rests` asks for.
+    pub fn for_this_thread(spin: bool, rests: bool) -> Waiter {
         let one = std::num::NonZeroU64::MIN;
         let _ = rustix::thread::set_current_timer_slack(Some(one));
-        Waiter { margin: 60_000, spin }
+        Waiter { margin: 60_000, spin, rests, awake_since: now() }
     }
 
     /// Returns at `target` (CLOCK_MONOTONIC), or when `control` says stop or another course than `version`, or earlier:
@@ -91,15 +99,18 @@ impl Waiter {
             }
             let least = if slept { 0 } else { WORTH_SLEEPING };
             if self.spin || left < least.max(self.margin + SHORTEST_SLEEP) {
+                if self.rests && at.saturating_sub(self.awake_since) > REST_EVERY {
+                    sleep_until(at + REST);
+                    self.awake_since = now();
+                }
                 std::hint::spin_loop();
                 continue;
             }
             let wake = (target - self.margin).min(at + LONGEST_SLEEP);
-            let until =
-                Timespec { tv_sec: (wake / 1_000_000_000) as i64, tv_nsec: (wake % 1_000_000_000) as i64 };
-            if rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until).is_ok() {
+            if sleep_until(wake) {
                 slept = true;
-                self.learn(now().saturating_sub(wake));
+                self.awake_since = now();
+                self.learn(self.awake_since.saturating_sub(wake));
             }
         }
         if !slept {
@@ -116,5 +127,30 @@ impl Waiter {
         } else {
             self.margin.saturating_sub(SOONER).max(LEAST_MARGIN)
         };
+    }
+}
+
+/// False when it was woken before.
+fn sleep_until(wake: u64) -> bool {
+    let until = Timespec { tv_sec: (wake / 1_000_000_000) as i64, tv_nsec: (wake % 1_000_000_000) as i64 };
+    rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_rests_gives_up_its_core_however_short_its_waits() {
+        let share = |rests| {
+            let mut waiter = Waiter::for_this_thread(true, rests);
+            let (start, cpu) = (now(), thread_cpu());
+            for frame in 1..=2_000 {
+                waiter.wait(start + frame * 20_000, &Control::default(), 0);
+            }
+            (thread_cpu() - cpu) as f64 / (now() - start) as f64
+        };
+        // Another task may have the core for any part of the time, but not for less than is given up.
+        assert!(share(true) < 0.94, "it kept its core");
     }
 }

@@ -16,6 +16,7 @@ mod gate;
 mod merge;
 pub mod null;
 pub mod pacer;
+pub mod priority;
 pub mod record;
 pub mod source;
 pub mod throttle;
@@ -23,6 +24,7 @@ pub mod worker;
 
 pub use crate::gate::Gate;
 pub use crate::merge::{Merged, Share};
+pub use crate::priority::Priority;
 use crate::source::{Source, SourceError};
 pub use crate::throttle::{Course, Reach, Throttle};
 use histogram::Histogram;
@@ -68,6 +70,8 @@ pub struct Control {
     pub thread: Arc<AtomicU64>,
     /// How late frames have left, when somebody asks.
     pub lateness: Asked,
+    /// Of the sending thread. An engine in the kernel never rests.
+    pub priority: Priority,
 }
 
 /// A histogram that is copied for an onlooker when he asks for it, because keeping it where both can see it would cost

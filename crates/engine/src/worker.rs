@@ -72,7 +72,8 @@ fn send<T: Tx + ?Sized, F: Frames>(
     control: &Control,
 ) -> Sent {
     let cpu = clock::thread_cpu();
-    let mut waiter = clock::Waiter::for_this_thread(limits.spin);
+    control.priority.take();
+    let mut waiter = clock::Waiter::for_this_thread(limits.spin, control.priority.rests());
     let paced = frames.is_paced();
     let start = control.gate.pass(&control.stop);
     control.thread.store(clock::thread_number(), Relaxed);

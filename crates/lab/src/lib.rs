@@ -25,6 +25,7 @@ pub mod device;
 mod loss;
 mod namespace;
 mod run;
+mod steer;
 mod sys;
 mod veth;
 
@@ -65,11 +66,22 @@ pub struct Options {
     pub addresses: bool,
     /// A device between the hosts, rather than one cable. A router needs addresses, and so gives them.
     pub device: Option<Device>,
+    /// The CPUs that the device's work is handed to, if the kernel can; of none, each frame is forwarded by the CPU that
+    /// sent it.
+    pub device_cpus: Vec<usize>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { mtu: 1500, queues: 1, cables: 1, gro: false, addresses: false, device: None }
+        Self {
+            mtu: 1500,
+            queues: 1,
+            cables: 1,
+            gro: false,
+            addresses: false,
+            device: None,
+            device_cpus: Vec::new(),
+        }
     }
 }
 
@@ -126,6 +138,10 @@ impl Lab {
                     veth::set_up(port, host, &inside)?;
                 }
                 device::set_up(device, ports, [&lab.sender, &lab.receiver])?;
+                for port in ports.iter().filter(|_| !options.device_cpus.is_empty()) {
+                    // A kernel without RPS has a lab all the same.
+                    let _ = steer::to_cpus(port, &options.device_cpus);
+                }
             }
             _ => {
                 veth::connect(&lab.sender, &lab.receiver, options)?;

@@ -126,3 +126,24 @@ fn work_in_a_namespace_leaves_the_caller_where_it_was() {
     assert_ne!(namespace.run_in(own).unwrap(), before);
     assert_eq!(own(), before);
 }
+
+#[test]
+fn a_devices_work_is_done_by_the_cpus_it_is_given() {
+    let device = netdyno_lab::Device { kind: netdyno_lab::Kind::Router, bottleneck: None, loss: None };
+    for (cpus, mask) in [(vec![0, 70], 1), (vec![], 0)] {
+        let options = Options { device: Some(device), device_cpus: cpus, queues: 2, ..Options::default() };
+        let lab = Lab::two_hosts(&options).unwrap();
+        for port in lab.device.as_ref().unwrap() {
+            // sysfs shows the namespace of whoever mounted it.
+            let show = format!(
+                "mount -t sysfs none /sys && cat /sys/class/net/{0}/queues/rx-[01]/rps_cpus",
+                port.interface
+            );
+            let mut command = port.namespace.command("unshare").unwrap();
+            let output = command.args(["--mount", "sh", "-c", &show]).output().unwrap();
+            let masks = String::from_utf8(output.stdout).unwrap();
+            let masks: Vec<u32> = masks.lines().map(|mask| u32::from_str_radix(mask, 16).unwrap()).collect();
+            assert_eq!(masks, [mask, mask], "{}", port.interface);
+        }
+    }
+}

@@ -68,6 +68,8 @@ pub struct Setup {
     pub interim: Option<Interim>,
     /// One worker on each of these CPUs; `None`: wherever the kernel puts it.
     pub cpus: Vec<Option<usize>>,
+    /// Of the workers.
+    pub priority: engine::Priority,
     pub warnings: Vec<String>,
     /// Why captures were not sent to their ends.
     pub damage: Vec<String>,
@@ -243,7 +245,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             scope.spawn(|| observe(meter.first(), &over));
         }
         let _over = SetAtEnd(&over);
-        send(&mut workers, jobs, &setup.cpus, &setup.stop, &mut watch)
+        send(&mut workers, jobs, (&setup.cpus, setup.priority), &setup.stop, &mut watch)
     })?;
     let taken = sent.iter().map(|sent| sent.taken).sum();
     // One worker knows it by itself.
@@ -420,13 +422,14 @@ impl Drop for EndsAll<'_> {
 fn send(
     engines: &mut [Box<dyn Engine>],
     jobs: &mut [Job],
-    cpus: &[Option<usize>],
+    (cpus, priority): (&[Option<usize>], engine::Priority),
     stop: &Arc<AtomicBool>,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Sent>> {
     let alone = jobs.len() == 1;
     let idle: Vec<bool> = jobs.iter().map(|job| !alone && is_idle(job)).collect();
-    let controls = Control::several(idle.iter().filter(|idle| !**idle).count(), stop);
+    let mut controls = Control::several(idle.iter().filter(|idle| !**idle).count(), stop);
+    controls.iter_mut().for_each(|control| control.priority = priority);
     let parts = engines.iter_mut().zip(jobs.iter_mut()).zip(cpus).zip(&idle);
     let busy = parts.filter(|(_, idle)| !**idle).map(|(part, _)| part).zip(&controls);
     let sent = std::thread::scope(|scope| {

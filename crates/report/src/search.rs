@@ -65,6 +65,9 @@ pub struct Trial {
     pub shortfall_ratio: f64,
     pub duplicated_frames: u64,
     pub reordered_frames: u64,
+    /// Frames that the sender sent in a hurry after it had been held up: so many may be lost for its sake.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub uneven_frames: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<TrialLatency>,
     /// When the last lost frame was noticed, from the trial's start.
@@ -79,8 +82,28 @@ pub struct Trial {
     /// Times it was done before because the sender was held up, and nothing could be said of the device.
     #[serde(default)]
     pub repeated: u32,
-    /// `passed`, or what was not kept: `loss`, `sender short`, `latency`, `latency unknown`, `order`.
+    /// `passed`, or what was not kept: `loss`, `sender short`, `sender uneven`, `latency`, `variation`,
+    /// `latency unknown`, `order`.
     pub verdict: String,
+    /// What was known after it, one entry for each goal that is searched for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bounds: Vec<Bounds>,
+}
+
+/// Between which loads the answer lies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Bounds {
+    /// The greatest load known to pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<f64>,
+    /// The least known not to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<f64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Delays of a trial's frames.
@@ -94,6 +117,17 @@ pub struct TrialLatency {
     pub p99: u64,
     pub p999: u64,
     pub max: u64,
+    /// How much longer or shorter a frame was under way than the one before it in its stream, without sign (RFC 8219,
+    /// 7.3.2): median, 99.9th percentile and greatest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame_p50: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame_p999: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame_max: Option<u64>,
+    /// The smoothed mean of the same (RFC 3550, 6.4.1): of several streams the greatest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<u64>,
 }
 
 /// What was searched for, how, and all that was found.
@@ -104,7 +138,7 @@ pub struct SearchResult {
     /// `mlrsearch` or `bisect`, where something was searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// What `load` counts: `frames_per_second`, `frame_size`, `flows`, `burst_frames`.
+    /// What `load` counts: `frames_per_second`, `frame_size`, `flows`, `burst_frames` (bursts at the greatest rate).
     pub axis: String,
     /// It came to its end; if not it can be continued.
     pub complete: bool,
@@ -167,6 +201,16 @@ pub struct LatencyAt {
     /// Median of the trials' packet delay variations: 99.9th percentile less minimum.
     pub variation_ns: u64,
     pub max_ns: u64,
+    /// From one frame to the next (RFC 8219, 7.3.2): medians of the trials' medians and 99.9th percentiles, and the greatest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame_typical_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame_worst_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame_max_ns: Option<u64>,
+    /// Median of the trials' jitters (RFC 3550).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<u64>,
     /// What of it is not the device's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
@@ -202,7 +246,11 @@ pub struct LossAt {
     pub frames_per_second: f64,
     /// Of the greatest load (0 to 1).
     pub load_ratio: f64,
+    /// Lost by the device, of what was sent.
     pub loss_ratio: f64,
+    /// Not sent, of what the load makes: the device was tried with so much less.
+    #[serde(default)]
+    pub shortfall_ratio: f64,
 }
 
 /// Back-to-back frames (RFC 9004).
@@ -219,6 +267,14 @@ pub struct BurstFound {
     pub corrected_buffer_s: Option<f64>,
     /// A burst of the greatest length passed: the buffer may be larger, and this is no result.
     pub at_limit: bool,
+    /// The least step between lengths, the longest burst that was tried, and the throughput that the correction is by:
+    /// RFC 9004, 6, asks to report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_frames: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_tried_frames: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_frames_per_second: Option<f64>,
 }
 
 /// Several values of one quantity.

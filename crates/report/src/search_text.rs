@@ -162,7 +162,19 @@ fn others(search: &SearchResult) -> String {
 }
 
 fn latency(search: &SearchResult) -> String {
-    let header = ["frame size", "at", "trials", "min", "mean", "typical", "worst case", "variation", "max"];
+    let header = [
+        "frame size",
+        "at",
+        "trials",
+        "min",
+        "mean",
+        "typical",
+        "worst case",
+        "max",
+        "PDV",
+        "IPDV",
+        "jitter",
+    ];
     let mut table = Table::with_header(header);
     let rows = search.sizes.iter().flat_map(|size| size.latency.iter().map(move |at| (size, at)));
     let mut any = false;
@@ -177,8 +189,10 @@ fn latency(search: &SearchResult) -> String {
                 Some(units::time(at.mean_ns as u64)),
                 Some(units::time(at.typical_ns)),
                 Some(units::time(at.worst_case_ns)),
-                Some(units::time(at.variation_ns)),
                 Some(units::time(at.max_ns)),
+                Some(units::time(at.variation_ns)),
+                at.frame_to_frame_worst_ns.map(units::time),
+                at.jitter_ns.map(units::time),
             ],
         );
     }
@@ -198,7 +212,7 @@ fn floors(report: &Report) -> String {
 }
 
 fn loss(search: &SearchResult) -> String {
-    let mut table = Table::with_header(["frame size", "load", "frames/s", "lost"]);
+    let mut table = Table::with_header(["frame size", "load", "frames/s", "lost", "sender short"]);
     let rows = search.sizes.iter().flat_map(|size| size.loss_curve.iter().map(move |at| (size, at)));
     let mut any = false;
     for (size, at) in rows {
@@ -209,6 +223,7 @@ fn loss(search: &SearchResult) -> String {
                 Some(units::percent(at.load_ratio)),
                 Some(units::frame_rate(at.frames_per_second)),
                 Some(units::percent(at.loss_ratio)),
+                (at.shortfall_ratio > 0.0).then(|| units::percent(at.shortfall_ratio)),
             ],
         );
     }

@@ -30,7 +30,7 @@ pub struct Burst {
     lengths: Vec<u64>,
 }
 
-/// Times that follow from a mean burst length (RFC 9004, 6.4).
+/// Times that follow from a mean burst length (RFC 9004, 5.4).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BufferTime {
     /// The burst's length at the rate it was sent with.

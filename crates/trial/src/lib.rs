@@ -24,10 +24,10 @@ pub mod trial;
 
 pub use bisect::{Bisect, BisectPlan, Direction, Resolution};
 pub use burst::{BufferTime, Burst, BurstPlan, buffer_time};
-pub use limits::{Broken, LatencyLimit, Limits, Percentile};
+pub use limits::{Broken, Delay, Delays, Limits};
 pub use loss_curve::{LossCurve, LossCurvePlan};
 pub use mlr::{Goal, MlrSearch};
 pub use repeated::{LatencyFound, Repeated, RepeatedPlan};
 pub use search::{Done, Left, NotThisSearch, Search, resume, run};
 pub use stats::Spread;
-pub use trial::{Device, Latency, Outcome, Stage, Then, Wanted};
+pub use trial::{Device, FrameToFrame, Latency, Outcome, Stage, Then, Wanted};

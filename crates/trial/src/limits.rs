@@ -9,34 +9,46 @@ use std::fmt;
 pub struct Limits {
     /// Loss of the whole load, the sender's shortfall counted: at most (0 to 1).
     pub loss_ratio: f64,
-    /// A percentile of latency, at most.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency: Option<LatencyLimit>,
+    /// Delays, at most.
+    #[serde(default, skip_serializing_if = "Delays::is_empty")]
+    pub delays: Delays,
     /// Frames out of order over those that arrived, at most (0 to 1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reorder_ratio: Option<f64>,
 }
 
-/// A bound on latency.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LatencyLimit {
-    pub percentile: Percentile,
-    pub at_most_ns: u64,
-}
+/// Bounds on delays, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Delays([Option<u64>; Delay::ALL.len()]);
 
-/// A point of the distribution.
+/// What of the delays is bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Percentile {
+pub enum Delay {
     P50,
     P90,
     P99,
     P999,
     Max,
+    /// Packet delay variation: the 99.9th percentile above the minimum (RFC 8219, 7.3.1).
+    Variation,
+    /// The 99.9th percentile from one frame of a stream to the next, without sign (RFC 8219, 7.3.2).
+    FrameToFrame,
+    /// The smoothed mean of the same (RFC 3550, 6.4.1).
+    Jitter,
 }
 
-impl Percentile {
-    pub const ALL: [Percentile; 5] = [Self::P50, Self::P90, Self::P99, Self::P999, Self::Max];
+impl Delay {
+    pub const ALL: [Delay; 8] = [
+        Self::P50,
+        Self::P90,
+        Self::P99,
+        Self::P999,
+        Self::Max,
+        Self::Variation,
+        Self::FrameToFrame,
+        Self::Jitter,
+    ];
 
     /// As users write it.
     pub fn name(self) -> &'static str {
@@ -46,24 +58,65 @@ impl Percentile {
             Self::P99 => "p99",
             Self::P999 => "p99.9",
             Self::Max => "max",
+            Self::Variation => "pdv",
+            Self::FrameToFrame => "ipdv",
+            Self::Jitter => "jitter",
         }
     }
 
-    /// Its value in `latency`.
-    pub fn of(self, latency: &crate::Latency) -> u64 {
+    /// Its value in `latency`; `None` where it was not measured.
+    pub fn of(self, latency: &crate::Latency) -> Option<u64> {
         match self {
-            Self::P50 => latency.p50_ns,
-            Self::P90 => latency.p90_ns,
-            Self::P99 => latency.p99_ns,
-            Self::P999 => latency.p999_ns,
-            Self::Max => latency.max_ns,
+            Self::P50 => Some(latency.p50_ns),
+            Self::P90 => Some(latency.p90_ns),
+            Self::P99 => Some(latency.p99_ns),
+            Self::P999 => Some(latency.p999_ns),
+            Self::Max => Some(latency.max_ns),
+            Self::Variation => Some(latency.variation_ns()),
+            Self::FrameToFrame => latency.frame_to_frame.map(|steps| steps.p999_ns),
+            Self::Jitter => latency.frame_to_frame.map(|steps| steps.jitter_ns),
         }
+    }
+
+    /// A delay, or how much delays differ?
+    pub fn is_variation(self) -> bool {
+        matches!(self, Self::Variation | Self::FrameToFrame | Self::Jitter)
     }
 }
 
-impl fmt::Display for Percentile {
+impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+impl Delays {
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+
+    /// The same with one bound more; it takes the place of another on the same.
+    pub fn and(mut self, delay: Delay, at_most_ns: u64) -> Self {
+        for (bound, of) in self.0.iter_mut().zip(Delay::ALL) {
+            if of == delay {
+                *bound = Some(at_most_ns);
+            }
+        }
+        self
+    }
+
+    /// The bounds that are set.
+    pub fn iter(&self) -> impl Iterator<Item = (Delay, u64)> + '_ {
+        Delay::ALL.into_iter().zip(&self.0).filter_map(|(delay, bound)| Some((delay, (*bound)?)))
+    }
+
+    fn broken(&self, latency: Option<&crate::Latency>) -> Option<Broken> {
+        self.iter().find_map(|(delay, at_most)| match latency.and_then(|latency| delay.of(latency)) {
+            None => Some(Broken::LatencyUnknown),
+            Some(value) if value <= at_most => None,
+            Some(_) if delay.is_variation() => Some(Broken::Variation),
+            Some(_) => Some(Broken::Latency),
+        })
     }
 }
 
@@ -75,7 +128,12 @@ pub enum Broken {
     Loss,
     /// The sender did not send what was asked; the device is not to blame for all of it.
     Shortfall,
+    /// The sender was held up and sent in a burst what was overdue; that may have been too much for a device that
+    /// forwards the load.
+    Uneven,
     Latency,
+    /// Delays differ too much.
+    Variation,
     /// No latency was measured, so it cannot be said to be kept.
     LatencyUnknown,
     Order,
@@ -91,25 +149,23 @@ impl Default for Limits {
 impl Limits {
     /// So much loss and no more.
     pub fn loss(loss_ratio: f64) -> Self {
-        Self { loss_ratio, latency: None, reorder_ratio: None }
+        Self { loss_ratio, delays: Delays::default(), reorder_ratio: None }
     }
 
     /// The first limit that `outcome` does not keep.
     pub fn broken(&self, outcome: &Outcome) -> Option<Broken> {
         if outcome.loss_ratio() > self.loss_ratio {
-            // Whose fault it is: the sender's, if what it sent would have passed.
+            // Whose fault it is: the sender's, if what it sent would have passed, or would have if it had not been held up.
             let own = outcome.sent.max(1) as f64;
-            let device = outcome.lost() as f64 / own > self.loss_ratio;
-            return Some(if device { Broken::Loss } else { Broken::Shortfall });
+            let over = |lost: u64| lost as f64 / own > self.loss_ratio;
+            return Some(match (over(outcome.lost()), over(outcome.lost_for_sure())) {
+                (_, true) => Broken::Loss,
+                (true, false) => Broken::Uneven,
+                (false, false) => Broken::Shortfall,
+            });
         }
-        if let Some(limit) = self.latency {
-            match outcome.latency {
-                None => return Some(Broken::LatencyUnknown),
-                Some(latency) if limit.percentile.of(&latency) > limit.at_most_ns => {
-                    return Some(Broken::Latency);
-                }
-                Some(_) => {}
-            }
+        if let Some(broken) = self.delays.broken(outcome.latency.as_ref()) {
+            return Some(broken);
         }
         if self.reorder_ratio.is_some_and(|most| outcome.reorder_ratio() > most) {
             return Some(Broken::Order);

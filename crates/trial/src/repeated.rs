@@ -3,7 +3,7 @@
 
 use crate::search::{Left, Search};
 use crate::stats::{Spread, median};
-use crate::trial::{Outcome, Stage, Then, Wanted};
+use crate::trial::{FrameToFrame, Outcome, Stage, Then, Wanted};
 use serde::{Deserialize, Serialize};
 
 /// What to measure.
@@ -39,6 +39,8 @@ pub struct LatencyFound {
     /// Median of the trials' packet delay variations (RFC 8219, 7.3.1).
     pub variation_ns: u64,
     pub max_ns: u64,
+    /// Medians of the trials' figures (RFC 8219, 7.3.2), and the greatest of all.
+    pub frame_to_frame: Option<FrameToFrame>,
 }
 
 impl Repeated {
@@ -62,6 +64,8 @@ impl Repeated {
         let found = |(number, &load): (usize, &f64)| {
             let trials: Vec<_> = self.at(number).iter().filter_map(|outcome| outcome.latency).collect();
             let all = |of: fn(&crate::Latency) -> u64| median(trials.iter().map(of).collect());
+            let steps: Vec<FrameToFrame> = trials.iter().filter_map(|t| t.frame_to_frame).collect();
+            let middle = |of: fn(&FrameToFrame) -> u64| median(steps.iter().map(of).collect());
             Some(LatencyFound {
                 load,
                 repetitions: trials.len() as u32,
@@ -71,6 +75,14 @@ impl Repeated {
                 worst_case_ns: all(|t| t.p999_ns)?,
                 variation_ns: all(|t| t.variation_ns())?,
                 max_ns: trials.iter().map(|t| t.max_ns).max()?,
+                frame_to_frame: middle(|s| s.p50_ns).zip(middle(|s| s.p999_ns)).map(|(p50_ns, p999_ns)| {
+                    FrameToFrame {
+                        p50_ns,
+                        p999_ns,
+                        max_ns: steps.iter().map(|s| s.max_ns).max().unwrap_or(0),
+                        jitter_ns: middle(|s| s.jitter_ns).unwrap_or(0),
+                    }
+                }),
             })
         };
         self.plan.loads.iter().enumerate().filter_map(found).collect()

@@ -81,6 +81,10 @@ pub struct Outcome {
     /// Frames that arrived behind a later one.
     #[serde(default)]
     pub reordered: u64,
+    /// Frames that left while the sender caught up with its schedule after it had been held up. So many may be lost for
+    /// the sender's sake: what is offered in a burst is more than the load.
+    #[serde(default)]
+    pub uneven: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// When the last frame that was lost was sent, from the trial's start; `None` when none was, or it is not known.
@@ -103,6 +107,19 @@ pub struct Latency {
     pub max_ns: u64,
     /// Frames that the figures are of.
     pub frames: u64,
+    /// How much longer or shorter a frame was under way than the one before it (RFC 8219, 7.3.2), without sign.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_to_frame: Option<FrameToFrame>,
+}
+
+/// From one frame of a stream to the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct FrameToFrame {
+    pub p50_ns: u64,
+    pub p999_ns: u64,
+    pub max_ns: u64,
+    /// The smoothed mean of RFC 3550, 6.4.1; of several streams the greatest.
+    pub jitter_ns: u64,
 }
 
 impl Latency {
@@ -143,6 +160,16 @@ impl Outcome {
     /// The part of the load that the sender failed to send.
     pub fn shortfall_ratio(&self) -> f64 {
         self.of_whole(self.shortfall())
+    }
+
+    /// Frames that are lost even if all the sender's bursts were to blame for is taken off.
+    pub fn lost_for_sure(&self) -> u64 {
+        self.lost().saturating_sub(self.uneven)
+    }
+
+    /// The part of what was sent that the device lost: the loss of RFC 2544, 26.3.
+    pub fn device_loss_ratio(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { (self.lost() as f64 / self.sent as f64).min(1.0) }
     }
 
     /// Frames out of order, over all that arrived.

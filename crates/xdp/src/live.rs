@@ -75,6 +75,8 @@ impl Engine for Live {
             control.started.store(start, Relaxed);
             return nothing(start, Ended::Done);
         };
+        // The thread that sends has the one below (`yield_priority`).
+        control.priority.take();
         // A lane alone ends with its frames, as the run does.
         let own = match &self.program.lanes[..] {
             [only] => only.frames,

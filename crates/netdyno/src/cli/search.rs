@@ -68,10 +68,14 @@ pub struct Bench {
     /// Send the trial's load for so long before it, unmeasured.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub warm_up: Option<Duration>,
-    /// Do a trial that failed with little loss again, this many times at most, when the sender had been held up; in a lab,
-    /// where the device shares this machine, always. One that the sender fell short of, four times as often.
+    /// Do a trial that failed with little loss again, this many times at most: in a lab, where the device shares this
+    /// machine. One that the sender fell short of, or was held up in, four times as often, everywhere.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub retries: u32,
+    /// Send like any other program. Default: before all ordinary tasks of this machine (SCHED_FIFO), because a sender that
+    /// others hold up offers another load than was asked for.
+    #[arg(long)]
+    pub no_real_time: bool,
     #[command(flatten)]
     pub through: Through,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
@@ -89,7 +93,8 @@ pub struct Trial {
     /// Send for this long.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
     pub duration: Duration,
-    /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max), reorder=0%; several with commas.
+    /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max, pdv, ipdv, jitter), reorder=0%; several
+    /// with commas.
     #[arg(long, value_name = "LIMITS", default_value = "loss=0%")]
     pub goal: String,
     /// Show what latency is left when this is taken off: `device` (the lab's device of --lab-impair, idle; then the
@@ -165,6 +170,8 @@ pub enum Axis {
     Flows,
     /// The frame size, at --rate: in bits the least that passes, in frames the greatest.
     Size,
+    /// The length of bursts sent at the greatest rate, --rate on average: the longest that passes (RFC 2544, 21).
+    Burst,
 }
 
 #[derive(Debug, Args)]
@@ -182,6 +189,9 @@ pub struct Throughput {
     /// The most that is tried of --axis flows.
     #[arg(long, value_name = "N", value_parser = parse_count, default_value = "60k")]
     pub max_flows: u64,
+    /// The longest that is tried of --axis burst. Default: a tenth of what a trial sends.
+    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
+    pub max_burst: Option<u64>,
 }
 
 /// How a throughput is found.
@@ -190,9 +200,10 @@ pub struct Finding {
     /// How to search.
     #[arg(long, value_name = "METHOD", default_value = "mlrsearch")]
     pub method: Method,
-    /// What a load has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max), reorder=0%, several with commas;
-    /// of MLRsearch also exceed=50% (the share of time that may be bad) and sum=21s (time until a load is decided). Give
-    /// it several times for several goals of MLRsearch.
+    /// What a load has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max; pdv and ipdv of RFC 8219, jitter),
+    /// reorder=0%, several with commas; of MLRsearch also exceed=50% (the share of time that may be bad), sum=21s (time
+    /// until a load is decided) and trial=1s. ndr and pdr are FD.io CSIT's: loss=0% and loss=0.5%, in 21 trials of 1 s of
+    /// which half may be worse. Give it several times for several goals of MLRsearch.
     #[arg(long, value_name = "LIMITS", default_value = "loss=0%")]
     pub goal: Vec<String>,
     /// How near the highest load that passes and the lowest that fails must come, relative to the load.

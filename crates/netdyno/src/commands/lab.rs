@@ -32,6 +32,7 @@ pub fn run(args: Lab) -> Result<u8> {
         cables: args.cables,
         addresses: args.addresses,
         device: device(args.dut, bottleneck, args.loss).or(args.impair.as_ref().map(|_| PROGRAM)),
+        device_cpus: device_cpus(),
         ..::lab::Options::default()
     };
     let lab = ::lab::Lab::two_hosts(&options)?;
@@ -60,6 +61,13 @@ pub fn device(dut: Option<Dut>, bottleneck: Option<Bottleneck>, loss: Option<Los
         Some(Dut::Router) => Kind::Router,
     };
     Some(::lab::Device { kind, bottleneck, loss })
+}
+
+/// The CPUs that do a device's work: all but the last, which sends.
+pub fn device_cpus() -> Vec<usize> {
+    let mut cpus = crate::environment::allowed_cpus().unwrap_or_default();
+    cpus.pop();
+    cpus
 }
 
 /// A token bucket of this rate. What is not given follows from it: tokens for a millisecond, and room for two frames at

@@ -367,6 +367,7 @@ pub fn replay(
         second,
         round_trip: settings.metering.round_trip,
         cpus,
+        priority: engine::Priority::default(),
         warnings,
         damage,
         truncated,

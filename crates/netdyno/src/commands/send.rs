@@ -81,6 +81,7 @@ pub fn run(args: Send) -> Result<u8> {
         second: run::Second::default(),
         round_trip: args.metering.round_trip,
         cpus,
+        priority: engine::Priority::default(),
         warnings,
         damage: Vec::new(),
         truncated: ([0, 0], 1),

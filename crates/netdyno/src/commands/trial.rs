@@ -43,7 +43,7 @@ pub fn run(args: Trial) -> Result<u8> {
             let left = args.duration * (sizes.len() - rows.len()) as u32;
             show.trial(load, nanos(args.duration), Some(left));
         }
-        let ran = rig.run(&offer, &|outcome| !goal.limits.hold(outcome))?;
+        let ran = rig.run(&offer, &|outcome| goal.limits.broken(outcome))?;
         let wanted = Wanted::steady(load, nanos(args.duration), Stage::Measure);
         let mut row = row(&wanted, &ran, &goal);
         row.number = number as u32;
@@ -119,7 +119,13 @@ fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String 
                 None => format!("the device lost {lost}"),
             }
         }
+        "sender uneven" => format!(
+            "{} lost, which a sender that was held up and then sent {} in a hurry may have made: nothing can be said of the device",
+            units::counted(row.lost_frames, "frame"),
+            units::counted(row.uneven_frames, "frame")
+        ),
         "latency" => "the latency was above its limit".to_owned(),
+        "variation" => "delays differed by more than their limit".to_owned(),
         "latency unknown" => "no latency was measured".to_owned(),
         _ => "more frames were out of order than allowed".to_owned(),
     }

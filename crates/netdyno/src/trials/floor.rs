@@ -110,7 +110,7 @@ impl Known {
             }
             Known::Measured(rig, of) => {
                 let offer = Offer::steady(frames_per_second, trial_ns.min(super::nanos(ENOUGH)), size);
-                let ran = rig.run(&offer, &|_| false)?;
+                let ran = rig.run(&offer, &|_| None)?;
                 let latency = ran.outcome.latency.filter(|_| !ran.stopped);
                 Ok(latency.map(|l| Floor { of: *of, min_ns: l.min_ns, typical_ns: l.p50_ns }))
             }

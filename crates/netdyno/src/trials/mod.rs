@@ -5,15 +5,17 @@
 //!                 <- Outcome --         <- Ran ----                                   <--
 //! ```
 
+mod again;
 pub mod floor;
 mod goal;
+mod outcome;
 mod ports;
 mod rig;
 mod session;
 mod show;
 mod watch;
 
-pub use goal::Goal;
+pub use goal::{Goal, is_the_senders};
 pub use ports::{frame_sizes, mean_bytes};
 pub use rig::{Offer, Ran, Rig};
 pub use session::{How, Session, row, rows_of, shown};

@@ -51,25 +51,6 @@ pub struct Ports {
     pub lab: Option<Lab>,
 }
 
-/// Lets the device's work be done by other CPUs than the last, which sends: what arrives on a virtual cable is else
-/// forwarded by the CPU that sent it, and a device that is busy slows its sender down where it should lose frames. Where
-/// that cannot be had the lab works without.
-fn steer(port: &Host) {
-    let Some(allowed) = crate::environment::allowed_cpus().filter(|allowed| allowed.len() > 1) else {
-        return;
-    };
-    let others =
-        allowed.iter().rev().skip(1).filter(|&&cpu| cpu < 32).fold(0u32, |mask, cpu| mask | 1 << cpu);
-    // A mount of its own: sysfs shows the network namespace of whoever mounted it.
-    let queues = format!("/sys/class/net/{}/queues/rx-*/rps_cpus", port.interface);
-    let script =
-        format!("mount -t sysfs none /sys && for queue in {queues}; do echo {others:x} > $queue; done");
-    let Ok(mut command) = port.namespace.command("unshare") else { return };
-    let command = command.args(["--mount", "sh", "-c", &script]);
-    let quiet = std::process::Stdio::null;
-    let _ = command.stdin(quiet()).stdout(quiet()).stderr(quiet()).status();
-}
-
 fn again(located: &Located) -> Result<Located> {
     let namespace = located.namespace.as_ref().map(|namespace| namespace.try_clone()).transpose()?;
     Ok(Located { namespace, name: located.name.clone() })
@@ -164,11 +145,9 @@ impl Ports {
             Some(crate::cores::Cores::Number(n)) => u32::try_from(*n).unwrap_or(1).clamp(1, 64),
             _ => 1,
         };
-        let lab = Lab::two_hosts(&::lab::Options { queues, device, ..::lab::Options::default() })?;
-        if let Some([near, far]) = &lab.device {
-            steer(near);
-            steer(far);
-        }
+        let device_cpus = lab::device_cpus();
+        let lab =
+            Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
         let program = bench.lab_impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
         let end = |host: &Host| -> Result<(Located, String)> {
             let name = host.interface.to_owned();

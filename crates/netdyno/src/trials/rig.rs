@@ -1,16 +1,18 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
+use super::again;
+use super::outcome::{add, outcome_of};
 use super::ports::{Ports, Way};
+use super::schedule;
 use super::show::Show;
 use super::watch::Watch;
-use super::{nanos, schedule};
 use crate::cli::search::Bench;
 use crate::cli::{Engine as EngineName, Output, Through};
 use crate::commands::shared;
 use crate::run::{self, Setup};
 use anyhow::{Context, Result, anyhow, bail};
-use engine::Job;
 use engine::source::Source;
+use engine::{Job, Priority};
 use report::{Environment, Report, Requested};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +20,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::expr::{Options, Size, compile};
 use traffic::{Program, Schedule};
-use trial::{Latency, Outcome};
+use trial::{Broken, Outcome};
 
 /// What is offered, on every way.
 #[derive(Debug, Clone)]
@@ -84,6 +86,8 @@ pub struct Rig {
     /// Frames that the lab's device lost without being told to.
     troubled: u64,
     told_trouble: bool,
+    /// Of the sending threads.
+    priority: Priority,
     stop: Arc<AtomicBool>,
     /// What is to be said once about the ports.
     pub warnings: Vec<String>,
@@ -92,16 +96,6 @@ pub struct Rig {
     pub show: Option<Show>,
 }
 
-/// A sender that was held up for longer than this may have made the loss that a trial saw, if that was little.
-const HELD_UP_NS: u64 = 1_500_000;
-/// More than this is not lost for a moment's stall.
-const LITTLE: f64 = 0.1;
-/// A sender that falls short by more than this will do so again.
-const MOMENTARY: f64 = 0.5;
-/// Trials that the sender fell short of are repeated so many times as often as others.
-const SHORT_RETRIES: u32 = 4;
-/// A run that took this much longer than its schedule did not offer the load.
-const LONGER: f64 = 0.001;
 /// So many trials later frames are signed as the same stream again.
 const TRIALS_APART: u32 = 8;
 /// Switches forget addresses after minutes (IEEE 802.1D: 300 s).
@@ -127,6 +121,10 @@ impl Rig {
             late: 0,
             troubled: 0,
             told_trouble: false,
+            priority: match bench.no_real_time {
+                true => Priority::Ordinary,
+                false => Priority::RealTime { resting: false },
+            },
             stop,
             warnings: Vec::new(),
             environment: None,
@@ -165,8 +163,9 @@ impl Rig {
         Ok(least)
     }
 
-    /// Does it; again when it `failed` for a moment in which the sender was held up.
-    pub fn run(&mut self, offer: &Offer, failed: &dyn Fn(&Outcome) -> bool) -> Result<Ran> {
+    /// Does it; again when it did not pass for a moment in which this machine did something else. `broken` says what it did
+    /// not keep.
+    pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Ran> {
         self.teach(offer)?;
         if let Some(warm_up) = self.warm_up {
             let warming = Offer { duration: Some(warm_up), count: None, command: None, ..offer.clone() };
@@ -174,17 +173,16 @@ impl Rig {
         }
         let mut repeated = 0;
         loop {
-            let (mut ran, held_up) = self.once(offer)?;
-            // A lab's device shares this machine, and loses frames when the machine does something else.
-            // Nothing is known of the device when the sender fell short, unless it lost much all the same: a search that
-            // took this for its upper bound would find the sender.
-            let shortfall = ran.outcome.shortfall_ratio();
-            let lost = ran.outcome.loss_ratio() - shortfall;
-            let short = shortfall > 0.0 && shortfall < MOMENTARY && lost < LITTLE;
-            let moment = (held_up || self.ports.lab.is_some()) && ran.outcome.loss_ratio() < LITTLE;
-            let most = if short { SHORT_RETRIES * self.retries } else { self.retries };
-            let again = (moment || short) && failed(&ran.outcome);
-            if again && repeated < most && !ran.stopped {
+            let mut ran = self.once(offer)?;
+            let why = broken(&ran.outcome);
+            // Others want this core, too: a sender that never gives it up has it taken away.
+            let held_up = ran.outcome.uneven > 0 || why == Some(Broken::Shortfall);
+            if let (true, Priority::RealTime { resting }) = (held_up, &mut self.priority) {
+                *resting = true;
+            }
+            let seconds = offer.duration.map(|duration| duration.as_secs_f64());
+            let most = again::most(why, &ran.outcome, seconds, self.ports.lab.is_some(), self.retries);
+            if repeated < most && !ran.stopped {
                 repeated += 1;
                 continue;
             }
@@ -260,6 +258,7 @@ impl Rig {
             patient: !self.dead,
             interim: None,
             cpus: vec![None],
+            priority: self.priority,
             warnings: Vec::new(),
             truncated: ([0, 0], 1),
             output: Output { quiet: true, ..Output::default() },
@@ -282,8 +281,8 @@ impl Rig {
         }
     }
 
-    /// Does it once. Says whether a sender was held up.
-    fn once(&mut self, offer: &Offer) -> Result<(Ran, bool)> {
+    /// Does it once.
+    fn once(&mut self, offer: &Offer) -> Result<Ran> {
         let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
         let watches: Vec<_> = self.ports.ways.iter().map(|_| Watch::default()).collect();
         self.begun += 1;
@@ -321,14 +320,14 @@ impl Rig {
         });
         let reports = reports.into_iter().collect::<Result<Vec<_>>>()?;
         let mut outcome = Outcome::default();
-        let (mut held_up, mut rate) = (false, 0.0f64);
+        let into_a_lab = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
+        let mut rate = 0.0f64;
         let (mut late, mut arrived) = (0, false);
         for ((report, way), watch) in reports.iter().zip(&self.ports.ways).zip(&watches) {
-            let one = outcome_of(report, offer)
+            let one = outcome_of(report, offer, into_a_lab)
                 .with_context(|| format!("from {} to {}", way.from_name, way.to_name))?;
             late += self.late_in(report);
             arrived |= report.result.rx.as_ref().is_some_and(|rx| rx.totals.frames > 0);
-            held_up |= is_held_up(report);
             rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
             add(&mut outcome, &one);
             if offer.closely {
@@ -360,7 +359,7 @@ impl Rig {
         }
         let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
         let stopped = self.is_stopped();
-        Ok((Ran { outcome, frames_per_second, repeated: 0, stopped, report }, held_up))
+        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, report })
     }
 
     /// The number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
@@ -433,8 +432,10 @@ impl Rig {
             onlooker,
             ..self.setup(program, offer.count, offer.duration, stop)
         };
-        let first = self.signature(number) * setup.cpus.len() as u32;
-        let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, first, over);
+        let workers = setup.cpus.len() as u32;
+        let first = self.signature(number) * workers;
+        let own = first..first + workers;
+        let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, own.clone(), over);
         run::run_observed(setup, if offer.closely { Some(&observe) } else { None })
     }
 
@@ -455,85 +456,4 @@ impl Rig {
             Err(error) => crate::output::note(&format!("cannot run `{text}`: {error}")),
         }
     }
-}
-
-/// Could the sender itself have made a burst or a gap that the device then suffered from?
-fn is_held_up(report: &Report) -> bool {
-    let pacing = report.result.pacing.as_ref();
-    pacing.and_then(|pacing| pacing.catch_up).is_some_and(|catch_up| catch_up.longest_stall_ns >= HELD_UP_NS)
-}
-
-/// What one way's run says of the trial.
-fn outcome_of(report: &Report, offer: &Offer) -> Result<Outcome> {
-    let result = &report.result;
-    if let report::Verdict::Failed { reasons } = &result.verdict {
-        bail!("{}", reasons.join("; "));
-    }
-    let (Some(tx), Some(rx)) = (&result.tx, &result.rx) else { bail!("nothing was measured") };
-    let sent = tx.totals.frames;
-    let lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
-    let mut intended = offer.count.or(tx.offered_frames).unwrap_or(sent);
-    // What took longer was a lower load: by its rate it should have sent more in the time it took.
-    if let (Some(duration), true) = (offer.duration, offer.schedule.is_paced()) {
-        let (asked, took) = (nanos(duration) as f64, tx.totals.duration_ns as f64);
-        if took > asked * (1.0 + LONGER) && took - asked > 1e6 {
-            intended = intended.max((intended as f64 * took / asked) as u64);
-        }
-    }
-    // What others sent is no part of it, if it can be told apart.
-    let own: Vec<_> = report.streams.iter().filter(|stream| stream.tx_frames.is_some()).collect();
-    let told = match &own[..] {
-        [only] if rx.foreign_frames.is_some() => only.latency_ns.as_ref(),
-        _ => result.latency_ns.as_ref(),
-    };
-    let sum = |of: fn(&report::Stream) -> u64, all: Option<u64>| match own.is_empty() {
-        true => all.unwrap_or(0),
-        false => own.iter().map(|stream| of(stream)).sum(),
-    };
-    let latency = told.map(|d| Latency {
-        min_ns: d.min,
-        mean_ns: d.mean,
-        p50_ns: d.p50,
-        p90_ns: d.p90,
-        p99_ns: d.p99,
-        p999_ns: d.p999,
-        max_ns: d.max,
-        frames: d.count,
-    });
-    Ok(Outcome {
-        intended: intended.max(sent),
-        sent,
-        received: sent.saturating_sub(lost),
-        duplicated: sum(|stream| stream.duplicated_frames, rx.duplicated_frames),
-        reordered: sum(|stream| stream.reordered_frames, rx.reordered_frames),
-        latency,
-        last_loss_ns: None,
-        outage_ns: None,
-    })
-}
-
-/// Ways together: counts add up; of latencies the worse counts, and the mean is over all frames.
-fn add(sum: &mut Outcome, one: &Outcome) {
-    sum.intended += one.intended;
-    sum.sent += one.sent;
-    sum.received += one.received;
-    sum.duplicated += one.duplicated;
-    sum.reordered += one.reordered;
-    sum.latency = match (sum.latency, one.latency) {
-        (Some(a), Some(b)) => {
-            let frames = a.frames + b.frames;
-            let mean = (a.mean_ns * a.frames as f64 + b.mean_ns * b.frames as f64) / frames.max(1) as f64;
-            Some(Latency {
-                min_ns: a.min_ns.min(b.min_ns),
-                mean_ns: mean,
-                p50_ns: a.p50_ns.max(b.p50_ns),
-                p90_ns: a.p90_ns.max(b.p90_ns),
-                p99_ns: a.p99_ns.max(b.p99_ns),
-                p999_ns: a.p999_ns.max(b.p999_ns),
-                max_ns: a.max_ns.max(b.max_ns),
-                frames,
-            })
-        }
-        (a, b) => a.or(b),
-    };
 }

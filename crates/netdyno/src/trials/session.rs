@@ -3,12 +3,12 @@
 use super::{Goal, Offer, Ran, Rig};
 use crate::output::note;
 use anyhow::{Result, bail};
-use report::search::{Trial, TrialLatency};
+use report::search::{Bounds, Trial, TrialLatency};
 use report::units;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use traffic::expr::Size;
-use trial::{Latency, Outcome, Search, Stage, Then, Wanted};
+use trial::{FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted};
 
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
@@ -91,7 +91,7 @@ impl Session {
             let started = Instant::now();
             let offer = (how.offer)(&wanted);
             self.show_begin(&wanted, search, how);
-            let ran = self.rig.run(&offer, &|outcome| !how.goal.limits.hold(outcome))?;
+            let ran = self.rig.run(&offer, &|outcome| how.goal.limits.broken(outcome))?;
             if ran.stopped {
                 return Ok(false);
             }
@@ -101,6 +101,8 @@ impl Session {
             let mut row = self.row(&wanted, &ran, how);
             row.number = self.rows.len() as u32 + 1;
             search.tell(&ran.outcome);
+            let bounds = |(passed, failed)| Bounds { passed, failed };
+            row.bounds = search.bounds().into_iter().map(bounds).collect();
             if !self.quiet {
                 self.say(&row, search, how);
             }
@@ -184,6 +186,9 @@ impl Session {
             "passed" => "passed".to_owned(),
             "loss" => format!("lost {}", units::percent(row.loss_ratio)),
             "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
+            "sender uneven" => {
+                format!("lost {} behind a sender that was held up", units::percent(row.loss_ratio))
+            }
             other => format!("failed by {other}"),
         };
         note(&format!(
@@ -232,6 +237,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         shortfall_ratio: outcome.shortfall_ratio(),
         duplicated_frames: outcome.duplicated,
         reordered_frames: outcome.reordered,
+        uneven_frames: outcome.uneven,
         latency_ns: outcome.latency.map(|latency| TrialLatency {
             count: latency.frames,
             min: latency.min_ns,
@@ -241,6 +247,10 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
             p99: latency.p99_ns,
             p999: latency.p999_ns,
             max: latency.max_ns,
+            frame_to_frame_p50: latency.frame_to_frame.map(|steps| steps.p50_ns),
+            frame_to_frame_p999: latency.frame_to_frame.map(|steps| steps.p999_ns),
+            frame_to_frame_max: latency.frame_to_frame.map(|steps| steps.max_ns),
+            jitter: latency.frame_to_frame.map(|steps| steps.jitter_ns),
         }),
         last_loss_ns: outcome.last_loss_ns,
         outage_ns: outcome.outage_ns,
@@ -275,6 +285,7 @@ fn outcome_of(trial: &Trial) -> Outcome {
         received: trial.received_frames,
         duplicated: trial.duplicated_frames,
         reordered: trial.reordered_frames,
+        uneven: trial.uneven_frames,
         latency: trial.latency_ns.map(|latency| Latency {
             min_ns: latency.min,
             mean_ns: latency.mean,
@@ -284,6 +295,12 @@ fn outcome_of(trial: &Trial) -> Outcome {
             p999_ns: latency.p999,
             max_ns: latency.max,
             frames: latency.count,
+            frame_to_frame: latency.frame_to_frame_p999.map(|p999_ns| FrameToFrame {
+                p50_ns: latency.frame_to_frame_p50.unwrap_or(0),
+                p999_ns,
+                max_ns: latency.frame_to_frame_max.unwrap_or(0),
+                jitter_ns: latency.jitter.unwrap_or(0),
+            }),
         }),
         last_loss_ns: trial.last_loss_ns,
         outage_ns: trial.outage_ns,

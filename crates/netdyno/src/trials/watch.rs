@@ -4,6 +4,7 @@
 //! look's interval later at most.
 
 use meter::Meter;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,13 +32,14 @@ pub struct Seen {
 pub struct Watch(Mutex<Seen>);
 
 impl Watch {
-    /// Looks until `over`; for losses at the stream of this number.
-    pub fn observe(&self, meter: &Meter, stream: u32, over: &AtomicBool) {
+    /// Looks until `over`; for losses at the streams of these numbers.
+    pub fn observe(&self, meter: &Meter, own: Range<u32>, over: &AtomicBool) {
         let mut seen = Seen::default();
         while !over.load(Relaxed) {
             let snapshot = meter.snapshot();
             let now = engine::clock::now();
-            let lost = meter.stream(stream).map_or(0, |stream| stream.lost);
+            // Of every sending core a stream.
+            let lost = own.clone().filter_map(|number| meter.stream(number)).map(|stream| stream.lost).sum();
             seen.look(now, snapshot.frames, lost);
             std::thread::sleep(EVERY);
         }

@@ -237,6 +237,12 @@ impl Turn {
     }
 }
 
+/// For a test that makes no net of its own and whose senders go before all others: no other runs meanwhile, as long as the
+/// value is kept.
+pub fn alone() -> impl Sized {
+    Turn::alone()
+}
+
 /// Two hosts joined by a cable, and a folder.
 pub struct Net {
     pub lab: Lab,

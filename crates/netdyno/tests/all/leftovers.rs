@@ -187,6 +187,20 @@ fn a_killed_reflector() {
 }
 
 #[test]
+fn a_killed_search() {
+    let search = start(command(
+        "netdyno search soak --lab --lab-loss 1% --rate 5kpps --max 5kpps --trial-duration 60s",
+    ));
+    eventually("its meter stands", || !programs_of(search.pid()).is_empty());
+    let probes: Vec<Probe> =
+        namespaces_of(search.pid()).iter().map(|path| Probe::in_namespace(path)).collect();
+    assert_eq!(probes.len(), 3, "two hosts and a device");
+    let programs = programs_of(search.pid());
+    kill(search);
+    assert_gone(&probes, &programs);
+}
+
+#[test]
 fn a_run_that_ends_by_itself() {
     let net = Net::new();
     let links = || net.run("ip -d link").ok().stdout + &net.run_there("ip -d link").ok().stdout;

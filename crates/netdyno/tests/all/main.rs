@@ -29,6 +29,7 @@ mod resolve;
 mod scenario;
 mod screen;
 mod search;
+mod search_forms;
 mod tcpprep;
 mod tcpreplay;
 mod tcpreplay_edit;

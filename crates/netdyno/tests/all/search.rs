@@ -31,6 +31,7 @@ fn is_the_rate(found: f64, seconds: f64) {
 
 #[test]
 fn both_methods_find_the_bottlenecks_rate() {
+    let _turn = alone();
     for method in ["mlrsearch", "bisect"] {
         let search = format!(
             "{FIRST} netdyno search throughput {DEVICE} --method {method} --trial-duration 500ms --precision 1% --json"
@@ -54,6 +55,7 @@ fn both_methods_find_the_bottlenecks_rate() {
 
 #[test]
 fn several_goals_are_searched_for_at_once() {
+    let _turn = alone();
     let search = format!(
         "{FIRST} netdyno search throughput --lab --lab-loss 1/200 --size 512 --min 2kpps --max 5kpps --trial-duration 300ms \
          --precision 5% --goal loss=0% --goal loss=1% --goal loss=1%,p50=1ns --json"
@@ -70,6 +72,7 @@ fn several_goals_are_searched_for_at_once() {
 
 #[test]
 fn a_search_that_was_interrupted_goes_on() {
+    let _turn = alone();
     let folder = TempDir::new().expect("a folder");
     let dir = folder.path().display();
     let search = format!(
@@ -108,6 +111,7 @@ fn report(folder: &TempDir) -> Value {
 
 #[test]
 fn a_device_that_loses_everything_has_no_throughput() {
+    let _turn = alone();
     for method in ["mlrsearch", "bisect"] {
         let search = format!(
             "netdyno search throughput --lab --lab-loss 100% --size 64 --max 2kpps --min 500pps --trial-duration 100ms --method {method}"
@@ -118,6 +122,7 @@ fn a_device_that_loses_everything_has_no_throughput() {
 
 #[test]
 fn a_trial_says_whose_fault_it_was() {
+    let _turn = alone();
     let trial = "netdyno trial --lab --size 512 --duration 200ms";
     let report = run(format!("{FIRST} {trial} --rate 2kpps --json")).ok().json();
     let done = &report["result"]["trials"][0];
@@ -135,6 +140,7 @@ fn a_trial_says_whose_fault_it_was() {
 
 #[test]
 fn loss_latency_and_bursts_follow_from_the_device() {
+    let _turn = alone();
     let quick = format!("{DEVICE} --trial-duration 300ms --json");
     let loss = run(format!("{FIRST} netdyno search loss {quick} --max 40mbps")).ok().json();
     let curve = loss["result"]["search"]["sizes"][0]["loss_curve"].as_array().expect("a curve").clone();
@@ -170,6 +176,7 @@ fn loss_latency_and_bursts_follow_from_the_device() {
 
 #[test]
 fn an_outage_is_timed_and_an_overload_recovered_from() {
+    let _turn = alone();
     let reset =
         format!("{FIRST} netdyno search reset {DEVICE} --rate 5mbps --trial-duration 2s --json --command");
     let mut reset = command(reset);
@@ -190,6 +197,7 @@ fn an_outage_is_timed_and_an_overload_recovered_from() {
 
 #[test]
 fn other_axes_are_searched_too() {
+    let _turn = alone();
     let sizes =
         "netdyno search throughput --lab --lab-bottleneck 20mbps --lab-queue 8k --lab-burst 6k --axis size";
     let report = run(format!("{FIRST} {sizes} --rate 4kpps --trial-duration 300ms --json")).ok().json();

@@ -44,8 +44,13 @@ fn trial(number: u32, part: &str, size: &str, load: f64, verdict: &str) -> Trial
             p99: 40_000 + u64::from(number) * 100,
             p999: 160_000,
             max: 400_000,
+            frame_to_frame_p50: Some(700),
+            frame_to_frame_p999: Some(90_000),
+            frame_to_frame_max: Some(300_000),
+            jitter: Some(1_200),
         }),
         verdict: verdict.to_owned(),
+        uneven_frames: if verdict == "sender uneven" { lost } else { 0 },
         ..Trial::default()
     }
 }
@@ -73,6 +78,10 @@ pub fn search() -> Report {
             variation_ns: 157_000,
             max_ns: 400_000,
             floor: None,
+            frame_to_frame_typical_ns: Some(700),
+            frame_to_frame_worst_ns: Some(90_000),
+            frame_to_frame_max_ns: Some(300_000),
+            jitter_ns: Some(1_200),
         }],
         loss_curve: (1..=10)
             .rev()
@@ -80,6 +89,7 @@ pub fn search() -> Report {
                 frames_per_second: rate * f64::from(tenth) / 10.0,
                 load_ratio: f64::from(tenth) / 10.0,
                 loss_ratio: f64::from((tenth - 4).max(0)) / 20.0,
+                shortfall_ratio: if tenth == 10 { 0.02 } else { 0.0 },
             })
             .collect(),
         burst: Some(BurstFound {
@@ -88,6 +98,9 @@ pub fn search() -> Report {
             implied_buffer_s: Some(812e-6),
             corrected_buffer_s: Some(570e-6),
             at_limit: false,
+            step_frames: Some(2),
+            longest_tried_frames: Some(3_000_000),
+            throughput_frames_per_second: Some(rate),
         }),
         recovery_ns: Some(Spread { mean: 2e6, min: 1e6, max: 3e6, stddev: 4e5, ..spread }),
         ..SizeResult::default()
@@ -97,9 +110,22 @@ pub fn search() -> Report {
     let verdicts = ["loss", "passed", "loss", "sender short", "passed", "loss", "passed"];
     let mut trials = Vec::new();
     for size in &sizes {
+        let (mut passed, mut failed) = (0.0f64, f64::INFINITY);
         for (load, verdict) in loads.iter().zip(verdicts) {
             let number = trials.len() as u32 + 1;
-            trials.push(trial(number, "throughput", &size.frame_size, load * size.greatest, verdict));
+            let mut done = trial(number, "throughput", &size.frame_size, load * size.greatest, verdict);
+            // The second goal is content with what the first is not.
+            let known = |best: f64, least: f64| Bounds {
+                passed: (best > 0.0).then_some(best * size.greatest),
+                failed: least.is_finite().then_some(least * size.greatest),
+            };
+            match verdict {
+                "passed" => passed = passed.max(*load),
+                "loss" => failed = failed.min(*load),
+                _ => {}
+            }
+            done.bounds = vec![known(passed, failed), known(passed, 1.0)];
+            trials.push(done);
         }
         for part in ["latency", "burst"] {
             let number = trials.len() as u32 + 1;
@@ -165,6 +191,7 @@ pub fn sparse() -> Vec<(&'static str, Report)> {
                 }
                 for t in trials {
                     (t.load, t.loss_ratio) = (1e300, 7.0);
+                    t.bounds = vec![Bounds { passed: Some(-1.0), failed: Some(f64::MAX) }];
                 }
             }),
         ),

@@ -8,6 +8,8 @@ use std::convert::Infallible;
 pub enum Kind {
     /// Forwards so many frames a second and no more.
     Hard(f64),
+    /// As `Hard`, and keeps what comes in so many seconds besides: (capacity, seconds).
+    Buffered(f64, f64),
     /// As `Hard`, but a capacity of its own in each trial: (mean, relative spread).
     Noisy(f64, f64),
     /// Loss grows with the load above a point: (where it starts, loss ratio at ten times that).
@@ -55,6 +57,7 @@ impl Simulated {
         let up_to = |capacity: f64| (intended as f64).min((capacity * seconds).round()) as u64;
         let received = match self.kind {
             Kind::Hard(capacity) => up_to(capacity),
+            Kind::Buffered(capacity, kept) => up_to(capacity * (1.0 + kept / seconds)),
             Kind::Noisy(mean, spread) => {
                 let swing = (self.chance() + self.chance() - 1.0) * spread;
                 up_to(mean * (1.0 + swing))
@@ -92,6 +95,7 @@ impl Simulated {
             p999_ns: base * 4,
             max_ns: base * 5,
             frames: received,
+            frame_to_frame: None,
         };
         Outcome { intended, sent, received, latency: (received > 0).then_some(latency), ..Outcome::default() }
     }

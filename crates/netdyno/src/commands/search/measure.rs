@@ -27,11 +27,6 @@ fn repetitions(asked: Option<u32>, common: &Common, standard: u32) -> u32 {
     asked.unwrap_or(if common.bench.lab { 3 } else { standard }).max(1)
 }
 
-/// No limits: what comes is measured.
-fn any() -> Goal {
-    Goal { limits: trial::Limits::loss(1.0), exceed: 0.0, sum: None }
-}
-
 /// The throughput that was given, or the one that is found now. `None` when there is none, or on interruption.
 fn known(
     session: &mut Session,
@@ -78,7 +73,7 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
         then: None,
         repetitions: repetitions(args.repetitions, &args.common, 20),
     };
-    let (whole, trials) = repeat(session, "latency", plan, &any(), sized, None)?;
+    let (whole, trials) = repeat(session, "latency", plan, &Goal::any(), sized, None)?;
     let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop())?;
     sized.result.latency = trials
         .latencies()
@@ -93,6 +88,10 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
             variation_ns: found.variation_ns,
             max_ns: found.max_ns,
             floor: None,
+            frame_to_frame_typical_ns: found.frame_to_frame.map(|steps| steps.p50_ns),
+            frame_to_frame_worst_ns: found.frame_to_frame.map(|steps| steps.p999_ns),
+            frame_to_frame_max_ns: found.frame_to_frame.map(|steps| steps.max_ns),
+            jitter_ns: found.frame_to_frame.map(|steps| steps.jitter_ns),
         })
         .collect();
     for at in &mut sized.result.latency {
@@ -149,7 +148,20 @@ fn repeat(
     Ok((whole, search))
 }
 
-pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized) -> Result<bool> {
+/// A load that was not offered is no point of the curve.
+fn senders_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
+    let short: Vec<f64> = curve.iter().map(|at| at.shortfall_ratio).filter(|&ratio| ratio > 0.0).collect();
+    if let Some(worst) = short.iter().copied().reduce(f64::max) {
+        notes.shortfalls.push(format!(
+            "frames of {size} bytes: the sender fell short at {} of {}, by {} at most: there the device was tried with less",
+            short.len(),
+            units::counted(curve.len() as u64, "load"),
+            units::percent(worst)
+        ));
+    }
+}
+
+pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
     anyhow::ensure!(
         args.step > 0.0 && args.step <= 1.0,
         "--step: give more than 0% (RFC 2544 asks for no more than 10%)"
@@ -160,16 +172,18 @@ pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized) -> Resul
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     let known = |_: &trial::LossCurve| String::new();
-    let goal = Goal { limits: trial::Limits::default(), ..any() };
-    let whole = session
-        .drive(&mut curve, &How { part: "loss", goal: &goal, offer: &offer, known: &known, of_rate: true })?;
+    let goal = Goal::no_loss();
+    let how = How { part: "loss", goal: &goal, offer: &offer, known: &known, of_rate: true };
+    let whole = session.drive(&mut curve, &how)?;
     sized.result.loss_curve = rows_of(&session.rows, "loss", &sized.name)
         .map(|row| LossAt {
             frames_per_second: row.load,
             load_ratio: row.load / greatest,
-            loss_ratio: row.loss_ratio,
+            loss_ratio: (row.lost_frames as f64 / row.sent_frames.max(1) as f64).min(1.0),
+            shortfall_ratio: row.shortfall_ratio,
         })
         .collect();
+    senders_part(&sized.result.loss_curve, &sized.name, notes);
     Ok(whole)
 }
 
@@ -203,7 +217,7 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
         [] => String::new(),
         lengths => format!("{} found", units::counted(lengths.len() as u64, "length")),
     };
-    let goal = Goal { limits: trial::Limits::default(), ..any() };
+    let goal = Goal::no_loss();
     let whole = session.drive(
         &mut search,
         &How { part: "burst", goal: &goal, offer: &offer, known: &known, of_rate: false },
@@ -216,6 +230,9 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
             implied_buffer_s: time.map(|time| time.implied_s),
             corrected_buffer_s: time.map(|time| time.corrected_s),
             at_limit: search.at_limit(),
+            step_frames: Some(search.plan().step),
+            longest_tried_frames: Some(greatest),
+            throughput_frames_per_second: Some(throughput),
         });
         if search.at_limit() {
             notes.shortfalls.push(format!(
@@ -245,7 +262,7 @@ pub fn recovery(
         then: Some((AFTERWARDS, trial_ns)),
         repetitions: repetitions(args.repetitions, &args.common, 20),
     };
-    let (whole, trials) = repeat(session, "recovery", plan, &any(), sized, None)?;
+    let (whole, trials) = repeat(session, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
@@ -272,7 +289,7 @@ pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut
         then: None,
         repetitions: args.repetitions.max(1),
     };
-    let (whole, trials) = repeat(session, "reset", plan, &any(), sized, args.command.as_deref())?;
+    let (whole, trials) = repeat(session, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
@@ -309,4 +326,20 @@ pub fn soak(session: &mut Session, args: &Soak, sized: &mut Sized, notes: &mut N
     }
     debug_assert!(!whole || trials.next().is_none());
     Ok(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_that_was_not_offered_is_said() {
+        let at = |shortfall_ratio| LossAt { shortfall_ratio, ..LossAt::default() };
+        let mut notes = Notes::default();
+        senders_part(&[at(0.0)], "64", &mut notes);
+        assert!(notes.shortfalls.is_empty());
+        senders_part(&[at(0.02), at(0.01), at(0.0)], "64", &mut notes);
+        let [said] = &notes.shortfalls[..] else { panic!("{:?}", notes.shortfalls) };
+        assert!(said.contains("2 of 3 loads") && said.contains("2.00 %"), "{said}");
+    }
 }

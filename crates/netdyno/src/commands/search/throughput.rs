@@ -1,13 +1,11 @@
-//! `netdyno search throughput`: the highest rate that passes, or the most flows, or the hardest frame size.
+//! `netdyno search throughput`: the highest rate that passes. Other searches find it first, too.
 
-use super::{Notes, Sized, trial_duration};
+use super::{Notes, Sized};
 use crate::cli::search::{Axis, Finding, Method, Throughput};
-use crate::trials::{Goal, How, Offer, Session, frames_per_second, nanos};
+use crate::trials::{Goal, How, Offer, Session, is_the_senders, nanos};
 use anyhow::{Result, bail};
-use report::search::SearchResult;
 use report::units;
 use std::time::Duration;
-use traffic::expr::Size;
 use trial::mlr::Plan;
 use trial::{Bisect, BisectPlan, Direction, MlrSearch, Resolution, Wanted};
 
@@ -31,83 +29,20 @@ pub fn check(args: &Throughput) -> Result<()> {
 
 /// The goals asked for.
 pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
+    if !(1e-6..1.0).contains(&finding.precision) {
+        bail!("--precision: give more than 0.0001% and less than 100%");
+    }
     let goals = finding.goal.iter().map(|text| Goal::parse(text)).collect::<Result<Vec<_>>>()?;
     if finding.method == Method::Bisect {
         if goals.len() > 1 {
             bail!("--method bisect searches for one goal: give one --goal, or --method mlrsearch");
         }
-        if goals.iter().any(|goal| goal.exceed > 0.0 || goal.sum.is_some()) {
-            bail!("--goal: exceed and sum are of MLRsearch; bisection decides by one trial");
-        }
-    }
-    if !(1e-6..1.0).contains(&finding.precision) {
-        bail!("--precision: give more than 0.0001% and less than 100%");
+        let Some(goals) = goals.iter().map(Goal::by_one_trial).collect() else {
+            bail!("--goal: exceed, sum and trial are of MLRsearch; bisection decides by one trial");
+        };
+        return Ok(goals);
     }
     Ok(goals)
-}
-
-pub fn search(
-    session: &mut Session,
-    args: &Throughput,
-    sized: &mut Sized,
-    search: &mut SearchResult,
-    notes: &mut Notes,
-) -> Result<bool> {
-    if args.axis == Axis::Rate {
-        return find(session, &args.finding, trial_duration(&args.common), sized, notes);
-    }
-    let goals = goals(&args.finding)?;
-    let [goal] = goals[..] else { bail!("--axis: one --goal at a time") };
-    let Some(rate) = args.rate else { bail!("--axis: at which rate? Give --rate") };
-    let link = session.rig.bits_per_second()?;
-    let duration_ns = nanos(trial_duration(&args.common));
-    let (size, mean) = (sized.size.clone(), sized.result.mean_frame_bytes);
-    let in_bits = !matches!(rate, traffic::Rate::Frames(_));
-    let (least, greatest, direction) = match args.axis {
-        Axis::Flows => (1.0, args.max_flows as f64, Direction::Greatest),
-        // Bits in smaller frames are more frames.
-        _ if in_bits => (64.0, 1518.0, Direction::Least),
-        _ => (64.0, 1518.0, Direction::Greatest),
-    };
-    let flows_axis = args.axis == Axis::Flows;
-    search.axis = if flows_axis { "flows" } else { "frame_size" }.to_owned();
-    (sized.result.least, sized.result.greatest) = (least, greatest);
-    let mut bisect = Bisect::new(BisectPlan {
-        least,
-        greatest,
-        resolution: Resolution::Units(1.0),
-        direction,
-        limits: goal.limits,
-        trial_ns: duration_ns,
-        short_ns: duration_ns,
-        retries: 0,
-        retry_loss_ratio: 0.0,
-    })?;
-    // Checked here, so that the closure need not fail.
-    frames_per_second(rate, mean, link)?;
-    let offer = |wanted: &Wanted| {
-        let value = wanted.load.round().max(1.0);
-        let (size, mean, flows) = if flows_axis {
-            (size.clone(), mean, Some(value as u64))
-        } else {
-            (Size::Fixed(value as u32), value, None)
-        };
-        let load = frames_per_second(rate, mean, link).unwrap_or(1.0);
-        Offer { flows, ..Offer::steady(load, wanted.duration_ns, &size) }
-    };
-    let known =
-        |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &|value| units::count(value as u64));
-    let how = How { part: "throughput", goal: &goal, offer: &offer, known: &known, of_rate: false };
-    let whole = session.drive(&mut bisect, &how)?;
-    sized.result.found = bisect.passed();
-    if whole && bisect.passed().is_none() {
-        notes.shortfalls.push(format!(
-            "nothing passed, not even {} {}",
-            search.axis.replace('_', " "),
-            units::count(bisect.failed().unwrap_or(least) as u64)
-        ));
-    }
-    Ok(whole)
 }
 
 /// Finds the throughput of one frame size; false when interrupted.
@@ -122,7 +57,7 @@ pub fn find(
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     session.goals = goals.iter().map(Goal::text).collect();
-    // Verdicts of single trials are by the strictest goal's.
+    // Verdicts of single trials are by the first goal.
     let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
     let part = "throughput";
     let (least, greatest) = (sized.result.least, sized.result.greatest);
@@ -141,10 +76,8 @@ pub fn find(
                 retry_loss_ratio: 0.0,
             })?;
             let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &rate);
-            let whole = session.drive(
-                &mut bisect,
-                &How { part, goal: &first, offer: &offer, known: &known, of_rate: true },
-            )?;
+            let how = How { part, goal: &first, offer: &offer, known: &known, of_rate: true };
+            let whole = session.drive(&mut bisect, &how)?;
             if bisect.is_inconsistent() {
                 notes.warnings.push(format!(
                     "frames of {} bytes: what passed a short trial failed a full one: the device does not do the same each time",
@@ -161,25 +94,34 @@ pub fn find(
         }
         Method::Mlrsearch => {
             let goal = |goal: &Goal| {
-                let mut wanted = trial::Goal::rfc2544(trial.as_secs_f64(), finding.precision);
+                let trial = goal.trial.unwrap_or(trial).as_secs_f64();
+                let mut wanted = trial::Goal::rfc2544(trial, finding.precision);
+                if goal.trial.is_some() {
+                    wanted.initial_trial_s = trial;
+                }
                 wanted.limits = goal.limits;
                 wanted.exceed_ratio = goal.exceed;
-                wanted.duration_sum_s = goal.sum.map_or(trial.as_secs_f64(), |sum| sum.as_secs_f64());
+                wanted.duration_sum_s = goal.sum.map_or(trial, |sum| sum.as_secs_f64());
                 wanted
             };
             let wanted: Vec<_> = goals.iter().map(goal).collect();
             let most_s =
-                wanted.iter().map(|goal| goal.duration_sum_s.max(trial.as_secs_f64()) * MOST_TRIALS).sum();
+                wanted.iter().map(|goal| goal.duration_sum_s.max(goal.final_trial_s) * MOST_TRIALS).sum();
             let plan = Plan { goals: wanted, least, greatest, warm_up_s: 0.0, most_s };
             let mut mlr = MlrSearch::new(plan)?;
             let known = |mlr: &MlrSearch| {
-                let of = mlr.found();
-                let texts: Vec<String> =
-                    of.iter().map(|found| between(found.lower, found.upper, &rate)).collect();
-                texts.join(", ")
+                let found = mlr.found();
+                if found.iter().all(|found| found.lower.or(found.upper).is_none()) {
+                    return String::new();
+                }
+                let of = |found: &trial::mlr::Found| match between(found.lower, found.upper, &rate) {
+                    text if text.is_empty() => "unknown".to_owned(),
+                    text => text,
+                };
+                found.iter().map(of).collect::<Vec<_>>().join(", ")
             };
-            let whole = session
-                .drive(&mut mlr, &How { part, goal: &first, offer: &offer, known: &known, of_rate: true })?;
+            let how = How { part, goal: &first, offer: &offer, known: &known, of_rate: true };
+            let whole = session.drive(&mut mlr, &how)?;
             if mlr.timed_out() {
                 notes.shortfalls.push(format!(
                     "frames of {} bytes: the search did not converge in {} of trials: the device does not do the same each time (a goal with exceed=50% and a sum of many trials may), or --precision asks for too much",
@@ -217,7 +159,7 @@ pub fn find(
 }
 
 /// What is known of the bounds, in words.
-fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f64) -> String) -> String {
+pub(super) fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f64) -> String) -> String {
     match (passed, failed) {
         (Some(passed), Some(failed)) => format!("between {} and {}", show(passed), show(failed)),
         (Some(passed), None) => format!("{} or more", show(passed)),
@@ -231,7 +173,7 @@ fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f64) -> Strin
 fn flapping(session: &Session, size: &str, notes: &mut Notes) {
     let rows: Vec<_> = crate::trials::rows_of(&session.rows, "throughput", size).collect();
     let inverted = rows.iter().any(|failed| {
-        let by_device = failed.verdict != "passed" && failed.verdict != "sender short";
+        let by_device = failed.verdict != "passed" && !is_the_senders(&failed.verdict);
         by_device
             && rows.iter().any(|passed| {
                 passed.lost_frames == 0
@@ -264,16 +206,25 @@ fn flapping(session: &Session, size: &str, notes: &mut Notes) {
 fn sender_limits(session: &Session, sized: &Sized, notes: &mut Notes) {
     let failed = sized.result.throughput.iter().flatten().filter_map(|found| found.failed_frames_per_second);
     for failed in failed {
-        let mut at = crate::trials::rows_of(&session.rows, "throughput", &sized.name)
-            .filter(|row| (row.load - failed).abs() <= failed * 1e-9)
-            .peekable();
-        if at.peek().is_some() && at.all(|row| row.verdict == "passed" || row.verdict == "sender short") {
-            notes.shortfalls.push(format!(
-                "frames of {} bytes: the sender, not the device, fell short at {}: the device may do more; `netdyno doctor` says what the sender could do better",
-                sized.name,
-                units::frame_rate(failed)
-            ));
-            return;
+        let at = crate::trials::rows_of(&session.rows, "throughput", &sized.name)
+            .filter(|row| (row.load - failed).abs() <= failed * 1e-9);
+        let verdicts: Vec<&str> = at.map(|row| row.verdict.as_str()).collect();
+        let (size, rate) = (&sized.name, units::frame_rate(failed));
+        if verdicts.is_empty()
+            || verdicts.iter().any(|&verdict| verdict != "passed" && !is_the_senders(verdict))
+        {
+            continue;
         }
+        // Frames were lost, in every try; by whose fault cannot be said.
+        if verdicts.contains(&"sender uneven") {
+            notes.warnings.push(format!(
+                "frames of {size} bytes: what was lost at {rate} may be the doing of a sender that was held up each time: the device may do a little more"
+            ));
+            continue;
+        }
+        notes.shortfalls.push(format!(
+            "frames of {size} bytes: the sender, not the device, fell short at {rate}: the device may do more; `netdyno doctor` says what the sender could do better"
+        ));
+        return;
     }
 }

@@ -5,7 +5,7 @@ use super::super::charts::{Chart, FRAME};
 use super::super::marks;
 use super::super::plot::{Frame, Scale, Svg, rates_scale, round_up, tick_number};
 use super::Lost;
-use crate::search::{LossAt, SearchResult, SizeResult, Trial};
+use crate::search::{Bounds, LossAt, SearchResult, SizeResult, Trial};
 use crate::units;
 
 /// Sizes whose search is drawn at most.
@@ -247,13 +247,19 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     svg.x_axis(&x, &ticks, "trial", false);
     let value = |load: f64| if of_rate { units::frame_rate(load) } else { short(load) };
     let mut legend: Vec<(&'static str, String)> = Vec::new();
+    let stepwise = rows.iter().any(|t| !t.bounds.is_empty());
+    if stepwise {
+        closing_in(&mut svg, rows, &x, &y);
+    }
     // What was found, of each goal.
     for (goal, found) in size.throughput.iter().enumerate().filter_map(|(goal, t)| Some((goal, t.as_ref()?)))
     {
         let class = marks::class(goal);
-        let at = y.at(found.frames_per_second);
-        svg.line(&format!("line {class}"), x0, at, x1, at);
-        if let Some(failed) = found.failed_frames_per_second {
+        if !stepwise {
+            let at = y.at(found.frames_per_second);
+            svg.line(&format!("line {class}"), x0, at, x1, at);
+        }
+        if let Some(failed) = found.failed_frames_per_second.filter(|_| !stepwise) {
             let at = y.at(failed);
             svg.line(&format!("line bound {class}"), x0, at, x1, at);
         }
@@ -267,7 +273,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     for (i, t) in rows.iter().enumerate() {
         let (kind, class) = match t.verdict.as_str() {
             "passed" => (0, "s2"),
-            "sender short" => (2, "s5"),
+            "sender short" | "sender uneven" => (2, "s5"),
             _ => (1, "s4"),
         };
         if let Some(seen) = seen.get_mut(kind) {
@@ -289,7 +295,11 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
             &tip,
         );
     }
-    let names = [("s2 alone", "passed"), ("s4 alone", "did not pass"), ("s5 alone", "the sender fell short")];
+    let names = [
+        ("s2 alone", "passed"),
+        ("s4 alone", "did not pass"),
+        ("s5 alone", "the sender fell short, or was held up"),
+    ];
     legend.extend(
         names
             .into_iter()
@@ -299,8 +309,9 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     );
     let shorter = rows.iter().any(|t| t.duration_ns < longest);
     let note = format!(
-        "Each trial's load, in the order they were done{}; the lines are the highest load that met the goal and, dashed, the lowest that did not.",
-        if shorter { "; small marks are of shorter trials" } else { "" }
+        "Each trial's load, in the order they were done{}; the lines are {}the highest load that met the goal and, dashed, the lowest that did not.",
+        if shorter { "; small marks are of shorter trials" } else { "" },
+        if stepwise { "what was known after each: " } else { "" }
     );
     let heading = format!("The search with frames of {} bytes", size.frame_size);
     let svg = svg.finish(&format!(
@@ -308,6 +319,31 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
         units::counted(rows.len() as u64, "trial")
     ));
     Some(Chart { heading, svg, legend, note })
+}
+
+/// What was known of each goal after each trial: its bounds, in steps.
+fn closing_in(svg: &mut Svg, rows: &[&Trial], x: &Scale, y: &Scale) {
+    let goals = rows.iter().map(|t| t.bounds.len()).max().unwrap_or(0);
+    for goal in 0..goals {
+        for (style, of) in
+            [("line", (|b| b.passed) as fn(&Bounds) -> Option<f64>), ("line bound", |b| b.failed)]
+        {
+            let mut steps: Vec<(f64, f64)> = Vec::new();
+            let class = format!("{style} {}", marks::class(goal));
+            for (i, t) in rows.iter().enumerate() {
+                let from = i as f64 + 1.0;
+                match t.bounds.get(goal).and_then(of).filter(|bound| bound.is_finite() && *bound > 0.0) {
+                    Some(bound) => steps.extend([
+                        (x.at(from), y.at(bound)),
+                        (x.at((from + 1.0).min(rows.len() as f64 + 0.5)), y.at(bound)),
+                    ]),
+                    // A bound may be taken back: a longer trial there went otherwise.
+                    None => svg.polyline(&class, std::mem::take(&mut steps)),
+                }
+            }
+            svg.polyline(&class, steps);
+        }
+    }
 }
 
 /// A goal's line in a legend of points.

@@ -80,8 +80,21 @@ pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> String {
 }
 
 pub(super) fn latency(search: &SearchResult) -> String {
-    let mut grid =
-        Grid::new(["frame size", "at", "trials", "min", "mean", "typical", "worst case", "variation", "max"]);
+    let mut grid = Grid::new([
+        "frame size",
+        "at",
+        "trials",
+        "min",
+        "mean",
+        "typical",
+        "worst case",
+        "max",
+        "PDV",
+        "IPDV, typical",
+        "IPDV, 99.9 %",
+        "jitter",
+    ]);
+    let time = |ns: Option<u64>| ns.map_or(DASH.into(), units::time);
     for (size, at) in search.sizes.iter().flat_map(|s| s.latency.iter().map(move |at| (s, at))) {
         grid.row(
             &size.frame_size,
@@ -92,8 +105,11 @@ pub(super) fn latency(search: &SearchResult) -> String {
                 units::time(at.mean_ns as u64),
                 units::time(at.typical_ns),
                 units::time(at.worst_case_ns),
-                units::time(at.variation_ns),
                 units::time(at.max_ns),
+                units::time(at.variation_ns),
+                time(at.frame_to_frame_typical_ns),
+                time(at.frame_to_frame_worst_ns),
+                time(at.jitter_ns),
             ],
         );
     }
@@ -103,7 +119,10 @@ pub(super) fn latency(search: &SearchResult) -> String {
     }
     table
         + "<p class=\"small\">Typical: the median of the trials' medians. Worst case: the median of their 99.9th percentiles. \
-             Variation: the median of what lies between those and the shortest (RFC 8219, 7.2 and 7.3).</p>\n"
+             PDV: the median of what lies between those and the shortest. IPDV: from one frame to the next, without sign, \
+             medians of the trials' medians and 99.9th percentiles (RFC 8219, 7.2 and 7.3). Jitter: RFC 3550's smoothed mean \
+             of the same. Latency is from before a frame's first bit leaves to when its last has arrived: RFC 1242's (3.8) is less \
+             by the time that a frame takes on the wire for bit-forwarding devices, by twice that for store-and-forward ones.</p>\n"
 }
 
 pub(super) fn floors(report: &Report) -> String {
@@ -123,6 +142,8 @@ pub(super) fn bursts(search: &SearchResult) -> String {
         "std. dev.",
         "searches",
         "sent at",
+        "least step",
+        "longest tried",
         "buffer, implied",
         "buffer, corrected",
     ]);
@@ -143,6 +164,8 @@ pub(super) fn bursts(search: &SearchResult) -> String {
                 format!("{:.1}", n.stddev),
                 n.count.to_string(),
                 units::frame_rate(b.burst_frames_per_second),
+                b.step_frames.map_or(DASH.into(), units::count),
+                b.longest_tried_frames.map_or(DASH.into(), units::count),
                 seconds(b.implied_buffer_s),
                 corrected,
             ],
@@ -243,7 +266,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
         let short = if t.shortfall_ratio > 0.0 { units::percent(t.shortfall_ratio) } else { DASH.to_owned() };
         let class = match t.verdict.as_str() {
             "passed" => "",
-            "sender short" => "own",
+            "sender short" | "sender uneven" => "own",
             _ => "fault",
         };
         grid.marked_row(

@@ -1,0 +1,141 @@
+//! What a run says of a trial, and what several ways' runs say together.
+
+use super::nanos;
+use super::rig::Offer;
+use anyhow::{Result, bail};
+use report::Report;
+use traffic::Schedule;
+use trial::{FrameToFrame, Latency, Outcome};
+
+/// A sender that was held up for longer than this may have made the loss that a trial saw.
+const HELD_UP_NS: u64 = 1_500_000;
+/// A run that took this much longer than its schedule did not offer the load.
+const LONGER: f64 = 0.001;
+/// And by this, which a batch's last frames may take.
+const LONGER_NS: f64 = 1e6;
+
+/// What one way's run says of the trial. Into a device of the lab frames go without a wire: what its full input queue
+/// refuses would be lost on one.
+pub fn outcome_of(report: &Report, offer: &Offer, into_a_lab: bool) -> Result<Outcome> {
+    let result = &report.result;
+    if let report::Verdict::Failed { reasons } = &result.verdict {
+        bail!("{}", reasons.join("; "));
+    }
+    let (Some(tx), Some(rx)) = (&result.tx, &result.rx) else { bail!("nothing was measured") };
+    let mut sent = tx.totals.frames;
+    let lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
+    let mut intended = offer.count.or(tx.offered_frames).unwrap_or(sent);
+    // What took longer was a lower load: by its rate it should have sent more in the time it took.
+    if let Some(asked) = scheduled_ns(offer) {
+        let took = tx.totals.duration_ns as f64;
+        if took > asked * (1.0 + LONGER) && took - asked > LONGER_NS {
+            intended = intended.max((intended as f64 * took / asked) as u64);
+        }
+    }
+    // What others sent is no part of it, if it can be told apart.
+    let own: Vec<_> = report.streams.iter().filter(|stream| stream.tx_frames.is_some()).collect();
+    let told = match &own[..] {
+        [only] if rx.foreign_frames.is_some() => only.latency_ns.as_ref(),
+        _ => result.latency_ns.as_ref(),
+    };
+    let sum = |of: fn(&report::Stream) -> u64, all: Option<u64>| match own.is_empty() {
+        true => all.unwrap_or(0),
+        false => own.iter().map(|stream| of(stream)).sum(),
+    };
+    let latency = told.map(|d| Latency {
+        min_ns: d.min,
+        mean_ns: d.mean,
+        p50_ns: d.p50,
+        p90_ns: d.p90,
+        p99_ns: d.p99,
+        p999_ns: d.p999,
+        max_ns: d.max,
+        frames: d.count,
+        frame_to_frame: frame_to_frame(report),
+    });
+    let caught_up = result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
+    let mut uneven = caught_up
+        .filter(|catch_up| catch_up.longest_stall_ns >= HELD_UP_NS)
+        .map_or(0, |catch_up| catch_up.frames);
+    let received = sent.saturating_sub(lost);
+    if into_a_lab && intended > sent && tx.retried_enobufs >= intended - sent {
+        // It was the device that held up the sender.
+        (sent, uneven) = (intended, 0);
+    }
+    Ok(Outcome {
+        intended: intended.max(sent),
+        sent,
+        received,
+        duplicated: sum(|stream| stream.duplicated_frames, rx.duplicated_frames),
+        reordered: sum(|stream| stream.reordered_frames, rx.reordered_frames),
+        uneven,
+        latency,
+        last_loss_ns: None,
+        outage_ns: None,
+    })
+}
+
+/// How long the offer takes a sender that keeps to it; `None` at top speed.
+fn scheduled_ns(offer: &Offer) -> Option<f64> {
+    match (offer.duration, offer.count, &offer.schedule) {
+        (_, _, Schedule::TopSpeed) => None,
+        (Some(duration), ..) => Some(nanos(duration) as f64),
+        // A burst that takes longer is none.
+        (None, Some(count), Schedule::Frames { frames, per_ns }) => {
+            Some(count as f64 * *per_ns as f64 / (*frames).max(1) as f64)
+        }
+        _ => None,
+    }
+}
+
+fn frame_to_frame(report: &Report) -> Option<FrameToFrame> {
+    let variation = report.result.delay_variation.as_ref()?;
+    let steps = variation.ipdv_ns.as_ref()?;
+    Some(FrameToFrame {
+        p50_ns: steps.p50,
+        p999_ns: steps.p999,
+        max_ns: steps.max,
+        jitter_ns: variation.jitter_ns.unwrap_or(0.0) as u64,
+    })
+}
+
+/// Of two ways the worse.
+fn worse(a: FrameToFrame, b: FrameToFrame) -> FrameToFrame {
+    FrameToFrame {
+        p50_ns: a.p50_ns.max(b.p50_ns),
+        p999_ns: a.p999_ns.max(b.p999_ns),
+        max_ns: a.max_ns.max(b.max_ns),
+        jitter_ns: a.jitter_ns.max(b.jitter_ns),
+    }
+}
+
+/// Ways together: counts add up; of latencies the worse counts, and the mean is over all frames.
+pub fn add(sum: &mut Outcome, one: &Outcome) {
+    sum.intended += one.intended;
+    sum.sent += one.sent;
+    sum.received += one.received;
+    sum.duplicated += one.duplicated;
+    sum.reordered += one.reordered;
+    sum.uneven += one.uneven;
+    sum.latency = match (sum.latency, one.latency) {
+        (Some(a), Some(b)) => {
+            let frames = a.frames + b.frames;
+            let mean = (a.mean_ns * a.frames as f64 + b.mean_ns * b.frames as f64) / frames.max(1) as f64;
+            Some(Latency {
+                min_ns: a.min_ns.min(b.min_ns),
+                mean_ns: mean,
+                p50_ns: a.p50_ns.max(b.p50_ns),
+                p90_ns: a.p90_ns.max(b.p90_ns),
+                p99_ns: a.p99_ns.max(b.p99_ns),
+                p999_ns: a.p999_ns.max(b.p999_ns),
+                max_ns: a.max_ns.max(b.max_ns),
+                frames,
+                frame_to_frame: match (a.frame_to_frame, b.frame_to_frame) {
+                    (Some(a), Some(b)) => Some(worse(a, b)),
+                    (a, b) => a.or(b),
+                },
+            })
+        }
+        (a, b) => a.or(b),
+    };
+}
