@@ -16,18 +16,15 @@
  * checksum happens to be that number stays as it is, because computing it again gives the same.
  */
 #include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
 #include <linux/pkt_cls.h>
 #include <stdbool.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #include "include/bridge.h"
+#include "include/headers.h"
 #include "include/tick.h"
 
-#define MAX_TAGS 2
-#define IPV4_FRAGMENT bpf_htons(0x3fff)
 /* Bytes that are summed at once, and the longest packet that is: 64 KiB. */
 #define CHUNK 256
 #define CHUNKS 256
@@ -68,36 +65,6 @@ struct {
 	__type(value, __u32);
 } ways SEC(".maps");
 
-struct ether {
-	__u8 addresses[12];
-	__be16 type;
-};
-
-struct tag {
-	__be16 control;
-	__be16 type;
-};
-
-struct ipv4 {
-	__u8 version_ihl;
-	__u8 tos;
-	__be16 length;
-	__be16 id;
-	__be16 fragment;
-	__u8 ttl;
-	__u8 protocol;
-	__be16 checksum;
-	__be16 addresses[4];
-};
-
-struct ipv6 {
-	__be32 version_flow;
-	__be16 length;
-	__u8 next_header;
-	__u8 hop_limit;
-	__be16 addresses[16];
-};
-
 static __always_inline struct passage *passage_of(__u32 direction)
 {
 	__u32 key = 2 * bpf_get_smp_processor_id() + direction;
@@ -132,6 +99,17 @@ static __always_inline __u16 folded(__u32 sum)
 {
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* The sum of `count` words, which is not folded. */
+static __always_inline __u32 halves_of(const __be16 *words, const int count)
+{
+	__u32 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < count; i++)
+		sum += words[i];
 	return sum;
 }
 
@@ -174,7 +152,6 @@ static __always_inline bool completed(struct xdp_md *ctx)
 	__u32 sum = 0, length, field;
 	struct ipv4 *v4;
 	struct ipv6 *v6;
-	struct tag *tag;
 	__u8 protocol;
 	__be16 type;
 
@@ -182,25 +159,16 @@ static __always_inline bool completed(struct xdp_md *ctx)
 		return false;
 	type = ether->type;
 	at += sizeof(*ether);
-#pragma unroll
-	for (int i = 0; i < MAX_TAGS; i++) {
-		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
-			break;
-		tag = at;
-		if (at + sizeof(*tag) > end)
-			return false;
-		type = tag->type;
-		at += sizeof(*tag);
-	}
+	at = behind_tags(at, end, &type);
+	if (!at)
+		return false;
 	if (type == bpf_htons(ETH_P_IP)) {
 		v4 = at;
-		if (at + sizeof(*v4) > end || v4->fragment & IPV4_FRAGMENT)
+		if (at + sizeof(*v4) > end || v4->fragment & bpf_htons(IPV4_FRAGMENT_MASK))
 			return false;
 		length = bpf_ntohs(v4->length);
 		protocol = v4->protocol;
-#pragma unroll
-		for (int i = 0; i < 4; i++)
-			sum += v4->addresses[i];
+		sum = halves_of((__be16 *)&v4->source, 4);
 		field = (v4->version_ihl & 0xf) * 4;
 		if (field < sizeof(*v4) || length < field)
 			return false;
@@ -212,9 +180,7 @@ static __always_inline bool completed(struct xdp_md *ctx)
 			return false;
 		length = bpf_ntohs(v6->length);
 		protocol = v6->next_header;
-#pragma unroll
-		for (int i = 0; i < 16; i++)
-			sum += v6->addresses[i];
+		sum = halves_of((__be16 *)&v6->source, 16);
 		at += sizeof(*v6);
 	} else {
 		return false;

@@ -7,14 +7,13 @@
  * Whoever holds the link holds the guard: it goes with its process, however that ends. crates/live/src/guard.rs loads it.
  */
 #include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/headers.h"
+
 #define TCX_NEXT -1
 #define TCX_DROP 2
-#define IPV4_OFFSET_MASK 0x1fff
 
 /* A connection as its server's segments show it. IPv4 addresses stand in the last four bytes, the others are zero. */
 struct connection {
@@ -31,28 +30,6 @@ struct {
 	__type(key, struct connection);
 	__type(value, __u64);
 } connections SEC(".maps");
-
-struct ipv4 {
-	__u8 version_ihl;
-	__u8 tos;
-	__be16 length;
-	__be16 id;
-	__be16 fragment;
-	__u8 ttl;
-	__u8 protocol;
-	__be16 checksum;
-	__be32 source;
-	__be32 destination;
-};
-
-struct ipv6 {
-	__be32 version_flow;
-	__be16 length;
-	__u8 next_header;
-	__u8 hop_limit;
-	__be32 source[4];
-	__be32 destination[4];
-};
 
 SEC("tcx/ingress")
 int guard(struct __sk_buff *skb)
@@ -75,8 +52,8 @@ int guard(struct __sk_buff *skb)
 	} else if (skb->protocol == bpf_htons(ETH_P_IPV6)) {
 		if (bpf_skb_load_bytes(skb, at, &v6, sizeof(v6)) || v6.next_header != IPPROTO_TCP)
 			return TCX_NEXT;
-		__builtin_memcpy(key.source, v6.source, sizeof(v6.source));
-		__builtin_memcpy(key.destination, v6.destination, sizeof(v6.destination));
+		__builtin_memcpy(key.source, v6.source.words, sizeof(key.source));
+		__builtin_memcpy(key.destination, v6.destination.words, sizeof(key.destination));
 		at += sizeof(v6);
 	} else {
 		return TCX_NEXT;

@@ -18,21 +18,17 @@
  * crates/meter/src/reflector/tests.rs prints it).
  */
 #include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
 #include <linux/in6.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/headers.h"
 #include "include/reflector.h"
 #include "include/signature.h"
 #include "include/tick.h"
 
-#define ETH_P_QINQ_OLD 0x9100
-#define MAX_TAGS 4
 /* In the first two bytes of an Ethernet address: it is that of a group. */
 #define GROUP bpf_htons(0x0100)
-#define IPV4_OFFSET_MASK 0x1fff
 #define ICMP_ECHO_REQUEST 8
 #define ICMP_ECHO_REPLY 0
 #define ICMPV6_ECHO_REQUEST 128
@@ -56,43 +52,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct reflected);
 } counters SEC(".maps");
-
-/*
- * Headers as they lie in memory. Packet memory need not be aligned on any architecture that has a BPF JIT and a fast NIC, so
- * the fields are read whole.
- */
-struct ether {
-	__be16 destination[3];
-	__be16 source[3];
-	__be16 type;
-};
-
-struct tag {
-	__be16 control;
-	__be16 type;
-};
-
-struct ipv4 {
-	__u8 version_ihl;
-	__u8 tos;
-	__be16 length;
-	__be16 id;
-	__be16 fragment;
-	__u8 ttl;
-	__u8 protocol;
-	__be16 checksum;
-	__be32 source;
-	__be32 destination;
-};
-
-struct ipv6 {
-	__be32 version_flow;
-	__be16 length;
-	__u8 next_header;
-	__u8 hop_limit;
-	__be64 source[2];
-	__be64 destination[2];
-};
 
 struct ports {
 	__be16 source;
@@ -204,31 +163,17 @@ static __always_inline enum fate turn_ipv6(void *at, void *end)
 		if (icmp->type == ICMPV6_ECHO_REQUEST)
 			fate = turn_echo(icmp, ICMPV6_ECHO_REPLY);
 	}
-	SWAP(ip->source[0], ip->destination[0]);
-	SWAP(ip->source[1], ip->destination[1]);
+	SWAP(ip->source.parts[0], ip->destination.parts[0]);
+	SWAP(ip->source.parts[1], ip->destination.parts[1]);
 	return fate;
-}
-
-static __always_inline bool is_tag(__be16 type)
-{
-	return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD) || type == bpf_htons(ETH_P_QINQ_OLD);
 }
 
 /* What stands behind the Ethernet header and its tags, of which `type` is the first one's or its own. */
 static __always_inline enum fate turn_network(__be16 type, void *at, void *end)
 {
-	struct tag *tag;
-
-#pragma unroll
-	for (int i = 0; i < MAX_TAGS; i++) {
-		if (!is_tag(type))
-			break;
-		tag = at;
-		if (at + sizeof(*tag) > end)
-			return mac_only ? REFLECT : MALFORMED;
-		type = tag->type;
-		at += sizeof(*tag);
-	}
+	at = behind_tags(at, end, &type);
+	if (!at)
+		return mac_only ? REFLECT : MALFORMED;
 	if (type == bpf_htons(ETH_P_ARP))
 		return RESOLUTION;
 	if (mac_only)

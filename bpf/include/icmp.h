@@ -6,12 +6,7 @@
 #ifndef NETDYNO_ICMP_H
 #define NETDYNO_ICMP_H
 
-#include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <bpf/bpf_endian.h>
-#include <stdbool.h>
-
-#define ICMP_ERROR_TAGS 4
+#include "headers.h"
 
 static __always_inline bool is_icmp_error(struct xdp_md *ctx)
 {
@@ -19,19 +14,12 @@ static __always_inline bool is_icmp_error(struct xdp_md *ctx)
 	__u32 header;
 	__be16 type;
 
-	if (at + 14 > end)
+	if (at + ETH_HLEN > end)
 		return false;
-	type = *(__be16 *)(at + 12);
-	at += 14;
-#pragma unroll
-	for (int i = 0; i < ICMP_ERROR_TAGS; i++) {
-		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD) && type != bpf_htons(0x9100))
-			break;
-		if (at + 4 > end)
-			return false;
-		type = *(__be16 *)(at + 2);
-		at += 4;
-	}
+	type = ((struct ether *)at)->type;
+	at = behind_tags(at + ETH_HLEN, end, &type);
+	if (!at)
+		return false;
 	if (type == bpf_htons(ETH_P_IP)) {
 		if (at + 20 > end || at[0] >> 4 != 4 || at[9] != 1)
 			return false;
