@@ -176,10 +176,24 @@ pub struct Sent {
     pub ended: Ended,
 }
 
+/// What an engine's counts are worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counts {
+    /// The kernel said of each frame whether it was taken, and why not.
+    Accepted,
+    /// Frames were handed to the driver, which tells nobody what it drops: the interface's own counter knows better.
+    HandedOver,
+}
+
 /// Something that can run a job.
 pub trait Engine: Send {
     /// Its name, as in `--engine`.
     fn name(&self) -> &'static str;
+
+    /// What it knows of the frames it says were sent.
+    fn counts(&self) -> Counts {
+        Counts::Accepted
+    }
 
     /// What [`Control::throttle`] does to it.
     fn reach(&self) -> Reach {

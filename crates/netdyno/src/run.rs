@@ -25,7 +25,7 @@ use crate::panel::Panel;
 use crate::place::Place;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
-use engine::{Control, Ended, Engine, Job, Merged, Sent};
+use engine::{Control, Counts, Ended, Engine, Job, Merged, Sent};
 use meter::Meter;
 use meters::Meters;
 use outcome::Outcome;
@@ -214,6 +214,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     report.environment.engine = Some(opened.choice);
     let mut workers = opened.workers;
     let engine = workers.first().map_or("none", |worker| worker.name());
+    let counts = workers.first().map_or(Counts::Accepted, |worker| worker.counts());
     let places: Vec<&Place> = setup.tx.iter().chain(&setup.second.tx).collect();
     let mut counters = Vec::new();
     for place in &places {
@@ -258,7 +259,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         let counted = counters::moved(reader, before, ours);
         // A counter that says less than what arrived does not count frames of XDP programs.
         let arrived = meter.as_ref().map_or(0, |meter| meter.snapshot().frames);
-        if let (Some(moved), "xdp") = (&counted, engine)
+        if let (Some(moved), Counts::HandedOver) = (&counted, counts)
             && moved.tx_packets >= arrived
         {
             counters::believe_the_interface(&mut merged.whole, moved);
@@ -279,7 +280,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
-    let done = Outcome { setup: &setup, jobs, engine, merged };
+    let done = Outcome { setup: &setup, jobs, engine, counts, merged };
     outcome::fill_tx(&mut report, &done, offered);
     for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
         counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side).frames, moved);

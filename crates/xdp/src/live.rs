@@ -9,7 +9,7 @@ use crate::compile::{Compiled, Options, Pages, compile};
 use crate::layout::{self, lane};
 use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
-use engine::{Control, Course, Ended, Engine, Job, Punctuality, Reach, Sent, clock};
+use engine::{Control, Counts, Course, Ended, Engine, Job, Punctuality, Reach, Sent, clock};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
 use rustix::io::Errno;
@@ -62,6 +62,10 @@ impl Live {
 impl Engine for Live {
     fn name(&self) -> &'static str {
         "xdp"
+    }
+
+    fn counts(&self) -> Counts {
+        Counts::HandedOver
     }
 
     /// Times are frozen into the program, but its start can be put off.

@@ -7,7 +7,7 @@ use super::offered::dues;
 use super::received::{add, distribution, fill_measured, list_streams, stream};
 use crate::place::Place;
 use engine::source::{Oddities, Source};
-use engine::{Ended, Job, LATE_NS, Merged, Sent};
+use engine::{Counts, Ended, Job, LATE_NS, Merged, Sent};
 use port::tx::TxCounters;
 use report::{
     CatchUp, Core, Distribution, Flows, Loss, Pacing, Report, RxInterface, Stream, Totals, Tx, TxInterface,
@@ -29,6 +29,7 @@ pub struct Outcome<'a> {
     /// What each worker was to send.
     pub jobs: &'a [Job],
     pub engine: &'static str,
+    pub counts: Counts,
     /// What they did.
     pub merged: Merged,
 }
@@ -493,10 +494,11 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
         Ended::SourceFault(fault) => verdict.fall_short(run.ended_where() + &fault.to_string()),
     }
     if sent.counters.failed > 0 {
-        let why = if run.engine == "xdp" {
-            "its ring was full, or this core has none: a lower --rate or other --cores; or the link was down for a while"
-        } else {
-            "too long for its MTU, or malformed for its driver"
+        let why = match run.counts {
+            Counts::HandedOver => {
+                "its ring was full, or this core has none: a lower --rate or other --cores; or the link was down for a while"
+            }
+            Counts::Accepted => "too long for its MTU, or malformed for its driver",
         };
         verdict.fall_short(format!(
             "the interface refused {} ({why})",
