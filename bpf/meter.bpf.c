@@ -100,6 +100,14 @@ struct {
 	__type(value, struct content);
 } contents SEC(".maps");
 
+/* Two, so that one can be written while the other is in force, and which one it is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 3);
+	__type(key, __u32);
+	__type(value, struct device_clock);
+} device_clock SEC(".maps");
+
 /* etherStats size classes (RFC 2819, section 5); sizes there include the FCS. The most frequent ones are asked first. */
 static __always_inline __u32 size_class(__u64 length)
 {
@@ -116,8 +124,50 @@ static __always_inline __u32 size_class(__u64 length)
 	return size < 512 ? 4 : 5;
 }
 
-static __always_inline __u64 time_of_frame(struct totals *sums)
+/* The driver's (Linux 6.3); only of programs that were loaded for its interface. */
+extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *timestamp) __ksym __weak;
+
+/* Where a frame's time of arrival comes from: a program for each. */
+enum stamper { SOFTWARE, HARDWARE, TOLD };
+
+/* By the hardware's clock; 0: it did not stamp this frame. */
+static __always_inline __u64 hardware_time(struct xdp_md *ctx, const enum stamper by)
 {
+	__u64 time = 0, *told;
+
+	if (by == HARDWARE)
+		return bpf_xdp_metadata_rx_timestamp(ctx, &time) ? 0 : time;
+	told = (void *)(long)ctx->data_meta;
+	return (void *)(told + 1) > (void *)(long)ctx->data ? 0 : *told;
+}
+
+static __always_inline struct device_clock *clock_in_force(void)
+{
+	struct device_clock *which;
+	__u32 slot = 2;
+
+	which = bpf_map_lookup_elem(&device_clock, &slot);
+	if (!which)
+		return NULL;
+	slot = which->at & 1;
+	return bpf_map_lookup_elem(&device_clock, &slot);
+}
+
+/* By CLOCK_MONOTONIC. `clock` stays NULL if that is not what the hardware said. */
+static __always_inline __u64 time_of_frame(struct xdp_md *ctx, struct totals *sums, const enum stamper by,
+					   struct device_clock **clock)
+{
+	__u64 stamp;
+
+	if (by != SOFTWARE) {
+		stamp = hardware_time(ctx, by);
+		if (stamp)
+			*clock = clock_in_force();
+		if (*clock) {
+			sums->by_hardware++;
+			return stamp + (*clock)->ahead + (((__s64)(stamp - (*clock)->at) * (*clock)->slope) >> 32);
+		}
+	}
 	return exact_clock ? bpf_ktime_get_ns() : time_by_tick(&sums->tick, sums->last_ns);
 }
 
@@ -263,22 +313,22 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 	return bytes > end || content_hash(ctx, end - bytes, bytes) != content->hash;
 }
 
-SEC("xdp")
-int meter(struct xdp_md *ctx)
+static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 {
-	__u64 linear = (long)ctx->data_end - (long)ctx->data, length = linear, now;
+	__u64 linear = (long)ctx->data_end - (long)ctx->data, length = linear, now, arrived;
 	__u32 cpu = bpf_get_smp_processor_id(), copy = shared_streams ? 0 : cpu, slot, behind = 0;
 	struct signature signature = {}, copied;
 	struct totals *sums;
 	struct stream *stream = NULL;
 	struct histogram *own = NULL;
+	struct device_clock *clock = NULL;
 	bool is_signed, corrupted = false;
 	__s64 elapsed = 0;
 
 	sums = bpf_map_lookup_elem(&totals, &cpu);
 	if (!sums)
 		return verdict;
-	now = time_of_frame(sums);
+	now = time_of_frame(ctx, sums, by, &clock);
 	/*
 	 * Asking for the length of a frame that may lie in several buffers is a call of 6 ns. A signature at the end of the
 	 * first buffer says that there is no other: what is sent ends with it.
@@ -302,7 +352,8 @@ int meter(struct xdp_md *ctx)
 	if (!sums->first_ns)
 		sums->first_ns = now;
 	else if (exact_clock)
-		record_gap(sums, now - sums->last_ns);
+		/* The hardware's queues are not served in the order of its stamps. */
+		record_gap(sums, by == SOFTWARE || now > sums->last_ns ? now - sums->last_ns : 0);
 	sums->last_ns = now;
 	if (arrivals_limit)
 		record_arrival(now);
@@ -322,7 +373,10 @@ int meter(struct xdp_md *ctx)
 	}
 	/* A sender that spares itself the clock writes 0. */
 	if (measure_latency && signature.time) {
-		elapsed = signature_elapsed(signature.time, tai_clock ? bpf_ktime_get_tai_ns() : now);
+		arrived = now;
+		if (tai_clock)
+			arrived = clock ? now + clock->tai : bpf_ktime_get_tai_ns();
+		elapsed = signature_elapsed(signature.time, arrived);
 		if (signature.stream < histogram_limit) {
 			slot = copy * histogram_limit + signature.stream;
 			own = bpf_map_lookup_elem(&histograms, &slot);
@@ -356,5 +410,28 @@ int meter(struct xdp_md *ctx)
 	return verdict;
 }
 
-/* No helper used here asks for a GPL-compatible licence. */
-char _license[] SEC("license") = "MIT OR Apache-2.0";
+SEC("xdp")
+int meter(struct xdp_md *ctx)
+{
+	return measure(ctx, SOFTWARE);
+}
+
+/* For one interface, whose driver is asked for the hardware's time stamps. */
+SEC("xdp")
+int meter_hardware(struct xdp_md *ctx)
+{
+	return measure(ctx, HARDWARE);
+}
+
+/* The same for tests, which put the stamp into 8 bytes before the frame. */
+SEC("xdp")
+int meter_told(struct xdp_md *ctx)
+{
+	return measure(ctx, TOLD);
+}
+
+/*
+ * What the kernel lets ask a driver for time stamps must call itself compatible with the GPL in one of the kernel's own
+ * words. MIT is, and lets whoever gets this pass it on under the GPL as well.
+ */
+char _license[] SEC("license") = "Dual MIT/GPL";

@@ -44,6 +44,7 @@ struct totals {
 	__u64 late;
 	__u64 corrupted;
 	__u64 trailed;    /* signed, but with bytes behind the signature */
+	__u64 by_hardware; /* frames whose time of arrival the hardware told */
 	struct latency latency;
 	struct latency variation; /* between one frame of a stream and the one before, without sign; only sum and max */
 	struct latency gap;       /* between one arrival on this CPU and the one before; only sum and max */
@@ -87,6 +88,14 @@ struct histogram {
 struct content {
 	__u64 length; /* of the frames this is about, in the low 32 bits; of the bytes to look at, in the high ones */
 	__u64 hash;
+};
+
+/* How the clock of the hardware's time stamps stood to this host's when user space last compared them. */
+struct device_clock {
+	__u64 at;    /* what it showed; in the third entry of the map: which of the first two is in force */
+	__u64 ahead; /* how far CLOCK_MONOTONIC was ahead of it, in two's complement */
+	__s64 slope; /* by how much that grows with each of its nanoseconds, times 2^32 */
+	__u64 tai;   /* how far CLOCK_TAI is ahead of CLOCK_MONOTONIC */
 };
 
 #endif

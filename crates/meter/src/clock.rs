@@ -66,7 +66,7 @@ fn stepped(before: i64, now: i64) -> Option<i64> {
 }
 
 /// How far CLOCK_TAI is ahead of CLOCK_MONOTONIC: of some readings the one that was interrupted the least.
-fn tai_ahead() -> Option<i64> {
+pub(crate) fn tai_ahead() -> Option<i64> {
     let read = |clock| {
         let time = clock_gettime_dynamic(clock).ok()?;
         Some(time.tv_sec * 1_000_000_000 + time.tv_nsec)

@@ -81,6 +81,8 @@ pub struct Totals {
     pub corrupted: u64,
     /// Signed, but with bytes behind the signature.
     pub trailed: u64,
+    /// Frames whose time of arrival the hardware told.
+    pub by_hardware: u64,
     pub latency: LatencySums,
     /// From one frame of a stream to the next, without sign; only sum and greatest.
     pub variation: LatencySums,
@@ -153,6 +155,7 @@ impl Default for Totals {
             late: 0,
             corrupted: 0,
             trailed: 0,
+            by_hardware: 0,
             latency: LatencySums::default(),
             variation: LatencySums::default(),
             gap: LatencySums::default(),
@@ -196,6 +199,7 @@ impl Totals {
         self.contended += other.contended;
         self.corrupted += other.corrupted;
         self.trailed += other.trailed;
+        self.by_hardware += other.by_hardware;
         for (mine, theirs) in [
             (&mut self.latency, &other.latency),
             (&mut self.variation, &other.variation),

@@ -19,6 +19,7 @@ pub mod clock;
 pub mod content;
 mod error;
 pub mod forward;
+pub mod hardware;
 mod layout;
 mod loader;
 mod mapping;
@@ -35,6 +36,7 @@ mod twin;
 
 pub use error::MeterError;
 pub use forward::Forwarder;
+pub use hardware::{Comparison, Hardware, Stamps};
 pub use histogram::{Bucket, Histogram};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
 pub use meter::{Action, Clock, Meter, Mode, Options, settle};

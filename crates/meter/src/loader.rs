@@ -7,6 +7,7 @@
 
 use crate::error::MeterError;
 use crate::forward::{self, Passage, Way};
+use crate::hardware::Line;
 use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
 use crate::mapping::Mapping;
 use crate::meter::{Action, Clock, Options};
@@ -53,6 +54,7 @@ const _: () = {
     assert!(offset_of!(types::stream, latency) == offset_of!(Stream, latency));
     assert!(offset_of!(types::stream, holes) == offset_of!(Stream, holes));
     assert!(size_of::<types::content>() == size_of::<Content>());
+    assert!(size_of::<types::device_clock>() == 4 * size_of::<u64>());
     assert!(offset_of!(types::stream, window) == offset_of!(Stream, window));
     assert!(size_of::<types::histogram>() == size_of::<Buckets>());
     assert!(size_of::<reflected>() == size_of::<Counters>());
@@ -102,6 +104,8 @@ pub struct LoadedBridge {
 #[derive(Debug)]
 pub struct Loaded {
     pub program: Program,
+    /// How the hardware's clock stands to this host's; set before the program is attached, if it uses that.
+    pub clock: ClockMap,
     /// One entry for each CPU number.
     pub totals: Mapping<Totals>,
     /// One record for each stream, which the CPUs share; else one for each stream and CPU.
@@ -116,18 +120,31 @@ pub struct Loaded {
     pub arrivals: Mapping<u64>,
 }
 
+/// Where the program has times of arrival from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamper {
+    Software,
+    /// The hardware behind this interface of the calling thread's network namespace, to which alone the program can be
+    /// attached.
+    Hardware(u32),
+    /// Eight bytes before the frame.
+    #[cfg(test)]
+    Told,
+}
+
 /// Loads the program with `options` frozen into it. Where the kernel cannot have frames in several buffers (before
 /// Linux 5.18), it is loaded without.
-pub fn load(options: &Options) -> Result<Loaded, MeterError> {
+pub fn load(options: &Options, stamper: Stamper) -> Result<Loaded, MeterError> {
     let _quiet = Quiet::start();
-    load_with(options, true).or_else(|error| match error {
-        MeterError::Load { .. } => load_with(options, false),
+    load_with(options, stamper, true).or_else(|error| match error {
+        // What tells the hardware's stamps has had several buffers for long.
+        MeterError::Load { .. } if stamper == Stamper::Software => load_with(options, stamper, false),
         other => Err(other),
     })
 }
 
 /// With or without support for frames in several buffers.
-pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterError> {
+pub fn load_with(options: &Options, stamper: Stamper, multi_buffer: bool) -> Result<Loaded, MeterError> {
     let cpus = cpu_numbers()?;
     let with_histogram = if options.latency { options.streams.min(options.stream_histograms) } else { 0 };
     let shared = options.share_records.unwrap_or(layout::is_shared(cpus, options.streams, with_histogram));
@@ -167,8 +184,15 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
     constants.exact_clock = (options.latency || options.arrivals > 0).into();
     constants.multi_buffer = multi_buffer.into();
-    if multi_buffer {
-        open.progs.meter.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
+    open.progs.meter.set_autoload(stamper == Stamper::Software);
+    open.progs.meter_hardware.set_autoload(matches!(stamper, Stamper::Hardware(_)));
+    open.progs.meter_told.set_autoload(!matches!(stamper, Stamper::Software | Stamper::Hardware(_)));
+    let frags = if multi_buffer { sys::BPF_F_XDP_HAS_FRAGS } else { 0 };
+    open.progs.meter.set_flags(frags);
+    open.progs.meter_told.set_flags(frags);
+    open.progs.meter_hardware.set_flags(frags | sys::BPF_F_XDP_DEV_BOUND_ONLY);
+    if let Stamper::Hardware(ifindex) = stamper {
+        open.progs.meter_hardware.set_ifindex(ifindex);
     }
     let resize = |map: &mut OpenMapMut<'_>, entries| map.set_max_entries(entries).map_err(failed);
     resize(&mut open.maps.totals, cpus)?;
@@ -182,8 +206,17 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
         let value = [content.length.to_ne_bytes(), content.hash.to_ne_bytes()].concat();
         skeleton.maps.contents.update(&slot.to_ne_bytes(), &value, MapFlags::ANY).map_err(failed)?;
     }
+    let program = match stamper {
+        Stamper::Software => skeleton.progs.meter.as_fd(),
+        Stamper::Hardware(_) => skeleton.progs.meter_hardware.as_fd(),
+        #[cfg(test)]
+        Stamper::Told => skeleton.progs.meter_told.as_fd(),
+    };
+    let keep = |error| MeterError::System { what: "keeping the map of the hardware's clock", error };
+    let clock = skeleton.maps.device_clock.as_fd().try_clone_to_owned().map_err(keep)?;
     Ok(Loaded {
-        program: Program::keep(skeleton.progs.meter.as_fd())?,
+        program: Program::keep(program)?,
+        clock: ClockMap(clock),
         shared,
         totals: map_all(&skeleton.maps.totals)?,
         streams: map_all(&skeleton.maps.streams)?,
@@ -191,6 +224,38 @@ pub fn load_with(options: &Options, multi_buffer: bool) -> Result<Loaded, MeterE
         with_histogram,
         arrivals: map_all(&skeleton.maps.arrivals)?,
     })
+}
+
+/// Tells the program how the hardware's clock stands to this host's.
+#[derive(Debug)]
+pub struct ClockMap(OwnedFd);
+
+impl ClockMap {
+    /// Puts `line` in force as the `turn`-th, from 0 on: it is written where nobody looks, and then looked at.
+    pub fn set(&self, turn: u64, line: &Line) -> Result<(), MeterError> {
+        let which = Line { at: turn & 1, ..Line::default() };
+        self.write((turn & 1) as u32, line)?;
+        self.write(2, &which)
+    }
+
+    fn write(&self, slot: u32, line: &Line) -> Result<(), MeterError> {
+        let Line { at, ahead, slope, tai } = *line;
+        let value = [at, ahead, slope as u64, tai].map(u64::to_ne_bytes);
+        // SAFETY: key and value are as long as the map's (asserted above for the value), and outlive the call.
+        let status = unsafe {
+            sys::bpf_map_update_elem(
+                self.0.as_raw_fd(),
+                (&raw const slot).cast(),
+                value.as_ptr().cast(),
+                sys::BPF_ANY.into(),
+            )
+        };
+        let failed = |code: i32| io::Error::from_raw_os_error(-code);
+        if status == 0 {
+            return Ok(());
+        }
+        Err(MeterError::System { what: "writing the map of the hardware's clock", error: failed(status) })
+    }
 }
 
 /// Loads the reflector, with support for frames in several buffers where the kernel has it.
@@ -390,6 +455,25 @@ impl Program {
         let result = unsafe { sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options) };
         assert_eq!(result, 0, "the kernel refused to run the program on {} bytes", frame.len());
         (options.retval, options.duration)
+    }
+
+    /// Runs the program on what follows the first eight bytes of `frame` once; these stand before it.
+    #[cfg(test)]
+    pub fn run_told(&self, frame: &[u8]) -> u32 {
+        let context = sys::xdp_md { data: 8, data_end: frame.len() as u32, ..Default::default() };
+        let mut options = sys::bpf_test_run_opts {
+            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            ctx_in: (&raw const context).cast(),
+            ctx_size_in: size_of::<sys::xdp_md>() as u32,
+            repeat: 1,
+            ..Default::default()
+        };
+        // SAFETY: `options` states its size and points to `frame` and `context`, which outlive the call and are only read.
+        let result = unsafe { sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options) };
+        assert_eq!(result, 0, "the kernel refused to run the program on {} bytes", frame.len());
+        options.retval
     }
 
     /// Runs the program on `frame` once. Verdict, and the frame as the program left it.

@@ -2,6 +2,7 @@
 //!
 //! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
 
+use crate::hardware::Stamps;
 use crate::layout::{self, Buckets, CLASSES, LatencySums, Totals};
 use crate::meter::Mode;
 use histogram::Histogram;
@@ -36,6 +37,8 @@ pub struct Snapshot {
     pub corrupted: u64,
     /// Signed frames with bytes behind the signature.
     pub trailed: u64,
+    /// Frames whose time of arrival the hardware told.
+    pub by_hardware: u64,
     /// Signed frames that are in no stream because another CPU held its record for too long.
     pub contended: u64,
     /// See [`StreamStats::late`].
@@ -224,6 +227,7 @@ impl Snapshot {
             late: sum.late,
             corrupted: sum.corrupted,
             trailed: sum.trailed,
+            by_hardware: sum.by_hardware,
             contended: sum.contended,
             latency: histogram(&sum.latencies, &sum.latency),
             variation: spread(&sum.variations, &sum.variation),
@@ -249,6 +253,7 @@ impl Snapshot {
         self.reordered += other.reordered;
         self.duplicates += other.duplicates;
         self.late += other.late;
+        self.by_hardware += other.by_hardware;
         self.latency.merge(&other.latency);
         self.negative_latencies += other.negative_latencies;
         self.arrivals += other.arrivals;
@@ -276,6 +281,8 @@ pub struct Measurement {
     pub streams: Vec<StreamStats>,
     /// Arrival times in order, as far as they were asked for.
     pub arrivals: Vec<u64>,
+    /// What the hardware's time stamps are worth, if arrivals were timed by them.
+    pub stamps: Option<Stamps>,
 }
 
 impl Measurement {
@@ -288,6 +295,10 @@ impl Measurement {
                 Ok(at) => self.streams[at].add(&stats),
                 Err(at) => self.streams.insert(at, stats),
             }
+        }
+        match (&mut self.stamps, other.stamps) {
+            (Some(own), Some(other)) => own.add(&other),
+            (own, other) => *own = own.take().or(other),
         }
         self.arrivals.extend(other.arrivals);
         self.arrivals.sort_unstable();

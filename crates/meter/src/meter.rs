@@ -3,8 +3,9 @@
 use crate::attach;
 use crate::content::Expected;
 use crate::error::MeterError;
+use crate::hardware::{Following, Hardware, Stamps};
 use crate::layout::{Buckets, CLASSES, Stream, Totals};
-use crate::loader::{self, Link, Loaded};
+use crate::loader::{self, Link, Loaded, Stamper};
 use crate::measurement::{Measurement, Snapshot, StreamStats};
 use crate::ring;
 use crate::socket::Socket;
@@ -12,6 +13,7 @@ use crate::tracker::{Tracker, Wanted};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The word of a stream's record that is 0 while nothing was seen.
@@ -64,6 +66,9 @@ pub struct Options {
     /// exact clock reading for each frame (about 33 ns on a virtual machine), as arrivals do; together they still cost
     /// one.
     pub latency: bool,
+    /// Times of arrival by the hardware, with native XDP. Frames that it did not stamp are timed by software, and counted
+    /// ([`Stamps`]). Latency, variation, gaps and arrivals all follow from these times.
+    pub hardware: Option<Hardware>,
     /// The stamps' clock. With the monotonic one latency means something only if the sender is on this machine, in
     /// whatever namespace.
     pub clock: Clock,
@@ -91,6 +96,7 @@ impl Default for Options {
             stream_histograms: 64,
             share_records: None,
             latency: true,
+            hardware: None,
             clock: Clock::Monotonic,
             trailers: true,
             content: Expected::default(),
@@ -115,7 +121,7 @@ pub struct Meter {
 
 #[derive(Debug)]
 enum Source {
-    Kernel { tables: Loaded, link: Option<Link> },
+    Kernel { tables: Arc<Loaded>, link: Option<Link>, following: Option<Following> },
     Socket(Socket),
 }
 
@@ -137,8 +143,14 @@ impl Meter {
         }
         let ifindex = attach::index_of(interface)?;
         let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
-        let (source, mode) = tried.in_order(options)?;
+        let (source, mode) = match tried.by_hardware(options)? {
+            Some(source) => (source, Mode::XdpNative),
+            None => tried.in_order(options)?,
+        };
         let mut reason = match mode {
+            Mode::XdpNative if matches!(source, Source::Kernel { following: Some(_), .. }) => {
+                "native XDP, arrivals by time stamps of the hardware".to_owned()
+            }
             Mode::XdpNative => "native XDP".to_owned(),
             Mode::XdpGeneric => "generic XDP: expect about half the rate of native XDP".to_owned(),
             _ => "packet socket: expect at most 1 to 2 million frames per second".to_owned(),
@@ -205,6 +217,16 @@ impl Meter {
                 let (seen, kept) = (tracker.arrivals_seen, tracker.arrivals.len() as u64);
                 Snapshot::from_sum(&tracker.totals, seen, kept, dropped)
             }
+        }
+    }
+
+    /// What the hardware's time stamps are worth, if arrivals are timed by them.
+    pub fn stamps(&self) -> Option<Stamps> {
+        match &self.source {
+            Source::Kernel { following: Some(following), .. } => {
+                Some(following.stamps(self.snapshot().by_hardware))
+            }
+            _ => None,
         }
     }
 
@@ -291,11 +313,15 @@ impl Meter {
     pub fn finish(mut self) -> Measurement {
         match &mut self.source {
             // Closing the link detaches the program before it returns.
-            Source::Kernel { link, .. } => drop(link.take()),
+            Source::Kernel { link, following, .. } => {
+                drop(link.take());
+                following.iter_mut().for_each(Following::conclude);
+            }
             Source::Socket(socket) => socket.stop(),
         }
         let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
-        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals }
+        let stamps = self.stamps();
+        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals, stamps }
     }
 }
 
@@ -323,6 +349,53 @@ struct Tried<'a> {
 }
 
 impl Tried<'_> {
+    /// With times of arrival by the hardware, if that is asked for and possible.
+    fn by_hardware(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
+        let Some(hardware) = &options.hardware else { return Ok(None) };
+        let source = match options.mode {
+            Mode::XdpGeneric | Mode::PacketSocket => {
+                Err("only a native XDP program sees them (this meter was to be another)".to_owned())
+            }
+            Mode::Auto | Mode::XdpNative => self.bound(hardware, options)?,
+        };
+        match source {
+            Ok(source) => Ok(Some(source)),
+            Err(reasons) if hardware.required => Err(MeterError::NotPossible {
+                what: "take time stamps of the hardware",
+                interface: self.interface.to_owned(),
+                reasons,
+            }),
+            Err(reason) => {
+                self.reasons.push(format!("no time stamps of the hardware: {reason}"));
+                Ok(None)
+            }
+        }
+    }
+
+    /// The program for this interface alone; or why not.
+    fn bound(
+        &mut self,
+        hardware: &Hardware,
+        options: &Options,
+    ) -> Result<Result<Source, String>, MeterError> {
+        let loaded = match loader::load(options, Stamper::Hardware(self.ifindex)) {
+            Ok(loaded) => Arc::new(loaded),
+            Err(error @ (MeterError::Memory { .. } | MeterError::Permission { .. })) => return Err(error),
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        let tables = Arc::clone(&loaded);
+        let tell = move |turn, line: &_| tables.clock.set(turn, line).map_err(|error| error.to_string());
+        let following = match Following::start(&hardware.compare, tell) {
+            Ok(following) => following,
+            Err(error) => return Ok(Err(format!("their clock cannot be read: {error}"))),
+        };
+        Ok(match loaded.program.attach(self.ifindex, true) {
+            Ok(link) => Ok(Source::Kernel { tables: loaded, link: Some(link), following: Some(following) }),
+            Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
+            Err(error) => Err(self.why_not(true, error, &loaded)),
+        })
+    }
+
     fn in_order(&mut self, options: &Options) -> Result<(Source, Mode), MeterError> {
         let modes: &[Mode] = match options.mode {
             Mode::Auto => &[Mode::XdpNative, Mode::XdpGeneric, Mode::PacketSocket],
@@ -368,10 +441,13 @@ impl Tried<'_> {
     ) -> Result<Option<Source>, MeterError> {
         let loaded = match tables.take() {
             Some(loaded) => loaded,
-            None => loader::load(options)?,
+            None => loader::load(options, Stamper::Software)?,
         };
         match loaded.program.attach(self.ifindex, native) {
-            Ok(link) => return Ok(Some(Source::Kernel { tables: loaded, link: Some(link) })),
+            Ok(link) => {
+                let tables = Arc::new(loaded);
+                return Ok(Some(Source::Kernel { tables, link: Some(link), following: None }));
+            }
             Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
             Err(error) => {
                 let said = self.why_not(native, error, &loaded);

@@ -73,7 +73,8 @@ impl Tracker {
         if totals.first_ns == 0 {
             totals.first_ns = now;
         } else if exact {
-            let gap = now.wrapping_sub(totals.last_ns);
+            // Stamps of the hardware need not come in order.
+            let gap = now.saturating_sub(totals.last_ns);
             add_spread(&mut totals.gap, gap);
             totals.gaps.0[bucket_of(gap)] += 1;
         }

@@ -2,10 +2,11 @@
 //! any interface) and must keep the same numbers, bit for bit. Needs root, as loading the program does.
 
 use crate::content::{Ending, Expected};
+use crate::hardware::Line;
 use crate::layout::{Stream, Totals};
-use crate::loader::{self, Loaded};
+use crate::loader::{self, Loaded, Stamper};
 use crate::measurement::StreamStats;
-use crate::meter::{Action, Options};
+use crate::meter::{Action, Clock, Options};
 use crate::order::plain;
 use crate::tracker::{Tracker, Wanted};
 use lab::Lab;
@@ -153,7 +154,7 @@ impl Maker {
 }
 
 fn load(options: &Options, multi_buffer: bool) -> Loaded {
-    loader::load_with(options, multi_buffer)
+    loader::load_with(options, Stamper::Software, multi_buffer)
         .expect("the meter's program loads (as root, Linux 5.18 or newer)")
 }
 
@@ -300,6 +301,52 @@ proptest! {
         prop_assert_eq!(stats.duplicates, (order.len() - arrived.len()) as u64);
         prop_assert_eq!(stats.lost, highest + 1 - arrived.len() as u64);
         prop_assert_eq!(stats.lost_of(fates.len() as u64), fates.iter().filter(|fate| fate.0 == 0).count() as u64);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Each frame with a stamp of the hardware (its clock's nanoseconds before or after the last one), or without.
+    #[test]
+    fn arrivals_are_those_that_the_hardware_stamped(
+        frames in prop::collection::vec(prop::option::weighted(0.8, -2_000i64..50_000), 1..60),
+        at in 1u64 << 40..1 << 61,
+        host in 1u64 << 40..1 << 50,
+        slope in -4_000_000i64..4_000_000,
+        tai in prop::option::of(0u64..40_000_000_000),
+    ) {
+        let clock = if tai.is_some() { Clock::Tai } else { Clock::Monotonic };
+        let options = Options { streams: STREAMS, arrivals: frames.len(), clock, ..Options::default() };
+        let loaded = loader::load_with(&options, Stamper::Told, true).expect("the meter's program for tests");
+        // The third line told is in force, not those before it.
+        let line = Line { at, ahead: host.wrapping_sub(at), slope, tai: tai.unwrap_or(77) };
+        let lines = [Line { at: 1, ..line }, Line { ahead: 2, ..line }, line];
+        (0..).zip(&lines).for_each(|(turn, line)| loaded.clock.set(turn, line).expect("the map of the clock"));
+        let wanted = Wanted { streams: STREAMS, latency: true, arrivals: frames.len(), ..Wanted::default() };
+        let mut twin = Tracker::new(wanted);
+        let (cpu, mut stamp) = (cpus()[0], at);
+        pin(cpu);
+        for (number, after) in frames.iter().enumerate() {
+            // CLOCK_TAI of a frame without a stamp would be the kernel's own reading, which nobody here knows.
+            let after = after.or(tai.map(|_| 5));
+            stamp = stamp.wrapping_add_signed(after.unwrap_or(0));
+            let told = after.map_or(0, |_| stamp);
+            // By the clock that it will be compared with.
+            let sent = line.monotonic(stamp).wrapping_add(tai.unwrap_or(0)).wrapping_sub(700) & TIME_MASK;
+            let signature = Signature { stream: 0, sequence: number as u64, time: sent.max(1) };
+            let frame = [&told.to_ne_bytes()[..], &[0; 42], &signature.to_bytes()].concat();
+            loaded.program.run_told(&frame);
+            let now = loaded.arrivals.get(number + 1).expect("an arrival");
+            if told > 0 {
+                prop_assert_eq!(now, line.monotonic(stamp), "frame {}", number);
+                twin.totals.by_hardware += 1;
+            }
+            twin.frame(&frame[8..], 60, now, now.wrapping_add(tai.unwrap_or(0)));
+        }
+        let (totals, streams) = kept(&loaded, cpu);
+        prop_assert_eq!(&streams, &twin.streams);
+        prop_assert!(totals == *twin.totals);
     }
 }
 

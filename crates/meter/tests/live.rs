@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "a packet socket to send on, which neither std nor rustix can open")]
 
 use lab::{Lab, Namespace};
-use netdyno_meter::{Action, Measurement, Meter, MeterError, Mode, Options};
+use netdyno_meter::{Action, Comparison, Hardware, Measurement, Meter, MeterError, Mode, Options};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -11,6 +11,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use wire::signature::{LEN, Signature, TIME_MASK};
 
@@ -98,6 +99,52 @@ fn every_way_counts_every_frame_byte_and_size() {
         );
         assert!(measured.totals.duration_ns() < 10_000_000_000);
     }
+}
+
+/// A clock of hardware that is this host's own.
+fn hardware(required: bool) -> Option<Hardware> {
+    let now = || {
+        let time = clock_gettime(ClockId::Monotonic);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let compare = move || Ok(Comparison { before_ns: now(), device_ns: now(), after_ns: now() });
+    Some(Hardware { compare: Arc::new(compare), required })
+}
+
+/// A veth's driver gives the stamps of the hardware that a frame came through; through a cable of the lab it came through
+/// none.
+#[test]
+fn frames_that_no_hardware_stamped_are_timed_by_software_and_counted() {
+    let lab = two_hosts(1500);
+    let meter = attach(&lab, &Options { hardware: hardware(true), ..Options::default() });
+    assert!(meter.reason().contains("time stamps of the hardware"), "{}", meter.reason());
+    let socket = sender(&lab.sender.namespace, "tx0");
+    (0..500).for_each(|sequence| transmit(&socket, &signed(60, 0, sequence)));
+    let measured = finish(meter, 500);
+    let stamps = measured.stamps.expect("it was asked for");
+    assert_eq!((measured.mode, measured.totals.frames, stamps.frames), (Mode::XdpNative, 500, 0));
+    assert_eq!((measured.totals.latency.count(), measured.totals.negative_latencies), (500, 0));
+    assert!(measured.totals.latency.max() < 1_000_000_000);
+    assert_eq!((stamps.lost, stamps.set_ns), (None, None));
+}
+
+#[test]
+fn hardware_stamps_that_cannot_be_had_are_refused_or_done_without() {
+    let lab = two_hosts(1500);
+    let failing = |required| {
+        let compare = || Err(std::io::Error::other("it has stopped"));
+        Some(Hardware { compare: Arc::new(compare), required })
+    };
+    let said = |options| try_attach(&lab, "rx0", &options).expect_err("refused").to_string();
+    let stopped = said(Options { hardware: failing(true), ..Options::default() });
+    assert!(stopped.contains("rx0") && stopped.contains("it has stopped"), "{stopped}");
+    for mode in [Mode::XdpGeneric, Mode::PacketSocket] {
+        let other = said(Options { hardware: hardware(true), mode, ..Options::default() });
+        assert!(other.contains("only a native XDP program"), "{other}");
+    }
+    let without = attach(&lab, &Options { hardware: failing(false), ..Options::default() });
+    assert_eq!((without.mode(), without.stamps()), (Mode::XdpNative, None));
+    assert!(without.reason().contains("it has stopped"), "{}", without.reason());
 }
 
 #[test]

@@ -202,6 +202,10 @@ pub struct Metering {
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
+    /// Who times arrivals: the hardware (with native XDP; the driver must give its stamps to XDP programs, and its clock
+    /// must be readable), software, or auto: the hardware where it stamps all frames now.
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub timestamps: Timestamps,
 }
 
 impl Metering {
@@ -211,6 +215,7 @@ impl Metering {
             measure: None,
             round_trip: false,
             meter: Meter::Auto,
+            timestamps: Timestamps::Auto,
             stream_histograms: 64,
             clock: Clock::Monotonic,
             check_content: false,
@@ -222,6 +227,14 @@ impl Metering {
 pub enum Clock {
     Monotonic,
     Tai,
+}
+
+/// Who says when frames arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Timestamps {
+    Auto,
+    Hardware,
+    Software,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -479,6 +492,10 @@ pub struct Measure {
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
+    /// Who times arrivals: the hardware (with native XDP; the driver must give its stamps to XDP programs, and its clock
+    /// must be readable), software, or auto: the hardware where it stamps all frames now.
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub timestamps: Timestamps,
     /// Streams to tell apart by their signatures, up to 16777216; 256 bytes of memory each.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub streams: u32,

@@ -295,7 +295,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
         outcome::fill_rx(&mut report, &done, &measured);
         if let Some(clock) = clock {
-            clock.tell(&mut report);
+            clock.tell(&mut report, &measured.whole);
         }
     }
     outcome::judge(&mut report, &done);

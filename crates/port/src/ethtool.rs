@@ -19,6 +19,7 @@ const GRINGPARAM: u32 = 0x10;
 const GCHANNELS: u32 = 0x3c;
 const GFLAGS: u32 = 0x25;
 const GLINKSETTINGS: u32 = 0x4c;
+const GET_TS_INFO: u32 = 0x41;
 
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
@@ -109,6 +110,17 @@ impl Channels {
     pub fn receive(&self) -> Limit {
         Limit { now: self.rx.now + self.combined.now, max: self.rx.max.max(self.combined.max) }
     }
+}
+
+/// What the hardware's own clock can be used for, and is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct TimeStamping {
+    /// The clock that its stamps are of: N of `/dev/ptpN`.
+    pub clock: Option<u32>,
+    /// It can stamp each frame it receives, not only those of PTP.
+    pub can_stamp_all: bool,
+    /// It does so now. `None`: the driver does not say.
+    pub stamps_all: Option<bool>,
 }
 
 /// One interface, asked in the network namespace of the thread that opened this.
@@ -207,6 +219,21 @@ impl Ethtool {
         unsafe { self.ioctl(fenced.start()) }
     }
 
+    /// Time stamps of the hardware.
+    pub fn time_stamping(&self) -> Result<TimeStamping, Errno> {
+        // struct ethtool_ts_info: command, kinds of stamps, clock (-1: none), kinds of sending, three spare words,
+        // filters of receiving as bits.
+        let words = self.call(GET_TS_INFO, &[])?;
+        let mut config = libc::hwtstamp_config { flags: 0, tx_type: 0, rx_filter: 0 };
+        // SAFETY: the command's structure is this one.
+        let asked = unsafe { self.request(libc::SIOCGHWTSTAMP, (&raw mut config).cast()) };
+        Ok(TimeStamping {
+            clock: u32::try_from(words[2] as i32).ok(),
+            can_stamp_all: words[7] & (1 << libc::HWTSTAMP_FILTER_ALL) != 0,
+            stamps_all: asked.ok().map(|()| config.rx_filter as u32 == libc::HWTSTAMP_FILTER_ALL),
+        })
+    }
+
     /// Whether the NIC takes VLAN tags out of frames it receives, so that XDP sees them without.
     pub fn takes_tags_out(&self) -> Result<bool, Errno> {
         Ok(self.call(GFLAGS, &[])?[1] & FLAG_RX_VLAN != 0)
@@ -226,6 +253,13 @@ impl Ethtool {
     /// # Safety
     /// `data` points to a structure that begins with its command, in memory that holds whatever the command answers.
     unsafe fn ioctl(&self, data: *mut libc::c_char) -> Result<(), Errno> {
+        // SAFETY: as the caller says.
+        unsafe { self.request(libc::SIOCETHTOOL, data) }
+    }
+
+    /// # Safety
+    /// `data` points to memory that holds whatever `command` answers.
+    unsafe fn request(&self, command: libc::c_ulong, data: *mut libc::c_char) -> Result<(), Errno> {
         // SAFETY: all-zero bytes are a valid `ifreq`, a struct of integers, arrays and a union of such.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(self.name.bytes()) {
@@ -234,7 +268,7 @@ impl Ethtool {
         request.ifr_ifru.ifru_data = data;
         // SAFETY: the socket is open; `request` is a valid `ifreq` whose name ends in a zero byte (`open` checked
         // the length), and the caller vouches for its data.
-        let status = unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::SIOCETHTOOL, &mut request) };
+        let status = unsafe { libc::ioctl(self.socket.as_raw_fd(), command, &mut request) };
         if status < 0 {
             return Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO));
         }
@@ -296,6 +330,12 @@ mod tests {
         let lo = Ethtool::open("lo").unwrap();
         assert_eq!(lo.rings(), Err(Errno::OPNOTSUPP));
         assert!(lo.offload(Offload::TxChecksum).unwrap());
+    }
+
+    #[test]
+    fn loopback_has_no_clock_and_stamps_nothing() {
+        let stamping = Ethtool::open("lo").unwrap().time_stamping().unwrap();
+        assert_eq!(stamping, TimeStamping { clock: None, can_stamp_all: false, stamps_all: None });
     }
 
     #[test]

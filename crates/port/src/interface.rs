@@ -360,6 +360,9 @@ pub struct XdpFeatures {
     /// Frames of several buffers received, and sent.
     pub multi_buffer_receive: bool,
     pub multi_buffer_transmit: bool,
+    /// Programs can ask for the time stamp that the hardware took of a frame. `None`: the kernel does not say (before
+    /// 6.7).
+    pub receive_timestamps: Option<bool>,
 }
 
 /// What the driver declares; `None` if this kernel cannot be asked (before 6.3).
@@ -367,6 +370,7 @@ pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, NetlinkError> {
     const NETDEV_CMD_DEV_GET: u8 = 1;
     const NETDEV_A_DEV_IFINDEX: u16 = 1;
     const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+    const NETDEV_A_DEV_XDP_RX_METADATA_FEATURES: u16 = 5;
     let mut socket = Socket::generic()?;
     let family = match socket.family("netdev") {
         Err(NetlinkError::NoFamily(_)) => return Ok(None),
@@ -374,8 +378,9 @@ pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, NetlinkError> {
     };
     let ask = Message::generic(family, REQUEST, NETDEV_CMD_DEV_GET).attr_u32(NETDEV_A_DEV_IFINDEX, index);
     let answers = socket.request(ask)?;
-    let bits = answers.first().and_then(|answer| Attributes::after(answer, 4).u64(NETDEV_A_DEV_XDP_FEATURES));
-    Ok(bits.map(|bits| {
+    let attribute = |kind| answers.first().and_then(|answer| Attributes::after(answer, 4).u64(kind));
+    let metadata = attribute(NETDEV_A_DEV_XDP_RX_METADATA_FEATURES);
+    Ok(attribute(NETDEV_A_DEV_XDP_FEATURES).map(|bits| {
         let has = |bit: u32| bits & (1 << bit) != 0;
         XdpFeatures {
             native: has(0),
@@ -385,6 +390,7 @@ pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, NetlinkError> {
             offload: has(4),
             multi_buffer_receive: has(5),
             multi_buffer_transmit: has(6),
+            receive_timestamps: metadata.map(|bits| bits & 1 != 0),
         }
     }))
 }

@@ -318,6 +318,26 @@ pub struct LatencyClock {
     /// By how much it was set during the run: delays before and after cannot be compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stepped_ns: Option<i64>,
+    /// Who timed the arrivals: `hardware` or `software`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<String>,
+    /// What the hardware's time stamps are worth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hardware: Option<HardwareStamps>,
+}
+
+/// Times of arrival that the hardware took.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HardwareStamps {
+    /// Frames that it stamped.
+    pub frames: u64,
+    /// Frames that came without a stamp and were timed by software.
+    pub software_frames: u64,
+    /// Most by which its clock was off from what comparisons with this host's had led to expect, their own error included.
+    pub max_error_ns: u64,
+    /// By how much its clock was set during the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub set_ns: Option<i64>,
 }
 
 /// Frames that a reflector got, by what it did with them.

@@ -285,10 +285,19 @@ fn percentiles(d: &Distribution) -> impl Iterator<Item = String> {
 
 /// What a delay may be wrong by; nothing is said of a clock that sender and meter have in common.
 fn latency_clock(clock: &LatencyClock) -> Vec<String> {
-    if clock.name == "monotonic" && clock.stepped_ns.is_none() {
+    if clock.name == "monotonic" && clock.stepped_ns.is_none() && clock.hardware.is_none() {
         return Vec::new();
     }
     let mut facts = vec![printable(&clock.name).to_uppercase()];
+    if let Some(hardware) = &clock.hardware {
+        let frames = units::counted(hardware.frames, "arrival");
+        facts.push(format!("{frames} timed by the hardware, within {}", units::time(hardware.max_error_ns)));
+        if hardware.software_frames > 0 {
+            facts.push(format!("{} by software", units::count(hardware.software_frames)));
+        }
+        let set = hardware.set_ns.map(|ns| format!("the hardware's clock set by {}", units::signed_time(ns)));
+        facts.extend(set);
+    }
     facts.extend(clock.max_error_ns.map(|ns| format!("here right within {}", units::time(ns))));
     facts.extend(clock.estimated_error_ns.map(|ns| format!("probably within {}", units::time(ns))));
     match clock.synchronised {

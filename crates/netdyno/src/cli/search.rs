@@ -1,7 +1,7 @@
 //! `netdyno trial` and `netdyno search`.
 
 use super::lab::Dut;
-use super::{Meter, Output, Through};
+use super::{Meter, Output, Through, Timestamps};
 use crate::trials::floor::Asked;
 use ::lab::Loss;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
@@ -81,6 +81,9 @@ pub struct Bench {
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
+    /// Who times arrivals: hardware, software, or auto: the hardware where it stamps all frames now (docs/measuring.md).
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub timestamps: Timestamps,
 }
 
 #[derive(Debug, Args)]

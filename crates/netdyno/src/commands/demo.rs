@@ -2,7 +2,9 @@
 
 use super::{replay, shared, synth};
 use crate::cli::edit::Edits;
-use crate::cli::{Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through, TwoSides};
+use crate::cli::{
+    Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through, Timestamps, TwoSides,
+};
 use crate::output::{conclude, note};
 use crate::place::Place;
 use crate::run::Second;
@@ -77,7 +79,7 @@ pub fn run(args: Demo) -> Result<u8> {
         loss_seed: 1,
         edits: Edits::default(),
     };
-    let rx = shared::with_meter(at(&lab.receiver)?, Meter::Auto, true)?;
+    let rx = shared::with_meter(at(&lab.receiver)?, (Meter::Auto, Timestamps::Software), true)?;
     let sender = Some(at(&lab.sender)?);
     let mut report = replay::replay("demo", replayed.try_into()?, sender, Some(rx), Second::default())?;
     if args.capture.is_none() {

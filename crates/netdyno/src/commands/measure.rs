@@ -29,6 +29,7 @@ pub fn run(args: Measure) -> Result<u8> {
     let options = meter::Options {
         action: if args.drop { Action::Drop } else { Action::Pass },
         mode: shared::meter_mode(args.meter),
+        hardware: shared::hardware(&place, args.timestamps, args.meter)?,
         streams: args.streams,
         stream_histograms: args.stream_histograms,
         clock: shared::stamp_clock(args.clock),
@@ -128,7 +129,7 @@ pub fn run(args: Measure) -> Result<u8> {
     }
     let measured = meter.finish();
     run::fill_measured(&mut report, &measured);
-    clock.tell(&mut report);
+    clock.tell(&mut report, &measured);
     let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
     run::list_streams(&mut report, streams);
     if !measured.streams.is_empty() {

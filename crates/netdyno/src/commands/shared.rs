@@ -1,12 +1,13 @@
 //! What several verbs do alike.
 
-use crate::cli::{Engine as EngineName, Metering, Pace, Through, TwoSides};
+use crate::cli::{Engine as EngineName, Metering, Pace, Through, Timestamps, TwoSides};
 use crate::cores::{self, Cores};
 use crate::place::Place;
 use crate::run::Second;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use report::RequestedRate;
+use std::sync::Arc;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
 use traffic::{Program, Rate, Schedule};
@@ -73,7 +74,7 @@ pub fn measuring_place(
     let place = Place::find(spec)?;
     // What arrives is dropped: that would cut the user off as well as sending would.
     place.guard(through.yes_disrupt.as_deref())?;
-    let (place, options) = with_meter(place, metering.meter, paced)?;
+    let (place, options) = with_meter(place, (metering.meter, metering.timestamps), paced)?;
     let clock = stamp_clock(metering.clock);
     Ok(Some((place, meter::Options { stream_histograms: metering.stream_histograms, clock, ..options })))
 }
@@ -104,7 +105,7 @@ pub fn second(
         Some(spec) => {
             let at = Place::find(spec)?;
             at.guard(through.yes_disrupt.as_deref())?;
-            Some(with_meter(at, how.meter, paced)?)
+            Some(with_meter(at, (how.meter, how.timestamps), paced)?)
         }
     };
     if how.measure.is_some() && rx.is_none() {
@@ -138,10 +139,15 @@ pub fn engine_name(engine: EngineName) -> String {
 }
 
 /// Meter options for a port that only receives what this run sends.
-pub fn with_meter(place: Place, how: crate::cli::Meter, paced: bool) -> Result<(Place, meter::Options)> {
+pub fn with_meter(
+    place: Place,
+    (how, who): (crate::cli::Meter, Timestamps),
+    paced: bool,
+) -> Result<(Place, meter::Options)> {
     measurable(&place)?;
     let options = meter::Options {
         mode: meter_mode(how),
+        hardware: hardware(&place, who, how)?,
         arrivals: if paced { ARRIVALS } else { 0 },
         ..meter::Options::default()
     };
@@ -157,6 +163,31 @@ pub fn measurable(place: &Place) -> Result<()> {
         bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
     }
     Ok(())
+}
+
+/// Time stamps of the hardware at `place`: asked for, or there to be had.
+pub fn hardware(place: &Place, who: Timestamps, how: crate::cli::Meter) -> Result<Option<meter::Hardware>> {
+    use crate::cli::Meter;
+    let seen_by = matches!(how, Meter::Auto | Meter::Xdp);
+    match who {
+        Timestamps::Auto if seen_by => {}
+        Timestamps::Auto | Timestamps::Software => return Ok(None),
+        Timestamps::Hardware if seen_by => {}
+        Timestamps::Hardware => {
+            bail!("--timestamps hardware: only a native XDP program sees them; leave out --meter")
+        }
+    }
+    let (name, index) = (&place.interface.name, place.interface.index);
+    let clock = match place.run_in(|| port::timestamps::receive_clock(name, index))? {
+        Ok(clock) => clock,
+        Err(_) if who == Timestamps::Auto => return Ok(None),
+        Err(why) => bail!("--timestamps hardware on {}: {why}", place.spec),
+    };
+    let compare = move || {
+        let port::phc::Comparison { before_ns, device_ns, after_ns } = clock.compare()?;
+        Ok(meter::Comparison { before_ns, device_ns, after_ns })
+    };
+    Ok(Some(meter::Hardware { compare: Arc::new(compare), required: who == Timestamps::Hardware }))
 }
 
 pub fn stamp_clock(clock: crate::cli::Clock) -> meter::Clock {

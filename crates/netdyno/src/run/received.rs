@@ -2,7 +2,10 @@
 
 use meter::clock::{ClockState, StepWatch};
 use meter::{Snapshot, StreamStats};
-use report::{Bucket, DelayVariation, Distribution, Exact, LatencyClock, Report, Rx, Stream, Totals, units};
+use report::{
+    Bucket, DelayVariation, Distribution, Exact, HardwareStamps, LatencyClock, Report, Rx, Stream, Totals,
+    units,
+};
 
 /// Streams that a report lists at most; sums are over all.
 const MOST_STREAMS: usize = 65_536;
@@ -172,22 +175,28 @@ impl WatchedClock {
     }
 
     /// Says how far the delays may be wrong.
-    pub fn tell(self, report: &mut Report) {
-        if report.result.latency_ns.is_none() && report.result.delay_variation.is_none() {
+    pub fn tell(self, report: &mut Report, measured: &meter::Measurement) {
+        let timed = report.result.latency_ns.is_some() || report.result.delay_variation.is_some();
+        if !timed && measured.stamps.is_none() {
             return;
         }
+        let hardware = measured.stamps.as_ref().map(|stamps| hardware(report, stamps, &measured.totals));
+        let arrivals = Some(if hardware.is_some() { "hardware" } else { "software" }.to_owned());
         if self.clock == meter::Clock::Monotonic {
             let name = "monotonic".to_owned();
-            report.result.latency_clock = Some(LatencyClock { name, ..LatencyClock::default() });
+            let clock = LatencyClock { name, arrivals, hardware, ..LatencyClock::default() };
+            report.result.latency_clock = Some(clock);
             return;
         }
         let state = ClockState::read();
         let clock = LatencyClock {
             name: "tai".to_owned(),
+            arrivals,
             max_error_ns: state.map(|state| state.max_error_ns),
             estimated_error_ns: state.map(|state| state.estimated_error_ns),
             synchronised: state.map(|state| state.synchronised),
             stepped_ns: self.steps.and_then(|steps| steps.stepped_ns()),
+            hardware,
         };
         if let Some(state) = state.filter(|state| !state.synchronised) {
             report.warnings.push(format!(
@@ -210,6 +219,35 @@ impl WatchedClock {
             ));
         }
         report.result.latency_clock = Some(clock);
+    }
+}
+
+/// What the hardware's time stamps are worth; what is wrong with them is warned of.
+fn hardware(report: &mut Report, stamps: &meter::Stamps, totals: &Snapshot) -> HardwareStamps {
+    let software_frames = totals.frames.saturating_sub(stamps.frames);
+    if software_frames > 0 {
+        report.warnings.push(format!(
+            "{} came without a time stamp of the hardware, and were timed by software, some microseconds later",
+            units::counted(software_frames, "frame")
+        ));
+    }
+    if let Some(set) = stamps.set_ns {
+        report.warnings.push(format!(
+            "the clock of the hardware's time stamps was set by {} during the run: times of arrival are wrong for up \
+             to 50 ms after that, and gaps across it",
+            units::signed_time(set)
+        ));
+    }
+    if let Some(why) = &stamps.lost {
+        report.warnings.push(format!(
+            "the clock of the hardware's time stamps could not be read at times ({why}): its error is not known then"
+        ));
+    }
+    HardwareStamps {
+        frames: stamps.frames,
+        software_frames,
+        max_error_ns: stamps.error_ns,
+        set_ns: stamps.set_ns,
     }
 }
 

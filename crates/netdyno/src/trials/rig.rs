@@ -72,6 +72,7 @@ pub struct Rig {
     pub ports: Ports,
     through: Through,
     meter: crate::cli::Meter,
+    timestamps: crate::cli::Timestamps,
     seed: u64,
     retries: u32,
     warm_up: Option<Duration>,
@@ -111,6 +112,7 @@ impl Rig {
             ports,
             through: bench.through.clone(),
             meter: bench.meter,
+            timestamps: bench.timestamps,
             seed: bench.seed.unwrap_or_else(shared::draw_seed),
             retries: bench.retries,
             warm_up: bench.warm_up,
@@ -427,7 +429,7 @@ impl Rig {
         shared::check_mtu(&program, &tx)?;
         let setup = Setup {
             tx: Some(tx),
-            rx: Some(shared::with_meter(rx, self.meter, false)?),
+            rx: Some(shared::with_meter(rx, (self.meter, self.timestamps), false)?),
             cpus: self.cpus(number)?,
             onlooker,
             ..self.setup(program, offer.count, offer.duration, stop)

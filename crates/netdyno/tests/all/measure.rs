@@ -380,3 +380,26 @@ fn delays_by_a_clock_that_hosts_share_come_with_its_error() {
         assert!(median > 2_000_000_000, "{how}: {median}");
     }
 }
+
+#[test]
+fn who_timed_arrivals_is_said_and_hardware_that_cannot_is_refused() {
+    let net = Net::new();
+    let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 2000 --sign";
+    for who in ["auto", "software"] {
+        let report = net.run(format!("{send} --timestamps {who} --json")).with(0).json();
+        assert_eq!(report["result"]["latency_clock"]["arrivals"], "software", "{who}");
+        assert!(report["result"]["latency_clock"]["hardware"].is_null(), "{who}");
+    }
+    // Nothing is sent, and nothing stays attached.
+    let no_clock = ["--timestamps hardware on rx0", "no PTP hardware clock"];
+    net.run(format!("{send} --timestamps hardware")).refused(&no_clock);
+    net.run_there("netdyno measure --on rx0 --duration 1s --timestamps hardware").refused(&no_clock);
+    net.run("netdyno trial --on tx0 --measure rx0 --rate 1kpps --trial-duration 1s --timestamps hardware")
+        .refused(&no_clock);
+    for how in ["packet", "xdp-generic"] {
+        net.run(format!("{send} --timestamps hardware --meter {how}")).refused(&["native XDP", "--meter"]);
+    }
+    assert!(!net.run_there("ip -d link show rx0").ok().stdout.contains("prog/xdp"));
+    let said = net.run_there("netdyno doctor rx0").ok().stdout;
+    assert!(said.contains("time stamps") && said.contains("no PTP hardware clock"), "{said}");
+}

@@ -12,6 +12,7 @@ mod device;
 mod machine;
 mod outlook;
 mod probe;
+mod stamps;
 mod text;
 
 use serde::Serialize;
@@ -93,6 +94,7 @@ pub fn diagnose(interface: Option<&str>) -> Result<Diagnosis, InterfaceError> {
         Some(name) => {
             let device = device::Device::look(name)?;
             findings.extend(device.findings());
+            findings.push(stamps::finding(name, device.interface.index));
             outlook::outlook(&machine, &device)
         }
         None => {

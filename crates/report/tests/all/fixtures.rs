@@ -127,6 +127,13 @@ pub fn lossy_replay() -> Report {
             estimated_error_ns: Some(900),
             synchronised: Some(true),
             stepped_ns: None,
+            arrivals: Some("hardware".into()),
+            hardware: Some(HardwareStamps {
+                frames: arrived - 12,
+                software_frames: 12,
+                max_error_ns: 180,
+                set_ns: None,
+            }),
         }),
         delay_variation: Some(DelayVariation {
             jitter_ns: Some(1310.5),
