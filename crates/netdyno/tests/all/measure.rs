@@ -394,7 +394,7 @@ fn who_timed_arrivals_is_said_and_hardware_that_cannot_is_refused() {
     let no_clock = ["--timestamps hardware on rx0", "no PTP hardware clock"];
     net.run(format!("{send} --timestamps hardware")).refused(&no_clock);
     net.run_there("netdyno measure --on rx0 --duration 1s --timestamps hardware").refused(&no_clock);
-    net.run("netdyno trial --on tx0 --measure rx0 --rate 1kpps --trial-duration 1s --timestamps hardware")
+    net.run("netdyno trial --on tx0 --measure rx0 --rate 1kpps --duration 1s --timestamps hardware")
         .refused(&no_clock);
     for how in ["packet", "xdp-generic"] {
         net.run(format!("{send} --timestamps hardware --meter {how}")).refused(&["native XDP", "--meter"]);
