@@ -2,16 +2,15 @@
 //!
 //! Each frame has a `virtio_net_hdr` in front (PACKET_VNET_HDR). It tells of received frames whether their checksum is
 //! still to be filled in, as on a veth or from this machine's own virtual hosts.
-#![allow(unsafe_code, reason = "link-layer addresses and packet socket options, which rustix does not have")]
 
-use libc::{c_int, c_void, socklen_t};
+use libc::c_int;
+use port::socket::{self, set};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
-use std::mem::size_of;
 use std::net::IpAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 /// `struct virtio_net_hdr` (linux/virtio_net.h).
@@ -44,37 +43,15 @@ pub struct Link {
 impl Link {
     /// Opens it in the calling thread's network namespace. It hears what `server` sends, and ARP, ICMP and ICMPv6.
     pub fn open(ifindex: u32, server: IpAddr) -> io::Result<Link> {
-        // Protocol 0: nothing is received until it is bound to the interface.
-        // SAFETY: plain integers.
-        let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if raw < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: `raw` was just opened and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
-        option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)?;
-        option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
+        let socket = socket::open()?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, &1)?;
         // Beyond the system's limit where that is permitted, up to it where not.
-        if option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
-            let _ = option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER);
+        if set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &RECEIVE_BUFFER).is_err() {
+            let _ = set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER);
         }
         attach_filter(&socket, server)?;
-        let address = libc::sockaddr_ll {
-            sll_family: libc::AF_PACKET as u16,
-            sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
-            sll_ifindex: ifindex as i32,
-            sll_hatype: 0,
-            sll_pkttype: 0,
-            sll_halen: 0,
-            sll_addr: [0; 8],
-        };
-        // SAFETY: the pointer is to a live sockaddr_ll and its true size is given.
-        let bound = unsafe {
-            libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
-        };
-        if bound < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        socket::bind(&socket, ifindex, libc::ETH_P_ALL)?;
         Ok(Link { socket, buffer: vec![0; LONGEST], out: Vec::new() })
     }
 
@@ -118,13 +95,6 @@ impl Link {
         };
         Ok(self.buffer.get_mut(HEADER..length).map(|frame| (frame, checksum)))
     }
-}
-
-fn option<T>(socket: &OwnedFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
-    let (at, length) = (std::ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as socklen_t);
-    // SAFETY: `at` points to `length` bytes that are read during the call.
-    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, at, length) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// So that a busy interface does not fill the socket with what nobody asked for (classic BPF, linux/filter.h).
@@ -173,5 +143,5 @@ fn attach_filter(socket: &OwnedFd, server: IpAddr) -> io::Result<()> {
         .collect();
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     // The kernel copies the instructions during the call; it does not write to them.
-    option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }

@@ -9,6 +9,7 @@ pub mod packet;
 pub mod phc;
 pub mod receive;
 pub mod resolve;
+pub mod socket;
 pub mod timestamps;
 pub mod tx;
 pub mod watch;

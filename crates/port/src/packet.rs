@@ -10,10 +10,11 @@
     reason = "socket calls with structures that rustix does not offer, and the mapped ring"
 )]
 
+use crate::socket::{self, set};
 use crate::tx::{Tx, TxBuffers, TxCounters, TxError};
 use std::io;
 use std::ops::RangeInclusive;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -47,56 +48,22 @@ struct Socket {
     deadline: Option<Instant>,
 }
 
-/// Sets an integer socket option.
-fn set(fd: &OwnedFd, level: i32, option: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the pointer is to a live i32 and its true size is given.
-    let rc = unsafe {
-        libc::setsockopt(fd.as_raw_fd(), level, option, (&raw const value).cast(), size_of::<i32>() as u32)
-    };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 impl Socket {
     fn open(target: &Target) -> Result<Socket, TxError> {
         let fail = |what: &'static str| {
-            let source = io::Error::last_os_error();
-            match source.raw_os_error() {
+            move |source: io::Error| match source.raw_os_error() {
                 Some(libc::EPERM | libc::EACCES) => TxError::Permission(target.name.clone()),
                 _ => TxError::Io { what, interface: target.name.clone(), source },
             }
         };
-        // Protocol 0: nothing is received on this socket, so the kernel does not even look.
-        // SAFETY: plain integers.
-        let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if raw < 0 {
-            return Err(fail("opening a packet socket"));
-        }
-        // SAFETY: `raw` was just opened and belongs to nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(raw) };
-        let address = libc::sockaddr_ll {
-            sll_family: libc::AF_PACKET as u16,
-            sll_protocol: 0,
-            sll_ifindex: target.index as i32,
-            sll_hatype: 0,
-            sll_pkttype: 0,
-            sll_halen: 0,
-            sll_addr: [0; 8],
-        };
-        // Bound once, so that the kernel need not look the device up for each frame.
-        // SAFETY: the pointer is to a live sockaddr_ll and its true size is given.
-        let rc = unsafe {
-            let size = size_of::<libc::sockaddr_ll>() as u32;
-            libc::bind(fd.as_raw_fd(), (&raw const address).cast(), size)
-        };
-        if rc != 0 {
-            return Err(fail("binding a packet socket"));
-        }
-        if set(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1).is_err() {
-            return Err(fail("PACKET_QDISC_BYPASS"));
-        }
+        let fd = socket::open().map_err(fail("opening a packet socket"))?;
+        // Bound once, so that the kernel need not look the device up for each frame, and to no protocol: nothing is
+        // received on this socket, so the kernel does not even look.
+        socket::bind(&fd, target.index, 0).map_err(fail("binding a packet socket"))?;
+        set(&fd, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32).map_err(fail("PACKET_QDISC_BYPASS"))?;
         // A few batches of jumbo frames; the FORCE form ignores net.core.wmem_max and needs CAP_NET_ADMIN, without
         // which the default is a little slower on hardware that completes late, nothing worse.
-        let _ = set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 16 << 20);
+        let _ = set(&fd, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &(16i32 << 20));
         Ok(Socket { fd, name: target.name.clone(), stop: None, deadline: None })
     }
 
@@ -331,16 +298,10 @@ impl TxRing {
     /// A sender for frames of up to `longest` bytes.
     pub fn open(target: &Target, longest: usize) -> Result<TxRing, TxError> {
         let socket = Socket::open(target)?;
-        let fail = |what: &'static str| TxError::Io {
-            what,
-            interface: target.name.clone(),
-            source: io::Error::last_os_error(),
-        };
-        if set(&socket.fd, libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as i32)
-            .is_err()
-        {
-            return Err(fail("PACKET_VERSION"));
-        }
+        let fail =
+            |what: &'static str| move |source| TxError::Io { what, interface: target.name.clone(), source };
+        let version = libc::tpacket_versions::TPACKET_V2 as i32;
+        set(&socket.fd, libc::SOL_PACKET, libc::PACKET_VERSION, &version).map_err(fail("PACKET_VERSION"))?;
         let frame_size = (RING_DATA + longest).next_power_of_two().max(2048);
         let block_size = frame_size.max(65536);
         let request = libc::tpacket_req {
@@ -349,19 +310,7 @@ impl TxRing {
             tp_frame_size: frame_size as u32,
             tp_frame_nr: RING_FRAMES as u32,
         };
-        // SAFETY: a live tpacket_req with its true size.
-        let rc = unsafe {
-            libc::setsockopt(
-                socket.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_TX_RING,
-                (&raw const request).cast(),
-                size_of::<libc::tpacket_req>() as u32,
-            )
-        };
-        if rc != 0 {
-            return Err(fail("PACKET_TX_RING"));
-        }
+        set(&socket.fd, libc::SOL_PACKET, libc::PACKET_TX_RING, &request).map_err(fail("PACKET_TX_RING"))?;
         // SAFETY: a new shared mapping of exactly the ring that was just set up.
         let map = unsafe {
             libc::mmap(
@@ -374,7 +323,7 @@ impl TxRing {
             )
         };
         if map == libc::MAP_FAILED {
-            return Err(fail("mapping the transmit ring"));
+            return Err(fail("mapping the transmit ring")(io::Error::last_os_error()));
         }
         Ok(TxRing {
             socket,

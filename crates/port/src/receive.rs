@@ -12,8 +12,9 @@
 )]
 
 use crate::packet::Target;
+use crate::socket::{self, set};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -35,21 +36,6 @@ const OFFLOAD: usize = 10;
 const PACKET_COPY_THRESH: i32 = 7;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
-
-/// Sets a socket option.
-fn set<T>(fd: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the pointer is to a live value and its true size is given.
-    let rc = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as u32,
-        )
-    };
-    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
 
 /// What the kernel left to hardware: `struct virtio_net_hdr`, the parts that are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -160,14 +146,8 @@ impl Receiver {
             Some(libc::EPERM | libc::EACCES) => ReceiveError::Permission(target.name.clone()),
             _ => ReceiveError::Io { what, interface: target.name.clone(), source },
         };
-        // Protocol 0: nothing is received before all is set up.
-        // SAFETY: plain integers.
-        let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if raw < 0 {
-            return Err(failed("opening a packet socket", io::Error::last_os_error()));
-        }
-        // SAFETY: `raw` was just opened and belongs to nobody else.
-        let socket = unsafe { OwnedFd::from_raw_fd(raw) };
+        // Nothing is received before all is set up.
+        let socket = socket::open().map_err(|error| failed("opening a packet socket", error))?;
         let longest = target.mtu as usize + 14 + 8;
         let slot_size = (longest + BEFORE).next_power_of_two().clamp(2048, 65536);
         let slots = (RING / slot_size).min(SLOTS);
@@ -221,24 +201,9 @@ impl Receiver {
         };
         set(&receiver.socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
             .map_err(|error| failed("promiscuous mode", error))?;
-        let address = libc::sockaddr_ll {
-            sll_family: libc::AF_PACKET as u16,
-            sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
-            sll_ifindex: target.index as i32,
-            sll_hatype: 0,
-            sll_pkttype: 0,
-            sll_halen: 0,
-            sll_addr: [0; 8],
-        };
-        // SAFETY: the pointer is to a live sockaddr_ll and its true size is given.
-        let rc = unsafe {
-            let size = size_of::<libc::sockaddr_ll>() as u32;
-            libc::bind(receiver.socket.as_raw_fd(), (&raw const address).cast(), size)
-        };
-        match rc {
-            0 => Ok(receiver),
-            _ => Err(failed("binding a packet socket", io::Error::last_os_error())),
-        }
+        socket::bind(&receiver.socket, target.index, libc::ETH_P_ALL)
+            .map_err(|error| failed("binding a packet socket", error))?;
+        Ok(receiver)
     }
 
     /// Shows the next frame to `take`, if one is there, and gives its slot back.

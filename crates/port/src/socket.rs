@@ -1,0 +1,42 @@
+//! Packet sockets (packet(7)): opened, set and bound. What goes through them is their users' own.
+#![allow(unsafe_code, reason = "link-layer addresses and packet socket options, which rustix does not have")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// A packet socket of the calling thread's network namespace, which receives nothing until it is bound.
+pub fn open() -> io::Result<OwnedFd> {
+    // SAFETY: plain integers.
+    let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if raw < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `raw` was just opened and belongs to nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+/// Binds it to an interface: from now on frames of `protocol` (`libc::ETH_P_*`) are received there; 0: none, it only sends.
+pub fn bind(socket: &OwnedFd, index: u32, protocol: i32) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: (protocol as u16).to_be(),
+        sll_ifindex: index as i32,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    // SAFETY: the pointer is to a live sockaddr_ll and its true size is given.
+    let bound = unsafe {
+        libc::bind(socket.as_raw_fd(), (&raw const address).cast(), size_of::<libc::sockaddr_ll>() as u32)
+    };
+    if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sets an option.
+pub fn set<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+    let at = std::ptr::from_ref(value).cast();
+    // SAFETY: the pointer is to a live value and its true size is given; the kernel only reads it.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, at, size_of::<T>() as u32) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
