@@ -23,7 +23,7 @@ pub fn moved(reader: &mut CounterReader, before: &Counters, ours: u64) -> Option
     }
 }
 
-/// Live frames that a driver drops are reported to nobody: sent is what the interface counts, the rest was refused.
+/// Of frames that were handed over ([`engine::Counts::HandedOver`]) sent is what the interface counts, the rest was refused.
 pub fn believe_the_interface(sent: &mut Sent, moved: &Counters) {
     let counters = &mut sent.counters;
     let missing = counters.frames.saturating_sub(moved.tx_packets);
