@@ -232,13 +232,18 @@ static __always_inline void add_spread(struct latency *sums, __u64 value)
 	sums->sum += value;
 }
 
-static __always_inline __u64 bucket_of(__u64 value)
+/* Hides from the compiler where `bucket` comes from, so that the register that is tested is the one that is used. */
+static __always_inline __u64 hidden(__u64 bucket)
 {
-	__u64 bucket = loglinear_bucket(value);
-
-	/* Hides from the compiler where it comes from, so that the register that is tested is the one that is used. */
 	asm volatile("" : "+r"(bucket));
 	return bucket;
+}
+
+static __always_inline __u64 bucket_of(__u64 value)
+{
+	__u64 shift = loglinear_shift(&value);
+
+	return hidden(loglinear_bucket(value, shift));
 }
 
 static __always_inline void record_gap(struct totals *sums, __u64 gap)
@@ -269,7 +274,7 @@ static __always_inline void record_variation(struct totals *sums, struct stream 
 static __always_inline void record_latency(struct totals *sums, struct stream *stream, struct histogram *own,
 					   __s64 elapsed)
 {
-	__u64 bucket;
+	__u64 bucket, shift, value = elapsed;
 
 	if (stream)
 		record_variation(sums, stream, elapsed);
@@ -282,12 +287,13 @@ static __always_inline void record_latency(struct totals *sums, struct stream *s
 	add_sums(&sums->latency, elapsed);
 	if (stream)
 		add_sums(&stream->latency, elapsed);
-	bucket = bucket_of(elapsed);
-	if (bucket < LOGLINEAR_BUCKETS) {
+	shift = loglinear_shift(&value);
+	bucket = hidden(loglinear_fine_bucket(value, shift));
+	if (bucket < LOGLINEAR_FINE_BUCKETS)
 		sums->latencies[bucket]++;
-		if (own)
-			own->buckets[bucket]++;
-	}
+	bucket = hidden(loglinear_bucket(value, shift));
+	if (own && bucket < LOGLINEAR_BUCKETS)
+		own->buckets[bucket]++;
 }
 
 /* Do the bytes before the signature, which begins at `end`, differ from what the stream's frames have there? */

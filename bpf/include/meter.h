@@ -48,7 +48,7 @@ struct totals {
 	struct latency latency;
 	struct latency variation; /* between one frame of a stream and the one before, without sign; only sum and max */
 	struct latency gap;       /* between one arrival on this CPU and the one before; only sum and max */
-	__u64 latencies[LOGLINEAR_BUCKETS];
+	__u64 latencies[LOGLINEAR_FINE_BUCKETS];
 	__u64 variations[LOGLINEAR_BUCKETS];
 	__u64 gaps[LOGLINEAR_BUCKETS];
 } __attribute__((aligned(64)));

@@ -3,7 +3,7 @@
 //! The loader compares sizes and offsets when it is compiled, and a property test holds every value together. All
 //! fields are 64 bits wide: whoever reads mapped memory while a CPU writes it never sees half a number.
 
-use histogram::BUCKETS;
+use histogram::{BUCKETS, FINE_BUCKETS};
 
 /// Bytes of the frame check sequence, which no program sees and the standards count.
 pub const FCS_LEN: u64 = 4;
@@ -28,20 +28,23 @@ pub fn is_shared(cpus: u32, streams: u32, histograms: u32) -> bool {
             || of(histograms, size_of::<Buckets>()) > OWN_HISTOGRAMS)
 }
 
-/// One stream's latencies, or one CPU's share of them.
+/// How many values are in each bucket: of one stream's latencies, or of a CPU's share of them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Buckets(pub [u64; BUCKETS]);
+pub struct Buckets<const N: usize = BUCKETS>(pub [u64; N]);
 
-impl Default for Buckets {
+/// Of all latencies: three significant digits.
+pub type FineBuckets = Buckets<FINE_BUCKETS>;
+
+impl<const N: usize> Default for Buckets<N> {
     fn default() -> Self {
-        Buckets([0; BUCKETS])
+        Buckets([0; N])
     }
 }
 
-impl Buckets {
+impl<const N: usize> Buckets<N> {
     /// Adds another CPU's share.
-    pub fn add(&mut self, other: &Buckets) {
+    pub fn add(&mut self, other: &Buckets<N>) {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine += theirs);
     }
 }
@@ -59,9 +62,9 @@ pub struct LatencySums {
     pub negative: u64,
 }
 
-/// One CPU's share of everything that arrived.
+/// One CPU's share of everything that arrived. Half a megabyte: it stays in a box (`mapping::zeroed`).
 #[repr(C, align(64))]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
     pub sizes: [u64; CLASSES],
     pub bytes: u64,
@@ -88,7 +91,7 @@ pub struct Totals {
     pub variation: LatencySums,
     /// From one arrival on this CPU to the next; only sum and greatest.
     pub gap: LatencySums,
-    pub latencies: Buckets,
+    pub latencies: FineBuckets,
     pub variations: Buckets,
     pub gaps: Buckets,
 }
@@ -139,33 +142,6 @@ pub struct Content {
     pub hash: u64,
 }
 
-impl Default for Totals {
-    fn default() -> Self {
-        Totals {
-            sizes: [0; CLASSES],
-            bytes: 0,
-            first_ns: 0,
-            last_ns: 0,
-            tick: 0,
-            signed_frames: 0,
-            unplaced: 0,
-            contended: 0,
-            reordered: 0,
-            duplicates: 0,
-            late: 0,
-            corrupted: 0,
-            trailed: 0,
-            by_hardware: 0,
-            latency: LatencySums::default(),
-            variation: LatencySums::default(),
-            gap: LatencySums::default(),
-            latencies: Buckets::default(),
-            variations: Buckets::default(),
-            gaps: Buckets::default(),
-        }
-    }
-}
-
 impl LatencySums {
     /// Adds another CPU's share.
     pub fn add(&mut self, other: &LatencySums) {
@@ -207,11 +183,8 @@ impl Totals {
         ] {
             mine.add(theirs);
         }
-        for (mine, theirs) in [
-            (&mut self.latencies, &other.latencies),
-            (&mut self.variations, &other.variations),
-            (&mut self.gaps, &other.gaps),
-        ] {
+        self.latencies.add(&other.latencies);
+        for (mine, theirs) in [(&mut self.variations, &other.variations), (&mut self.gaps, &other.gaps)] {
             mine.add(theirs);
         }
     }

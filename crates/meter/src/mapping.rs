@@ -19,7 +19,13 @@ use std::{io, ptr};
 ///
 /// # Safety
 /// `repr(C)`, every field a `u64` or an array or struct of them; padding only at the end, in whole `u64`s.
-pub unsafe trait Words: Copy {}
+pub unsafe trait Words: Sized {}
+
+/// One that has counted nothing, made where it stays: large ones do not fit on the stack of a thread.
+pub fn zeroed<T: Words>() -> Box<T> {
+    // SAFETY: by the trait's promise any words are a valid T.
+    unsafe { Box::<T>::new_zeroed().assume_init() }
+}
 
 // SAFETY: it is one.
 unsafe impl Words for u64 {}
@@ -28,7 +34,7 @@ unsafe impl Words for Totals {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
 unsafe impl Words for Stream {}
 // SAFETY: repr(C), an array of u64.
-unsafe impl Words for Buckets {}
+unsafe impl<const N: usize> Words for Buckets<N> {}
 // SAFETY: repr(C), two u64.
 unsafe impl Words for Content {}
 // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
@@ -76,11 +82,24 @@ impl<T: Words> Mapping<T> {
     /// Entry `index` as it is now. Each `u64` is read in one piece, the whole is not: a frame may be counted in one
     /// field and not yet in the next.
     pub fn get(&self, index: usize) -> Option<T> {
+        let mut value = MaybeUninit::<T>::uninit();
+        // SAFETY: `read` wrote every word, and by the trait's promise any words are a valid T.
+        self.read(index, &mut value).then(|| unsafe { value.assume_init() })
+    }
+
+    /// The same, never on the stack.
+    pub fn get_boxed(&self, index: usize) -> Option<Box<T>> {
+        let mut value = Box::<T>::new_uninit();
+        // SAFETY: as in `get`.
+        self.read(index, &mut value).then(|| unsafe { value.assume_init() })
+    }
+
+    /// Writes every word of `value`, unless there is no entry `index`.
+    fn read(&self, index: usize, value: &mut MaybeUninit<T>) -> bool {
         if index >= self.entries {
-            return None;
+            return false;
         }
         let words = size_of::<T>() / size_of::<u64>();
-        let mut value = MaybeUninit::<T>::uninit();
         for word in 0..words {
             // SAFETY: the mapping is page-aligned and holds `entries` values of `words` u64s (checked by the loader),
             // and lives as long as self. The kernel writes it with plain 64-bit stores, which relaxed loads may meet;
@@ -90,8 +109,7 @@ impl<T: Words> Mapping<T> {
                 value.as_mut_ptr().cast::<u64>().add(word).write((*from).load(Ordering::Relaxed));
             }
         }
-        // SAFETY: every word was written, and by the trait's promise any words are a valid T.
-        Some(unsafe { value.assume_init() })
+        true
     }
 }
 

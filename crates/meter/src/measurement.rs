@@ -3,7 +3,7 @@
 //! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
 
 use crate::hardware::Stamps;
-use crate::layout::{self, Buckets, CLASSES, LatencySums, Totals};
+use crate::layout::{self, Buckets, CLASSES, FineBuckets, LatencySums, Totals};
 use crate::meter::Mode;
 use histogram::Histogram;
 
@@ -204,6 +204,10 @@ fn histogram(buckets: &Buckets, sums: &LatencySums) -> Histogram {
     Histogram::from_counts(&buckets.0, sums.sum, sums.min, sums.max)
 }
 
+fn fine_histogram(buckets: &FineBuckets, sums: &LatencySums) -> Histogram {
+    Histogram::from_fine_counts(&buckets.0, sums.sum, sums.min, sums.max)
+}
+
 /// Of sums that do not have the least: it is known to the width of its bucket.
 fn spread(buckets: &Buckets, sums: &LatencySums) -> Histogram {
     let least = Histogram::from_counts(&buckets.0, sums.sum, 0, sums.max).buckets().next();
@@ -229,7 +233,7 @@ impl Snapshot {
             trailed: sum.trailed,
             by_hardware: sum.by_hardware,
             contended: sum.contended,
-            latency: histogram(&sum.latencies, &sum.latency),
+            latency: fine_histogram(&sum.latencies, &sum.latency),
             variation: spread(&sum.variations, &sum.variation),
             gaps: spread(&sum.gaps, &sum.gap),
             negative_latencies: sum.latency.negative,

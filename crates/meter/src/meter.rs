@@ -6,6 +6,7 @@ use crate::error::MeterError;
 use crate::hardware::{Following, Hardware, Stamps};
 use crate::layout::{Buckets, CLASSES, Stream, Totals};
 use crate::loader::{self, Link, Loaded, Stamper};
+use crate::mapping::zeroed;
 use crate::measurement::{Measurement, Snapshot, StreamStats};
 use crate::ring;
 use crate::socket::Socket;
@@ -197,16 +198,16 @@ impl Meter {
         }
     }
 
-    /// The sums over everything up to now. Cheap (some 95 KB for each CPU that saw frames are read): poll it ten times a
+    /// The sums over everything up to now. Cheap (half a megabyte for each CPU that saw frames is read): poll it ten times a
     /// second.
     pub fn snapshot(&self) -> Snapshot {
         match &self.source {
             Source::Kernel { tables, .. } => {
-                let mut sum = Totals::default();
+                let mut sum = zeroed::<Totals>();
                 // A CPU that saw nothing has no frame of any size.
                 (0..tables.totals.len())
                     .filter(|cpu| (0..CLASSES).any(|class| tables.totals.word(*cpu, class) > Some(0)))
-                    .filter_map(|cpu| tables.totals.get(cpu))
+                    .filter_map(|cpu| tables.totals.get_boxed(cpu))
                     .for_each(|share| sum.add(&share));
                 let seen = tables.arrivals.get(0).unwrap_or(0);
                 Snapshot::from_sum(&sum, seen, tables.arrivals.len() as u64 - 1, 0)

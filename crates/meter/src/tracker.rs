@@ -5,7 +5,8 @@
 
 use crate::content::Expected;
 use crate::layout::{Buckets, FCS_LEN, HOLES, LatencySums, Stream, Totals, WINDOW_WORDS};
-use histogram::bucket_of;
+use crate::mapping::zeroed;
+use histogram::{bucket_of, fine_bucket_of};
 use wire::signature::{self, Signature};
 
 /// Most bytes behind a signature that is still found.
@@ -46,7 +47,7 @@ impl Tracker {
     pub fn new(wanted: Wanted) -> Self {
         let histograms = if wanted.latency { wanted.histograms.min(wanted.streams) } else { 0 };
         Tracker {
-            totals: Box::default(),
+            totals: zeroed(),
             streams: vec![Stream::default(); wanted.streams as usize],
             histograms: vec![Buckets::default(); histograms as usize],
             arrivals: Vec::new(),
@@ -126,11 +127,10 @@ impl Tracker {
             None => {}
             Some(Err(_)) => totals.latency.negative += 1,
             Some(Ok(latency)) => {
-                let bucket = bucket_of(latency);
                 add_sums(&mut totals.latency, latency);
-                totals.latencies.0[bucket] += 1;
+                totals.latencies.0[fine_bucket_of(latency)] += 1;
                 if let Some(own) = self.histograms.get_mut(signature.stream as usize) {
-                    own.0[bucket] += 1;
+                    own.0[bucket_of(latency)] += 1;
                 }
             }
         }

@@ -85,9 +85,13 @@ impl Spreads {
     pub fn push(&mut self, seen: &Histogram) {
         let mut spread = std::mem::take(&mut self.pending);
         if seen.count() > self.last.count() {
-            let new = seen.since(&self.last);
-            spread.extend(new.buckets().map(|b| Bucket { from: b.from, to: b.to, count: b.count }));
-            self.last = seen.clone();
+            let seen = seen.coarse();
+            spread.extend(seen.since(&self.last).buckets().map(|b| Bucket {
+                from: b.from,
+                to: b.to,
+                count: b.count,
+            }));
+            self.last = seen;
         }
         self.kept.push(spread);
     }
