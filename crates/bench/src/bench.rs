@@ -13,7 +13,7 @@ use rustix::thread::CpuSet;
 use rustix::time::Timespec;
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -106,8 +106,8 @@ pub enum Far {
 #[derive(Debug, Default)]
 pub struct Receiver {
     _meter: Option<Meter>,
-    _link: Option<OwnedFd>,
-    _counts: Option<xdp::sys::Memory>,
+    _link: Option<bpf::Link>,
+    _counts: Option<bpf::Memory>,
 }
 
 /// A process that ended.
@@ -371,17 +371,17 @@ impl Bench {
             Far::Streams { streams, latency } => meter(latency, streams.max(usual), Action::Drop),
             Far::Bare => {
                 let (program, counts) = crate::floors::counting()?;
-                let link = end.namespace.run_in(|| -> Result<OwnedFd> {
+                let link = end.namespace.run_in(|| -> Result<bpf::Link> {
                     let index = Interface::by_name(end.interface)?.index;
-                    program.attach(index).context("XDP at the far end")
+                    program.attach(index, bpf::Hook::XdpNative).context("XDP at the far end")
                 })??;
                 Ok(Receiver { _link: Some(link), _counts: Some(counts), ..Receiver::default() })
             }
             Far::Drop => {
-                let link = end.namespace.run_in(|| -> Result<OwnedFd> {
+                let link = end.namespace.run_in(|| -> Result<bpf::Link> {
                     let index = Interface::by_name(end.interface)?.index;
                     crate::floors::verdict(crate::floors::XDP_DROP)?
-                        .attach(index)
+                        .attach(index, bpf::Hook::XdpNative)
                         .context("XDP at the far end")
                 })??;
                 Ok(Receiver { _link: Some(link), ..Receiver::default() })

@@ -2,13 +2,14 @@
 
 use crate::bench::{self, Bench};
 use anyhow::{Context, Result, anyhow};
+use bpf::{Insn, Memory, Program, Run};
 use port::afxdp::bare::Bare;
 use port::packet::Target;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use xdp::asm::{Asm, If, Op, R0, R1, R2, R3, R4, R6, R7, Size, helper};
-use xdp::sys::{Insn, Loaded, Memory, interrupt, prepare_interrupts};
+use xdp::sys::{interrupt, prepare_interrupts};
 use xdp::{Way, way};
 
 /// Verdicts (include/uapi/linux/bpf.h).
@@ -21,16 +22,16 @@ const BATCH: u32 = 64;
 const REPEAT: u32 = 0xffff_ff00;
 
 /// A program of two instructions.
-pub fn verdict(verdict: u64) -> Result<Loaded> {
+pub fn verdict(verdict: u64) -> Result<Program> {
     let mut asm = Asm::new();
     asm.mov_imm(R0, verdict);
     asm.exit();
     load(asm)
 }
 
-fn load(asm: Asm) -> Result<Loaded> {
+fn load(asm: Asm) -> Result<Program> {
     let code: Vec<Insn> = asm.finish().map_err(|_| anyhow!("a floor program jumps too far"))?;
-    Loaded::new(c"netdyno_floor", &code, true)
+    Program::load(c"netdyno_floor", &code, true)
         .map_err(|refused| anyhow!("the kernel refused a floor program: {} {}", refused.error, refused.log))
 }
 
@@ -56,7 +57,7 @@ pub fn live_frames(
 }
 
 /// A program that counts frames and their bytes in memory that it shares, and drops them.
-pub fn counting() -> Result<(Loaded, Memory)> {
+pub fn counting() -> Result<(Program, Memory)> {
     let state = Memory::new(c"netdyno_floor", 16).context("a map")?;
     let mut asm = Asm::new();
     asm.load(Size::W, R2, R1, 0);
@@ -191,7 +192,7 @@ impl Running {
         bench: &Bench,
         cores: &[usize],
         frame: &[u8],
-        program: &Arc<Loaded>,
+        program: &Arc<Program>,
         batch: u32,
     ) -> Result<Running> {
         prepare_interrupts()?;
@@ -206,8 +207,9 @@ impl Running {
             std::thread::spawn(move || -> Result<()> {
                 Bench::take_core(realtime, core)?;
                 way.enter()?;
-                match program.run_live(&frame, Some(ingress), REPEAT, batch) {
-                    Ok(()) | Err(rustix::io::Errno::INTR) => Ok(()),
+                let (live, ingress) = (Some(batch), Some(ingress));
+                match program.run(Run { repeat: REPEAT, live, ingress, ..Run::on(&frame) }) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
                     Err(error) => Err(error).context("live frames"),
                 }
             })

@@ -1,16 +1,15 @@
 //! Keeps this host's stack from seeing the server's segments, which it would answer with resets: loads `bpf/guard.bpf.c`
 //! and attaches it to the interface, for as long as a [`Guard`] lives and its process does.
-#![allow(unsafe_code, reason = "libbpf's bpf_link_create with tcx has no safe wrapper")]
 
 use crate::error::LiveError;
 use crate::packet::Ends;
-use libbpf_rs::libbpf_sys as sys;
+use bpf::{Hook, Link, Program, Quiet};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, PrintLevel, set_print};
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use rustix::io::Errno;
 use std::mem::{MaybeUninit, size_of};
 use std::net::IpAddr;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsFd;
 
 mod skeleton {
     #![allow(unsafe_code, missing_debug_implementations, clippy::undocumented_unsafe_blocks)]
@@ -26,15 +25,14 @@ const _: () = assert!(KEY == 36);
 #[derive(Debug)]
 pub struct Guard {
     connections: MapHandle,
-    _link: OwnedFd,
+    _link: Link,
 }
 
 impl Guard {
     /// Attaches it to an interface of the calling thread's network namespace, with room for so many connections. It
     /// stops nothing until it is told what.
     pub fn attach(ifindex: u32, room: usize) -> Result<Guard, LiveError> {
-        // What libbpf has to say is said in the error; the screen is the user's.
-        set_print(None::<(PrintLevel, fn(PrintLevel, String))>);
+        let _quiet = Quiet::start();
         let failed = |error: libbpf_rs::Error| match error.kind() {
             libbpf_rs::ErrorKind::PermissionDenied => LiveError::Permission { what: "loading a BPF program" },
             _ => LiveError::NoGuard { reason: format!("loading it: {error:#}") },
@@ -45,29 +43,13 @@ impl Guard {
         open.maps.connections.set_max_entries(entries).map_err(failed)?;
         let skeleton = open.load().map_err(failed)?;
         let connections = MapHandle::try_from(&skeleton.maps.connections).map_err(failed)?;
-        let options = sys::bpf_link_create_opts {
-            sz: size_of::<sys::bpf_link_create_opts>() as sys::size_t,
-            ..Default::default()
-        };
-        let program = skeleton.progs.guard.as_fd();
-        // SAFETY: `options` is initialised, states its size, and outlives the call; the rest are plain numbers.
-        let link = unsafe {
-            sys::bpf_link_create(
-                program.as_raw_fd(),
-                ifindex as i32,
-                sys::BPF_TCX_INGRESS,
-                &raw const options,
-            )
-        };
-        if link < 0 {
-            return Err(match Errno::from_raw_os_error(-link) {
-                Errno::PERM => LiveError::Permission { what: "attaching a BPF program" },
-                Errno::INVAL => LiveError::NoGuard { reason: "this kernel has no tcx".to_owned() },
-                error => LiveError::NoGuard { reason: format!("attaching it: {error}") },
-            });
-        }
-        // SAFETY: the kernel has just given us this descriptor; nobody else has it.
-        let link = unsafe { OwnedFd::from_raw_fd(link) };
+        let kept = Program::keep(skeleton.progs.guard.as_fd());
+        let program = kept.map_err(|error| LiveError::NoGuard { reason: format!("keeping it: {error}") })?;
+        let link = program.attach(ifindex, Hook::TcIngress).map_err(|error| match error {
+            Errno::PERM => LiveError::Permission { what: "attaching a BPF program" },
+            Errno::INVAL => LiveError::NoGuard { reason: "this kernel has no tcx".to_owned() },
+            error => LiveError::NoGuard { reason: format!("attaching it: {error}") },
+        })?;
         Ok(Guard { connections, _link: link })
     }
 

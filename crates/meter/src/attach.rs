@@ -1,7 +1,7 @@
 //! What the meter and the reflector do alike: find the interface, and say why a program cannot be attached to it.
 
 use crate::error::MeterError;
-use crate::loader::Program;
+use bpf::Program;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 

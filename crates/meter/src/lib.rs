@@ -29,6 +29,8 @@ mod meter;
 mod order;
 pub mod reflector;
 mod ring;
+#[cfg(test)]
+mod runs;
 mod socket;
 mod tracker;
 #[cfg(test)]

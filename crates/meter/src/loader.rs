@@ -1,9 +1,5 @@
-//! The only module that knows libbpf: loads `bpf/meter.bpf.c` and its like, attaches them, and hands out file
-//! descriptors and mapped memory that nothing else needs libbpf for. Replacing the loader means rewriting this file.
-#![allow(
-    unsafe_code,
-    reason = "two calls of libbpf have no safe wrapper: bpf_link_create with flags, and the test run"
-)]
+//! The only module here that knows libbpf: loads `bpf/meter.bpf.c` and its like, and hands out programs and mapped memory that
+//! nothing else needs libbpf for. Replacing the loader means rewriting this file.
 
 use crate::error::MeterError;
 use crate::forward::{self, Passage, Way};
@@ -12,14 +8,12 @@ use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
 use crate::mapping::Mapping;
 use crate::meter::{Action, Clock, Options};
 use crate::reflector::{self, Counters};
+use bpf::{Program, Quiet};
 use libbpf_rs::libbpf_sys as sys;
-use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapMut, OpenMapMut, PrintLevel, Xdp, XdpFlags, set_print};
-use rustix::io::Errno;
+use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle, MapMut, OpenMapMut};
 use std::mem::{MaybeUninit, offset_of, size_of};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::{fs, io};
 
 mod skeleton {
@@ -65,29 +59,12 @@ const _: () = {
     assert!(offset_of!(passage, tick) == offset_of!(Passage, tick));
 };
 
-/// A program in the kernel. It goes when this was dropped and nothing it is attached to is left.
-#[derive(Debug)]
-pub struct Program(OwnedFd);
-
-/// Holds a program attached to an interface until it is dropped or the process dies, however it dies.
-#[derive(Debug)]
-pub struct Link(OwnedFd);
-
 /// The loaded reflector and what it writes.
 #[derive(Debug)]
 pub struct LoadedReflector {
     pub program: Program,
     /// One entry for each CPU number.
     pub counters: Mapping<Counters>,
-}
-
-/// Where in the kernel a program takes frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hook {
-    XdpNative,
-    XdpGeneric,
-    /// Before all other programs at the ingress of traffic control (tcx, Linux 6.6).
-    TcIngress,
 }
 
 /// The loaded bridge and what it writes.
@@ -212,10 +189,9 @@ pub fn load_with(options: &Options, stamper: Stamper, multi_buffer: bool) -> Res
         #[cfg(test)]
         Stamper::Told => skeleton.progs.meter_told.as_fd(),
     };
-    let keep = |error| MeterError::System { what: "keeping the map of the hardware's clock", error };
-    let clock = skeleton.maps.device_clock.as_fd().try_clone_to_owned().map_err(keep)?;
+    let clock = MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?;
     Ok(Loaded {
-        program: Program::keep(program)?,
+        program: keep(program)?,
         clock: ClockMap(clock),
         shared,
         totals: map_all(&skeleton.maps.totals)?,
@@ -228,7 +204,7 @@ pub fn load_with(options: &Options, stamper: Stamper, multi_buffer: bool) -> Res
 
 /// Tells the program how the hardware's clock stands to this host's.
 #[derive(Debug)]
-pub struct ClockMap(OwnedFd);
+pub struct ClockMap(MapHandle);
 
 impl ClockMap {
     /// Puts `line` in force as the `turn`-th, from 0 on: it is written where nobody looks, and then looked at.
@@ -240,21 +216,11 @@ impl ClockMap {
 
     fn write(&self, slot: u32, line: &Line) -> Result<(), MeterError> {
         let Line { at, ahead, slope, tai } = *line;
-        let value = [at, ahead, slope as u64, tai].map(u64::to_ne_bytes);
-        // SAFETY: key and value are as long as the map's (asserted above for the value), and outlive the call.
-        let status = unsafe {
-            sys::bpf_map_update_elem(
-                self.0.as_raw_fd(),
-                (&raw const slot).cast(),
-                value.as_ptr().cast(),
-                sys::BPF_ANY.into(),
-            )
-        };
-        let failed = |code: i32| io::Error::from_raw_os_error(-code);
-        if status == 0 {
-            return Ok(());
-        }
-        Err(MeterError::System { what: "writing the map of the hardware's clock", error: failed(status) })
+        let value = [at, ahead, slope as u64, tai].map(u64::to_ne_bytes).concat();
+        self.0.update(&slot.to_ne_bytes(), &value, MapFlags::ANY).map_err(|error| MeterError::System {
+            what: "writing the map of the hardware's clock",
+            error: io::Error::other(format!("{error:#}")),
+        })
     }
 }
 
@@ -287,7 +253,7 @@ pub fn load_reflector_with(
     open.maps.counters.set_max_entries(cpus).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
     Ok(LoadedReflector {
-        program: Program::keep(skeleton.progs.reflect.as_fd())?,
+        program: keep(skeleton.progs.reflect.as_fd())?,
         counters: map_all(&skeleton.maps.counters)?,
     })
 }
@@ -361,7 +327,7 @@ fn load_bridge_with(
     };
     let ways = skeleton.maps.ways.as_fd().try_clone_to_owned();
     Ok(LoadedBridge {
-        program: Program::keep(program)?,
+        program: keep(program)?,
         counters: map_all(&skeleton.maps.passages)?,
         _ways: ways.map_err(|error| MeterError::System { what: "keeping the bridge's map", error })?,
     })
@@ -371,13 +337,11 @@ fn load_bridge_with(
 fn refusal(program: &'static str, bytes: u64, error: &libbpf_rs::Error) -> MeterError {
     match error.kind() {
         // The verifier's refusal is EACCES, which has the same kind; but it comes with its log.
-        ErrorKind::PermissionDenied
-            if !LOG.lock().unwrap_or_else(PoisonError::into_inner).contains("PROG LOAD LOG") =>
-        {
+        ErrorKind::PermissionDenied if !Quiet::has_verifiers_log() => {
             MeterError::Permission { what: "loading an XDP program" }
         }
         ErrorKind::OutOfMemory => MeterError::Memory { bytes },
-        _ => MeterError::Load { program, error: format!("{error:#}"), log: last_log() },
+        _ => MeterError::Load { program, error: format!("{error:#}"), log: Quiet::last_lines() },
     }
 }
 
@@ -399,166 +363,7 @@ fn cpu_numbers() -> Result<u32, MeterError> {
     highest.map(|number| number + 1).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
 }
 
-impl Program {
-    fn keep(program: BorrowedFd<'_>) -> Result<Program, MeterError> {
-        let kept = program.try_clone_to_owned();
-        kept.map(Program).map_err(|error| MeterError::System { what: "keeping the XDP program", error })
-    }
-
-    /// Attaches to the interface in native or else generic mode, for as long as the returned link is kept: when the
-    /// process dies, however it dies, the kernel detaches. A program that is there already is never replaced (EBUSY).
-    pub fn attach(&self, ifindex: u32, native: bool) -> Result<Link, Errno> {
-        self.hook(ifindex, if native { Hook::XdpNative } else { Hook::XdpGeneric })
-    }
-
-    /// As [`Program::attach`], anywhere.
-    pub fn hook(&self, ifindex: u32, hook: Hook) -> Result<Link, Errno> {
-        let (kind, flags) = match hook {
-            Hook::XdpNative => (sys::BPF_XDP, sys::XDP_FLAGS_DRV_MODE),
-            Hook::XdpGeneric => (sys::BPF_XDP, sys::XDP_FLAGS_SKB_MODE),
-            Hook::TcIngress => (sys::BPF_TCX_INGRESS, sys::BPF_F_BEFORE),
-        };
-        let options = sys::bpf_link_create_opts {
-            sz: size_of::<sys::bpf_link_create_opts>() as sys::size_t,
-            flags,
-            ..Default::default()
-        };
-        // SAFETY: `options` is initialised, states its size, and outlives the call; the rest are plain numbers.
-        let link =
-            unsafe { sys::bpf_link_create(self.0.as_raw_fd(), ifindex as i32, kind, &raw const options) };
-        if link < 0 {
-            return Err(Errno::from_raw_os_error(-link));
-        }
-        // SAFETY: the kernel has just given us this descriptor; nobody else has it.
-        Ok(Link(unsafe { OwnedFd::from_raw_fd(link) }))
-    }
-
-    /// The program that is attached to the interface already: number and name.
-    pub fn occupant(&self, ifindex: u32) -> Option<(u32, String)> {
-        let id =
-            Xdp::new(self.0.as_fd()).query_id(ifindex as i32, XdpFlags::NONE).ok().filter(|id| *id > 0)?;
-        let info = ProgInfoIter::default().find(|info| info.id == id);
-        Some((id, info.map_or_else(String::new, |info| info.name.to_string_lossy().into_owned())))
-    }
-
-    /// Runs the program on `frame`, `repeat` times, on the calling thread's CPU. Verdict and nanoseconds for each run.
-    #[cfg(test)]
-    pub fn run(&self, frame: &[u8], repeat: i32) -> (u32, u32) {
-        let mut options = sys::bpf_test_run_opts {
-            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-            data_in: frame.as_ptr().cast(),
-            data_size_in: frame.len() as u32,
-            repeat,
-            ..Default::default()
-        };
-        // SAFETY: `options` states its size and points to `frame`, which outlives the call and is only read.
-        let result = unsafe { sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options) };
-        assert_eq!(result, 0, "the kernel refused to run the program on {} bytes", frame.len());
-        (options.retval, options.duration)
-    }
-
-    /// Runs the program on what follows the first eight bytes of `frame` once; these stand before it.
-    #[cfg(test)]
-    pub fn run_told(&self, frame: &[u8]) -> u32 {
-        let context = sys::xdp_md { data: 8, data_end: frame.len() as u32, ..Default::default() };
-        let mut options = sys::bpf_test_run_opts {
-            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-            data_in: frame.as_ptr().cast(),
-            data_size_in: frame.len() as u32,
-            ctx_in: (&raw const context).cast(),
-            ctx_size_in: size_of::<sys::xdp_md>() as u32,
-            repeat: 1,
-            ..Default::default()
-        };
-        // SAFETY: `options` states its size and points to `frame` and `context`, which outlive the call and are only read.
-        let result = unsafe { sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options) };
-        assert_eq!(result, 0, "the kernel refused to run the program on {} bytes", frame.len());
-        options.retval
-    }
-
-    /// Runs the program on `frame` once. Verdict, and the frame as the program left it.
-    #[cfg(test)]
-    pub fn transform(&self, frame: &[u8]) -> (u32, Vec<u8>) {
-        let mut out = vec![0u8; frame.len() + 256];
-        let mut options = sys::bpf_test_run_opts {
-            sz: size_of::<sys::bpf_test_run_opts>() as sys::size_t,
-            data_in: frame.as_ptr().cast(),
-            data_size_in: frame.len() as u32,
-            data_out: out.as_mut_ptr().cast(),
-            data_size_out: out.len() as u32,
-            repeat: 1,
-            ..Default::default()
-        };
-        // SAFETY: `options` states its size and points to `frame`, which is only read, and to `out`, of which no more
-        // is written than it states; all outlive the call.
-        let result = unsafe { sys::bpf_prog_test_run_opts(self.0.as_raw_fd(), &raw mut options) };
-        assert_eq!(result, 0, "the kernel refused to run the program on {} bytes", frame.len());
-        out.truncate(options.data_size_out as usize);
-        (options.retval, out)
-    }
-}
-
-impl Link {
-    /// False once the interface was removed, or somebody detached the program by force.
-    pub fn is_attached(&self) -> bool {
-        // The kernel says where a link leads in its descriptor's own file; nowhere is interface 0.
-        let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd()));
-        info.is_ok_and(|info| !info.lines().any(|line| line.split_whitespace().eq(["ifindex:", "0"])))
-    }
-}
-
-/// Names of the programs that see what arrives on an interface of this network namespace before its host does: XDP's,
-/// then those at the ingress of traffic control (tcx).
-pub fn at_ingress(ifindex: u32) -> Vec<String> {
-    const MOST: usize = 64;
-    let mut ids = [0u32; MOST];
-    let mut found = Vec::new();
-    for mode in [sys::XDP_FLAGS_DRV_MODE, sys::XDP_FLAGS_SKB_MODE] {
-        let mut id = 0;
-        // SAFETY: `id` is written, and outlives the call; the rest are plain numbers.
-        if unsafe { sys::bpf_xdp_query_id(ifindex as i32, mode as i32, &raw mut id) } == 0 && id > 0 {
-            found.push(id);
-        }
-    }
-    let mut options = sys::bpf_prog_query_opts {
-        sz: size_of::<sys::bpf_prog_query_opts>() as sys::size_t,
-        prog_ids: ids.as_mut_ptr(),
-        __bindgen_anon_1: sys::bpf_prog_query_opts__bindgen_ty_1 { count: MOST as u32 },
-        ..Default::default()
-    };
-    // SAFETY: `options` states its size and points to `ids` and how many there are; both outlive the call.
-    let asked = unsafe { sys::bpf_prog_query_opts(ifindex as i32, sys::BPF_TCX_INGRESS, &raw mut options) };
-    if asked == 0 {
-        // SAFETY: both members of the union are the same number.
-        let count = unsafe { options.__bindgen_anon_1.count };
-        found.extend(ids.iter().take(count as usize));
-    }
-    let name = |id: u32| ProgInfoIter::default().find(|info| info.id == id);
-    let named = found.into_iter().filter_map(name);
-    named.map(|info| info.name.to_string_lossy().into_owned()).collect()
-}
-
-/// What libbpf last complained about: kept for the error instead of being written over the user's screen.
-static LOG: Mutex<String> = Mutex::new(String::new());
-
-/// While it lives, libbpf's messages go to [`LOG`]. Loading is rare, so loads wait for each other.
-struct Quiet(#[allow(dead_code, reason = "held for its lock")] MutexGuard<'static, ()>);
-
-impl Quiet {
-    fn start() -> Quiet {
-        static ONE: Mutex<()> = Mutex::new(());
-        let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        LOG.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        set_print(Some((PrintLevel::Warn, |_, message| {
-            LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&message);
-        })));
-        Quiet(guard)
-    }
-}
-
-/// The last lines of the log: with the verifier, that is where the reason stands.
-fn last_log() -> String {
-    let log = LOG.lock().unwrap_or_else(PoisonError::into_inner);
-    let lines: Vec<&str> = log.lines().rev().take(12).collect();
-    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+/// A program that was loaded.
+fn keep(program: BorrowedFd<'_>) -> Result<Program, MeterError> {
+    Program::keep(program).map_err(|error| MeterError::System { what: "keeping the XDP program", error })
 }

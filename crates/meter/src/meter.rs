@@ -5,12 +5,13 @@ use crate::content::Expected;
 use crate::error::MeterError;
 use crate::hardware::{Following, Hardware, Stamps};
 use crate::layout::{Buckets, CLASSES, Stream, Totals};
-use crate::loader::{self, Link, Loaded, Stamper};
+use crate::loader::{self, Loaded, Stamper};
 use crate::mapping::zeroed;
 use crate::measurement::{Measurement, Snapshot, StreamStats};
 use crate::ring;
 use crate::socket::Socket;
 use crate::tracker::{Tracker, Wanted};
+use bpf::{Hook, Link};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -390,7 +391,7 @@ impl Tried<'_> {
             Ok(following) => following,
             Err(error) => return Ok(Err(format!("their clock cannot be read: {error}"))),
         };
-        Ok(match loaded.program.attach(self.ifindex, true) {
+        Ok(match loaded.program.attach(self.ifindex, Hook::XdpNative) {
             Ok(link) => Ok(Source::Kernel { tables: loaded, link: Some(link), following: Some(following) }),
             Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
             Err(error) => Err(self.why_not(true, error, &loaded)),
@@ -444,7 +445,8 @@ impl Tried<'_> {
             Some(loaded) => loaded,
             None => loader::load(options, Stamper::Software)?,
         };
-        match loaded.program.attach(self.ifindex, native) {
+        let hook = if native { Hook::XdpNative } else { Hook::XdpGeneric };
+        match loaded.program.attach(self.ifindex, hook) {
             Ok(link) => {
                 let tables = Arc::new(loaded);
                 return Ok(Some(Source::Kernel { tables, link: Some(link), following: None }));

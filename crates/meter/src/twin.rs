@@ -9,7 +9,9 @@ use crate::mapping::zeroed;
 use crate::measurement::StreamStats;
 use crate::meter::{Action, Clock, Options};
 use crate::order::plain;
+use crate::runs::{run, run_told};
 use crate::tracker::{Tracker, Wanted};
+use bpf::Hook;
 use lab::Lab;
 use proptest::prelude::*;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -212,7 +214,7 @@ proptest! {
         let (loaded, mut twins, mut whole) = LAB.receiver.namespace.run_in(|| {
             let loaded = load(&options, multi_buffer);
             let index = LAB.receiver.namespace.index_of("rx0").expect("the namespace").expect("rx0");
-            let _link = loaded.program.attach(index, true).expect("a free interface");
+            let _link = loaded.program.attach(index, Hook::XdpNative).expect("a free interface");
             let mut twins: Vec<_> = cpus.iter().map(|_| Tracker::new(wanted())).collect();
             let mut whole = Tracker::new(wanted());
             for (number, shape) in shapes.iter().enumerate() {
@@ -226,7 +228,7 @@ proptest! {
                 let frame = maker.frame(&shape);
                 let queue = shape.queue % cpus.len();
                 pin(cpus[queue]);
-                assert_eq!(loaded.program.run(&frame, 1).0, if drop { 1 } else { 2 });
+                assert_eq!(run(&loaded.program, &frame, 1).0, if drop { 1 } else { 2 });
                 // The program's own reading of the clock is what its twin is told.
                 let now = loaded.arrivals.get(number + 1).expect("an arrival");
                 assert!(now > 0, "frame {number} left no arrival");
@@ -336,14 +338,14 @@ proptest! {
             // By the clock that it will be compared with.
             let sent = line.monotonic(stamp).wrapping_add(tai.unwrap_or(0)).wrapping_sub(700) & TIME_MASK;
             let signature = Signature { stream: 0, sequence: number as u64, time: sent.max(1) };
-            let frame = [&told.to_ne_bytes()[..], &[0; 42], &signature.to_bytes()].concat();
-            loaded.program.run_told(&frame);
+            let frame = [&[0; 42][..], &signature.to_bytes()].concat();
+            run_told(&loaded.program, told, &frame);
             let now = loaded.arrivals.get(number + 1).expect("an arrival");
             if told > 0 {
                 prop_assert_eq!(now, line.monotonic(stamp), "frame {}", number);
                 twin.totals.by_hardware += 1;
             }
-            twin.frame(&frame[8..], 60, now, now.wrapping_add(tai.unwrap_or(0)));
+            twin.frame(&frame, 60, now, now.wrapping_add(tai.unwrap_or(0)));
         }
         let (totals, streams) = kept(&loaded, cpu);
         prop_assert_eq!(&streams, &twin.streams);
@@ -357,7 +359,7 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
     let loaded = load(&options, true);
     let frame = Signature { stream: 0, sequence: 0, time: 1 }.to_bytes();
     pin(cpus()[0]);
-    loaded.program.run(&frame, 1);
+    run(&loaded.program, &frame, 1);
     let (totals, streams) = kept(&loaded, cpus()[0]);
     let behind = monotonic() - totals.first_ns;
     assert!(behind < 100_000_000, "the first frame was {behind} ns ago");
@@ -368,7 +370,7 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
 #[test]
 fn arrivals_beyond_the_room_are_counted_and_not_written() {
     let loaded = load(&Options { arrivals: 2, ..Options::default() }, true);
-    loaded.program.run(&[0; 60], 5);
+    run(&loaded.program, &[0; 60], 5);
     assert_eq!((loaded.arrivals.get(0), loaded.arrivals.len()), (Some(5), 3));
     assert!(loaded.arrivals.get(1) > Some(0) && loaded.arrivals.get(2) >= loaded.arrivals.get(1));
 }
@@ -376,7 +378,7 @@ fn arrivals_beyond_the_room_are_counted_and_not_written() {
 /// Two CPUs at the same records: what each counts must not be lost to the other.
 #[test]
 fn cpus_that_share_a_streams_record_count_every_frame() {
-    const RUNS: i32 = 300_000;
+    const RUNS: u32 = 300_000;
     let [first, second, ..] = cpus()[..] else { panic!("this test wants two CPUs") };
     let shared = Options { streams: STREAMS, share_records: Some(true), ..Options::default() };
     let loaded = load(&shared, true);
@@ -386,7 +388,7 @@ fn cpus_that_share_a_streams_record_count_every_frame() {
             let (loaded, frame) = (&loaded, &frame);
             scope.spawn(move || {
                 pin(cpu);
-                loaded.program.run(frame, RUNS);
+                run(&loaded.program, frame, RUNS);
             });
         }
     });
@@ -427,7 +429,7 @@ fn a_frame_costs_well_below_a_microsecond() {
     ];
     for (what, options, frame) in cases {
         let loaded = load(options, true);
-        let mut costs: Vec<u32> = (0..5).map(|_| loaded.program.run(&frame, 1_000_000).1).collect();
+        let mut costs: Vec<u32> = (0..5).map(|_| run(&loaded.program, &frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);
         assert!(costs[0] < 1000, "{what}: {costs:?} ns");
@@ -472,7 +474,7 @@ fn an_icmp_error_is_no_signed_frame_where_that_was_asked_for() {
         let options = Options { streams: STREAMS, ignore_icmp_errors: ignore, ..Options::default() };
         for (number, (frame, error)) in cases.iter().enumerate() {
             let loaded = load(&options, true);
-            loaded.program.run(frame, 1);
+            run(&loaded.program, frame, 1);
             let wanted = Wanted { streams: STREAMS, ignore_icmp_errors: ignore, ..Wanted::default() };
             let mut tracker = Tracker::new(wanted);
             tracker.frame(frame, frame.len() as u64, 1, 1);

@@ -3,18 +3,18 @@
 
 use netdyno_xdp as xdp;
 
+use bpf::{Program, Run};
 use traffic::expr::{Options as Shape, compile as expression};
 use xdp::asm::{Asm, R0};
 use xdp::compile::{Exit, Options, Pages, compile};
 use xdp::layout;
-use xdp::sys::Loaded;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut asm = Asm::new();
     asm.mov_imm(R0, 3);
     asm.exit();
     let code = asm.finish().map_err(|_| "too far")?;
-    let empty = Loaded::new(c"empty", &code, false).map_err(|refused| refused.log)?;
+    let empty = Program::load(c"empty", &code, false).map_err(|refused| refused.log)?;
     let programs = [
         ("udp", "ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535, dport=53)", "64", None),
         (
@@ -37,8 +37,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             compiled.state.store(layout::START as usize, 1);
             let mut costs: Vec<i64> = Vec::new();
             for _ in 0..9 {
-                let floor = empty.cost(&compiled.frame, 1_000_000)?;
-                costs.push(i64::from(compiled.program.cost(&compiled.frame, 1_000_000)?) - i64::from(floor));
+                let cost = |program: &Program| {
+                    let run = Run { repeat: 1_000_000, ..Run::on(&compiled.frame) };
+                    program.run(run).map(|ran| i64::from(ran.cost_ns))
+                };
+                costs.push(cost(&compiled.program)? - cost(&empty)?);
             }
             costs.sort_unstable();
             println!("{name:12} {pages:?}: {} ns, {} instructions", costs[4], compiled.instructions);

@@ -3,7 +3,7 @@
 //! Only what the compiler needs. The encoding is that of
 //! Documentation/bpf/standardization/instruction-set.rst (RFC 9669).
 
-use crate::sys::Insn;
+use bpf::Insn;
 
 /// A register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

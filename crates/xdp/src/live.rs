@@ -9,6 +9,7 @@ use crate::compile::{Compiled, Options, Pages, compile};
 use crate::layout::{self, lane};
 use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
+use bpf::Run;
 use engine::{Control, Counts, Course, Ended, Engine, Job, Punctuality, Reach, Sent, clock};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
@@ -131,10 +132,11 @@ fn work(way: &Way, compiled: &Compiled) -> (Result<(), Errno>, u64) {
         yield_priority();
         way.enter()?;
         let word = |at: u32| compiled.state.load(at as usize);
+        let (live, ingress) = (Some(compiled.batch), way.ingress());
         while word(layout::DONE) == 0 && word(layout::STOP) == 0 {
-            match compiled.program.run_live(&compiled.frame, way.ingress(), REPEAT, compiled.batch) {
+            match compiled.program.run(Run { repeat: REPEAT, live, ingress, ..Run::on(&compiled.frame) }) {
                 // The kernel ends the call now and then, after billions of frames.
-                Ok(()) | Err(Errno::INTR) => {}
+                Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }

@@ -9,13 +9,12 @@
 use crate::XdpError;
 use crate::asm::{Asm, R0};
 use crate::compile::Exit;
-use crate::sys::Loaded;
+use bpf::{Hook, Link, Program, Run};
 use port::interface::xdp_features;
 use port::netlink::{Message, REQUEST, Socket, read_u32};
 use port::packet::Target;
 use rustix::io::Errno;
 use std::fs::File;
-use std::os::fd::OwnedFd;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,7 @@ pub struct Way {
     /// For looking at it, from wherever the caller is.
     watch: Mutex<Socket>,
     /// Our own program that lets everything pass, where the driver needs one; detached when this closes.
-    attached: Option<OwnedFd>,
+    attached: Option<Link>,
 }
 
 /// Drivers may take their rings down and up when a program is attached.
@@ -85,7 +84,7 @@ pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Res
         return Ok(way);
     }
     way.exit = Exit::Redirect(target.index);
-    nothing.run_live(&[0; 60], None, 1, 1).map_err(failed)?;
+    nothing.run(Run { live: Some(1), ..Run::on(&[0; 60]) }).map_err(failed)?;
     Ok(way)
 }
 
@@ -93,12 +92,12 @@ const XDP_DROP: i32 = 1;
 const XDP_PASS: i32 = 2;
 
 /// A program that returns `verdict`.
-fn program(verdict: i32) -> Result<Loaded, XdpError> {
+fn program(verdict: i32) -> Result<Program, XdpError> {
     let mut asm = Asm::new();
     asm.mov_imm(R0, verdict as u64);
     asm.exit();
     let code = asm.finish().unwrap_or_default();
-    Loaded::new(c"netdyno_pass", &code, true).map_err(|refused| match refused.error {
+    Program::load(c"netdyno_pass", &code, true).map_err(|refused| match refused.error {
         Errno::PERM | Errno::ACCESS => XdpError::Permission,
         error => XdpError::Refused { error, log: refused.log },
     })
@@ -135,7 +134,7 @@ impl Way {
     /// Attaches a program that lets everything pass. Somebody else's is left alone.
     fn attach(&mut self) -> Result<(), XdpError> {
         let pass = program(XDP_PASS)?;
-        match pass.attach(self.target.index) {
+        match pass.attach(self.target.index, Hook::XdpNative) {
             Ok(link) => {
                 self.attached = Some(link);
                 Ok(())
@@ -151,8 +150,9 @@ impl Way {
     }
 
     /// Can frames seem to come from the interface?
-    fn takes_back(&self, nothing: &Loaded) -> Result<(), Errno> {
-        nothing.run_live(&[0; 60], Some(self.target.index), 1, 1)
+    fn takes_back(&self, nothing: &Program) -> Result<(), Errno> {
+        let ingress = Some(self.target.index);
+        nothing.run(Run { live: Some(1), ingress, ..Run::on(&[0; 60]) }).map(drop)
     }
 
     /// The interface that frames seem to come from.

@@ -2,6 +2,7 @@
 //! BPF_PROG_TEST_RUN without the live flag, which needs no interface. Needs root.
 
 use ::traffic;
+use bpf::{Ran, Run};
 use netdyno_xdp as xdp;
 
 #[path = "../../traffic/tests/laws/generate.rs"]
@@ -48,7 +49,8 @@ impl Pool {
     fn frame(&mut self, compiled: &Compiled) -> Option<Vec<u8>> {
         for _ in 0..200 {
             let page = &mut self.pages[self.next % 3];
-            let (verdict, out) = compiled.program.try_once(page).expect("the kernel runs it");
+            let run = Run { give_back: true, ..Run::on(page) };
+            let Ran { verdict, frame: out, .. } = compiled.program.run(run).expect("the kernel runs it");
             page[..out.len()].copy_from_slice(&out);
             match verdict {
                 XDP_TX => {

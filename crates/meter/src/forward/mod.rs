@@ -7,8 +7,9 @@
 
 use crate::attach;
 use crate::error::MeterError;
-use crate::loader::{self, Hook, Link, LoadedBridge};
+use crate::loader::{self, LoadedBridge};
 use crate::ring;
+use bpf::{Hook, Link};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
@@ -132,7 +133,7 @@ impl Forwarder {
     /// another one nothing, or the other one it.
     pub fn is_at_work(name: &str) -> Result<bool, MeterError> {
         const OURS: [&str; 3] = ["bridge_xdp", "bridge_tc", "hold_tc"];
-        let programs = loader::at_ingress(attach::index_of(name)?);
+        let programs = bpf::at_ingress(attach::index_of(name)?);
         Ok(programs.iter().any(|program| OURS.contains(&program.as_str())))
     }
 
@@ -162,7 +163,7 @@ impl Forwarder {
 }
 
 fn join(loaded: &LoadedBridge, name: &str, index: u32, way: Way) -> Result<Link, MeterError> {
-    loaded.program.hook(index, way.hook()).map_err(|error| {
+    loaded.program.attach(index, way.hook()).map_err(|error| {
         let reasons = match (way, error) {
             (_, Errno::PERM) => return MeterError::Permission { what: "attaching the bridge" },
             (Way::Tc, Errno::INVAL) => "this kernel has no tcx (Linux 6.6 or newer)".to_owned(),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::loader::load_bridge;
+use crate::runs::transform;
 use wire::checksum::{finish, sum};
 
 const PASS_ON: u32 = 4;
@@ -68,9 +69,9 @@ fn unfinished_checksums_are_finished_and_no_other_byte_changes() {
                     let (frame, at, field) = unfinished(v6, tags, protocol, payload);
                     let wanted = finished(&frame, at, field);
                     let case = format!("v6 {v6}, protocol {protocol}, {tags} tags, {payload} bytes");
-                    assert_eq!(on.program.transform(&frame), (PASS_ON, wanted.clone()), "{case}");
-                    assert_eq!(on.program.transform(&wanted), (PASS_ON, wanted), "{case}");
-                    assert_eq!(off.program.transform(&frame), (PASS_ON, frame), "{case}");
+                    assert_eq!(transform(&on.program, &frame), (PASS_ON, wanted.clone()), "{case}");
+                    assert_eq!(transform(&on.program, &wanted), (PASS_ON, wanted), "{case}");
+                    assert_eq!(transform(&off.program, &frame), (PASS_ON, frame), "{case}");
                 }
             }
         }
@@ -83,7 +84,7 @@ fn padding_behind_the_packet_is_not_summed() {
     let mut wanted = finished(&frame, at, field);
     let padded: Vec<u8> = frame.iter().copied().chain([0xab; 15]).collect();
     wanted.extend([0xab; 15]);
-    assert_eq!(program(true).program.transform(&padded), (PASS_ON, wanted));
+    assert_eq!(transform(&program(true).program, &padded), (PASS_ON, wanted));
 }
 
 #[test]
@@ -94,11 +95,11 @@ fn damaged_and_cut_frames_pass_as_they_are() {
         let mut wrong = finished(&frame, at, field);
         let last = wrong.len() - 1;
         wrong[last] ^= 0x55;
-        assert_eq!(on.program.transform(&wrong), (PASS_ON, wrong.clone()));
+        assert_eq!(transform(&on.program, &wrong), (PASS_ON, wrong.clone()));
         for length in 14..frame.len() {
             // Headers say more than is there: nothing is summed that cannot be.
             let cut = &frame[..length];
-            assert_eq!(on.program.transform(cut), (PASS_ON, cut.to_vec()), "{length} bytes");
+            assert_eq!(transform(&on.program, cut), (PASS_ON, cut.to_vec()), "{length} bytes");
         }
     }
 }
@@ -108,7 +109,7 @@ fn frames_are_counted_by_direction_and_not_beyond_the_limit() {
     let options = Options { limit: Some(3), mtu: [1500; 2], ..Options::default() };
     let loaded = load_bridge([1, 2], Way::XdpNative, &options).expect("loaded (as root)");
     let (frame, ..) = unfinished(false, 0, 17, 18);
-    let verdicts: Vec<u32> = (0..5).map(|_| loaded.program.transform(&frame).0).collect();
+    let verdicts: Vec<u32> = (0..5).map(|_| transform(&loaded.program, &frame).0).collect();
     assert_eq!(verdicts.len(), 5);
     let passed = Forwarder { loaded, links: Vec::new(), _promiscuous: Vec::new() }.finish();
     let all = passed[0].frames + passed[1].frames;
@@ -124,7 +125,7 @@ fn frames_too_long_for_the_other_side_are_dropped_but_for_a_tag() {
     // A header of 14 bytes and 100 of a packet, with a tag and without.
     for (tags, payload) in [(0, 72), (0, 73), (1, 72), (1, 73), (2, 72)] {
         let (frame, ..) = unfinished(false, tags, 17, payload);
-        verdicts.push(loaded.program.transform(&frame).0 == PASS_ON);
+        verdicts.push(transform(&loaded.program, &frame).0 == PASS_ON);
     }
     assert_eq!(verdicts, [true, false, true, false, false]);
     let passed = Forwarder { loaded, links: Vec::new(), _promiscuous: Vec::new() }.finish();

@@ -5,9 +5,10 @@
 
 use crate::attach;
 use crate::error::MeterError;
-use crate::loader::{self, Link, LoadedReflector};
+use crate::loader::{self, LoadedReflector};
 use crate::meter::Mode;
 use crate::ring;
+use bpf::{Hook, Link};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
@@ -108,7 +109,8 @@ impl Reflector {
         let loaded = loader::load_reflector(options)?;
         let mut reasons: Vec<String> = Vec::new();
         for native in ways {
-            match loaded.program.attach(ifindex, *native) {
+            let hook = if *native { Hook::XdpNative } else { Hook::XdpGeneric };
+            match loaded.program.attach(ifindex, hook) {
                 Ok(link) => return Ok(Reflector::working(loaded, link, ifindex, *native, &reasons, options)),
                 Err(Errno::PERM) => {
                     return Err(MeterError::Permission { what: "attaching an XDP program" });

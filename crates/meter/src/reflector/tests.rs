@@ -3,6 +3,7 @@
 use super::reference::{self, Fate};
 use super::{Options, Reflected};
 use crate::loader::{self, LoadedReflector};
+use crate::runs::{run, transform};
 use proptest::prelude::*;
 use wire::checksum::{finish, fold, pseudo_v4, pseudo_v6, sum};
 use wire::signature::{LEN, Signature};
@@ -221,7 +222,7 @@ proptest! {
             let (frame, place) = shape.build();
             let mut turned = frame.clone();
             let fate = reference::reflect(&mut turned, &options);
-            let (verdict, out) = loaded.program.transform(&frame);
+            let (verdict, out) = transform(&loaded.program, &frame);
             prop_assert_eq!(verdict, fate.verdict(), "{:?}: {:02x?}", fate, frame);
             if verdict != 1 {
                 prop_assert_eq!(&out, &turned, "{:?}: {:02x?}", fate, frame);
@@ -244,7 +245,7 @@ proptest! {
                     // none afterwards.
                     let still_signed = !only_signed || shape.payload.len() >= 4;
                     if !echo && still_signed {
-                        let again = loaded.program.transform(&out);
+                        let again = transform(&loaded.program, &out);
                         prop_assert_eq!(again, (3, frame));
                         expected.frames += 1;
                         expected.bytes += length;
@@ -287,7 +288,7 @@ fn v4(protocol: u8, icmp: u8) -> Network {
 fn an_echo_of_all_zeros_gets_a_checksum_that_hosts_accept() {
     let loaded = load(&Options::default());
     let (frame, place) = shape(v4(ICMP, 8), &[0; 64]).build();
-    let (verdict, out) = loaded.program.transform(&frame);
+    let (verdict, out) = transform(&loaded.program, &frame);
     assert_eq!((verdict, &out[34..38]), (3, &[0, 0, 0xff, 0xff][..]));
     assert!(sums_are_right(&out, place));
 }
@@ -299,7 +300,7 @@ fn a_jumbo_frame_in_several_buffers_is_turned_round_whole() {
     let (frame, place) = signed.build();
     for only_signed in [false, true] {
         let loaded = load(&Options { only_signed, ..Options::default() });
-        let (verdict, out) = loaded.program.transform(&frame);
+        let (verdict, out) = transform(&loaded.program, &frame);
         assert_eq!(verdict, 3);
         assert_eq!(out.len(), frame.len());
         assert_eq!((&out[..6], &out[6..12]), (&frame[6..12], &frame[..6]));
@@ -331,8 +332,8 @@ fn turning_a_frame_round_costs_well_below_a_microsecond() {
         let mut frame = udp.clone();
         let at = frame.len() - LEN;
         frame[at..].copy_from_slice(&Signature { stream: 0, sequence: 5, time: 1 }.to_bytes());
-        assert_eq!(loaded.program.run(&frame, 1).0, 3, "{what}");
-        let mut costs: Vec<u32> = (0..5).map(|_| loaded.program.run(&frame, 1_000_000).1).collect();
+        assert_eq!(run(&loaded.program, &frame, 1).0, 3, "{what}");
+        let mut costs: Vec<u32> = (0..5).map(|_| run(&loaded.program, &frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);
         assert!(costs[0] < 1000, "{what}: {costs:?} ns");

@@ -24,8 +24,8 @@ mod values;
 
 use crate::asm::{Asm, If, Label, Op, R0, R1, R2, R3, R6, R7, Reg, Size, helper};
 use crate::layout;
-use crate::sys::{Insn, Loaded, Memory};
 use crate::{XdpError, compile::stream::Plan};
+use bpf::{Insn, Memory};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use traffic::{Program, Schedule};
@@ -63,7 +63,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Compiled {
     /// The program.
-    pub program: Loaded,
+    pub program: bpf::Program,
     /// Shared words; see [`layout`].
     pub state: Memory,
     /// What every page holds at first.
@@ -256,11 +256,12 @@ impl<'p> Compiler<'p> {
             DATA => tables[0].as_ref().map(Memory::descriptor),
             _ => tables[1].as_ref().map(Memory::descriptor),
         });
-        let program = Loaded::new(c"netdyno_live", &code, false).map_err(|refused| match refused.error {
-            Errno::PERM => XdpError::Permission,
-            Errno::TOOBIG => XdpError::TooLarge { instructions },
-            error => XdpError::Refused { error, log: refused.log },
-        })?;
+        let program =
+            bpf::Program::load(c"netdyno_live", &code, false).map_err(|refused| match refused.error {
+                Errno::PERM => XdpError::Permission,
+                Errno::TOOBIG => XdpError::TooLarge { instructions },
+                error => XdpError::Refused { error, log: refused.log },
+            })?;
         Ok(Compiled {
             program,
             state,

@@ -1,0 +1,38 @@
+//! What libbpf has to say is kept for the error, instead of being written over the user's screen.
+
+use libbpf_rs::{PrintLevel, set_print};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What libbpf last complained about.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+/// While it lives, libbpf's messages are kept. Loading is rare, so loads wait for each other.
+#[derive(Debug)]
+pub struct Quiet(#[allow(dead_code, reason = "held for its lock")] MutexGuard<'static, ()>);
+
+fn log() -> MutexGuard<'static, String> {
+    LOG.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Quiet {
+    /// Begins to keep.
+    pub fn start() -> Quiet {
+        static ONE: Mutex<()> = Mutex::new(());
+        let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        log().clear();
+        set_print(Some((PrintLevel::Warn, |_, message| log().push_str(&message))));
+        Quiet(guard)
+    }
+
+    /// Whether the verifier said why it refused.
+    pub fn has_verifiers_log() -> bool {
+        log().contains("PROG LOAD LOG")
+    }
+
+    /// The last lines: with the verifier, that is where the reason stands.
+    pub fn last_lines() -> String {
+        let log = log();
+        let lines: Vec<&str> = log.lines().rev().take(12).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    }
+}
