@@ -152,7 +152,8 @@ impl LatencySums {
         };
         self.max = self.max.max(other.max);
         self.count += other.count;
-        self.sum += other.sum;
+        // Wraps as each CPU's does. What is under way for days is stamped by a clock that has nothing to do with ours.
+        self.sum = self.sum.wrapping_add(other.sum);
         self.negative += other.negative;
     }
 }

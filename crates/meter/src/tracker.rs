@@ -193,13 +193,13 @@ fn add_sums(sums: &mut LatencySums, value: u64) {
     }
     sums.max = sums.max.max(value);
     sums.count += 1;
-    sums.sum += value;
+    sums.sum = sums.sum.wrapping_add(value);
 }
 
 /// Of what is kept for all frames only: how many there were and the least of them the buckets tell.
 fn add_spread(sums: &mut LatencySums, value: u64) {
     sums.max = sums.max.max(value);
-    sums.sum += value;
+    sums.sum = sums.sum.wrapping_add(value);
 }
 
 /// How the time under way changes from frame to frame of a stream, whatever the clocks' offset.
