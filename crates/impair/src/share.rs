@@ -34,20 +34,8 @@ impl FromStr for Share {
     type Err = BadShare;
 
     fn from_str(text: &str) -> Result<Share, BadShare> {
-        let bad = || BadShare(text.to_owned());
-        let (frames, of) = match text.split_once('/') {
-            Some((frames, of)) => (frames.to_owned(), of.parse().map_err(|_| bad())?),
-            None => {
-                let percent = text.strip_suffix('%').ok_or_else(bad)?;
-                let (whole, decimals) = percent.split_once('.').unwrap_or((percent, ""));
-                let places = u32::try_from(decimals.len()).map_err(|_| bad())?;
-                let of = 10_u32.checked_pow(places).and_then(|of| of.checked_mul(100)).ok_or_else(bad)?;
-                (format!("{whole}{decimals}"), of)
-            }
-        };
-        let digits = !frames.is_empty() && frames.bytes().all(|c| c.is_ascii_digit());
-        let frames: u32 = frames.parse().ok().filter(|_| digits).ok_or_else(bad)?;
-        if frames == 0 || frames > of { Err(bad()) } else { Ok(Share { frames, of }) }
+        let (frames, of) = lab::share(text).ok_or_else(|| BadShare(text.to_owned()))?;
+        Ok(Share { frames, of })
     }
 }
 

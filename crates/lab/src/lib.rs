@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use port::netlink::NetlinkError;
 use rustix::io::Errno;
 
-pub use device::{Bottleneck, Device, Kind, Loss};
+pub use device::{Bottleneck, Device, Kind, Loss, share};
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
 pub use run::{ENV_RECEIVER_NS, ENV_RX, ENV_TX, run_command, run_command_beside};
 
