@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
  * The bridge: sends each frame that arrives on one of two interfaces out of the other one, unchanged, as early as the
- * kernel lets a program see it. Three programs share counters and rules:
+ * kernel lets a program see it. Its programs share counters and rules:
  *
  *   bridge_xdp   native or generic XDP: no socket buffer is made (native), nothing else on this host sees the frame
+ *                (bridge_xdp_5_9 is the same without a limit, for kernels before 5.12)
  *   bridge_tc    at the ingress hook of traffic control (tcx): a little later, with all that a socket buffer knows
  *                (super-frames of TCP, checksums left to hardware, VLAN tags taken out)
+ *   pass_xdp     passes all: where nothing is taken, but sent
  *   hold_tc      keeps what arrives from this host's own stack, while packet sockets still see it
  *
  * Only what arrives is seen, never what is sent, so nothing that the bridge sends comes round again.
@@ -83,13 +85,16 @@ static __always_inline void arrived(struct passage *passage, __u64 frames, __u64
 	passage->last_ns = now;
 }
 
-/* Whether the limit leaves room for these. A super-frame goes whole or not at all. */
-static __always_inline bool within_limit(__u64 frames)
+/*
+ * Whether the limit leaves room for these. A super-frame goes whole or not at all. Counting takes an atomic operation that
+ * gives a value, whose encoding kernels before 5.12 refuse even where it is never reached: `counts` is a constant.
+ */
+static __always_inline bool within_limit(__u64 frames, const bool counts)
 {
 	__u32 key = 0;
 	__u64 *count;
 
-	if (!limit)
+	if (!counts || !limit)
 		return true;
 	count = bpf_map_lookup_elem(&taken, &key);
 	return count && __sync_fetch_and_add(count, frames) < limit;
@@ -154,6 +159,7 @@ static __always_inline bool completed(struct xdp_md *ctx)
 	struct ipv6 *v6;
 	__u8 protocol;
 	__be16 type;
+	__u16 held;
 
 	if (data + sizeof(*ether) > end)
 		return false;
@@ -185,18 +191,23 @@ static __always_inline bool completed(struct xdp_md *ctx)
 	} else {
 		return false;
 	}
-	if (protocol == IPPROTO_TCP)
+	/* A way for each: older verifiers do not see what the protocol has to do with how far the packet was looked at. */
+	if (protocol == IPPROTO_TCP) {
 		field = 16;
-	else if (protocol == IPPROTO_UDP)
-		field = 6;
-	else
-		return false;
-	if (length < field + 2 || at > end || at + 18 > end)
-		if (protocol == IPPROTO_TCP || length < 8 || at + 8 > end)
+		if (length < 18 || at + 18 > end)
 			return false;
+		held = *(__u16 *)(at + 16);
+	} else if (protocol == IPPROTO_UDP) {
+		field = 6;
+		if (length < 8 || at + 8 > end)
+			return false;
+		held = *(__u16 *)(at + 6);
+	} else {
+		return false;
+	}
 	sum += bpf_htons(protocol) + bpf_htons(length);
 	/* One's complement has two zeros, and this one is seldom written: both are compared. */
-	if (protocol == IPPROTO_TCP ? *(__u16 *)(at + 16) != folded(sum) : *(__u16 *)(at + 6) != folded(sum))
+	if (held != folded(sum))
 		return false;
 	return finish(ctx, at - data, length, at - data + field);
 }
@@ -210,8 +221,7 @@ static __always_inline bool fits_with_tag(struct xdp_md *ctx, __u64 length, __u3
 	       ether->type == bpf_htons(ETH_P_8021Q);
 }
 
-SEC("xdp")
-int bridge_xdp(struct xdp_md *ctx)
+static __always_inline int redirected(struct xdp_md *ctx, const bool counts)
 {
 	__u32 direction = ctx->ingress_ifindex == interfaces[1];
 	struct passage *passage = passage_of(direction);
@@ -227,7 +237,7 @@ int bridge_xdp(struct xdp_md *ctx)
 		passage->too_long++;
 		return XDP_DROP;
 	}
-	if (!within_limit(1)) {
+	if (!within_limit(1, counts)) {
 		passage->over_limit++;
 		return XDP_DROP;
 	}
@@ -243,6 +253,27 @@ int bridge_xdp(struct xdp_md *ctx)
 	passage->buffers++;
 	passage->forwarded_bytes += length;
 	return XDP_REDIRECT;
+}
+
+SEC("xdp")
+int bridge_xdp(struct xdp_md *ctx)
+{
+	return redirected(ctx, true);
+}
+
+/* Without a limit, for Linux 5.9 and newer. */
+SEC("xdp")
+int bridge_xdp_5_9(struct xdp_md *ctx)
+{
+	return redirected(ctx, false);
+}
+
+/* Many drivers send for XDP only while they have a program of their own: for the far side of a bridge in one direction. */
+SEC("xdp")
+int pass_xdp(struct xdp_md *ctx)
+{
+	(void)ctx;
+	return XDP_PASS;
 }
 
 /* The headers of a super-frame of TCP over IP, or of UDP, which each of its frames will have. */
@@ -284,7 +315,7 @@ int bridge_tc(struct __sk_buff *skb)
 		passage->too_long += frames;
 		return TC_ACT_SHOT;
 	}
-	if (!within_limit(frames)) {
+	if (!within_limit(frames, true)) {
 		passage->over_limit += frames;
 		return TC_ACT_SHOT;
 	}

@@ -52,8 +52,16 @@ const volatile __u32 histogram_limit = 0;
 const volatile __u32 arrivals_limit = 0;
 /* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
 const volatile __u32 ignore_icmp_errors = 0;
-/* 1: frames may lie in several buffers (the program is loaded with BPF_F_XDP_HAS_FRAGS; Linux 5.18). */
-const volatile __u32 multi_buffer = 0;
+
+/*
+ * What the oldest kernel has that a program is for. There is a program for each, and not a constant, because a verifier
+ * looks at encodings that are never reached, too. User space tries them in this order.
+ *
+ *   LINUX_5_18   frames in several buffers (the program is loaded with BPF_F_XDP_HAS_FRAGS) and bytes copied out of them
+ *   LINUX_5_12   atomic operations that give a value
+ *   LINUX_5_9    XDP links, without which nothing here is attached; a lock stands in for those operations
+ */
+enum kernel { LINUX_5_18, LINUX_5_12, LINUX_5_9 };
 
 /* One entry for each CPU number; user space sets max_entries. */
 struct {
@@ -107,6 +115,42 @@ struct {
 	__type(key, __u32);
 	__type(value, struct device_clock);
 } device_clock SEC(".maps");
+
+/* Only of LINUX_5_9. Map memory with a lock in it cannot be mapped, so the locks stand apart from what they are for. */
+#define LOCKS 64
+
+struct lock {
+	struct bpf_spin_lock lock;
+	__u32 apart[15]; /* on a cache line of its own */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, LOCKS);
+	__type(key, __u32);
+	__type(value, struct lock);
+} locks SEC(".maps");
+
+/* What stood at `word`, to which `value` is added or which it takes the place of. */
+static __always_inline __u64 locked(__u64 *word, __u64 value, __u32 which, const bool add)
+{
+	struct lock *lock;
+	__u64 was;
+
+	which &= LOCKS - 1;
+	lock = bpf_map_lookup_elem(&locks, &which);
+	if (!lock)
+		return 1;
+	bpf_spin_lock(&lock->lock);
+	was = *(volatile __u64 *)word;
+	/* Who lets go need not take this lock: what is held is not written. */
+	if (add)
+		*(volatile __u64 *)word = was + value;
+	else if (!was || !value)
+		*(volatile __u64 *)word = value;
+	bpf_spin_unlock(&lock->lock);
+	return was;
+}
 
 /* etherStats size classes (RFC 2819, section 5); sizes there include the FCS. The most frequent ones are asked first. */
 static __always_inline __u32 size_class(__u64 length)
@@ -171,7 +215,7 @@ static __always_inline __u64 time_of_frame(struct xdp_md *ctx, struct totals *su
 	return exact_clock ? bpf_ktime_get_ns() : time_by_tick(&sums->tick, sums->last_ns);
 }
 
-static __always_inline void record_arrival(__u64 now)
+static __always_inline void record_arrival(__u64 now, const enum kernel on)
 {
 	__u32 zero = 0, slot;
 	__u64 *count, *time;
@@ -180,7 +224,7 @@ static __always_inline void record_arrival(__u64 now)
 	count = bpf_map_lookup_elem(&arrivals, &zero);
 	if (!count)
 		return;
-	n = __sync_fetch_and_add(count, 1);
+	n = on == LINUX_5_9 ? locked(count, 1, 0, true) : __sync_fetch_and_add(count, 1);
 	if (n >= arrivals_limit)
 		return;
 	slot = n + 1;
@@ -192,23 +236,30 @@ static __always_inline void record_arrival(__u64 now)
 /* How often a record that another CPU holds is asked for: some tens of microseconds. */
 #define PATIENCE 1024
 
-static __always_inline bool hold(struct stream *stream)
+static __always_inline __u64 exchange(struct stream *stream, __u64 busy, __u32 number, const enum kernel on)
+{
+	if (on == LINUX_5_9)
+		return locked(&stream->busy, busy, number, false);
+	return __sync_lock_test_and_set(&stream->busy, busy);
+}
+
+static __always_inline bool hold(struct stream *stream, __u32 number, const enum kernel on)
 {
 	for (int i = 0; i < PATIENCE; i++) {
-		if (!__sync_lock_test_and_set(&stream->busy, 1))
+		if (!exchange(stream, 1, number, on))
 			return true;
 	}
 	return false;
 }
 
-static __always_inline void let_go(struct stream *stream)
+static __always_inline void let_go(struct stream *stream, __u32 number, const enum kernel on)
 {
 	if (ordered_stores) {
 		asm volatile("" ::: "memory");
 		*(volatile __u64 *)&stream->busy = 0;
 	} else {
 		/* Its result is used, or the compiler would make a plain store of it. */
-		__u64 was = __sync_lock_test_and_set(&stream->busy, 0);
+		__u64 was = exchange(stream, 0, number, on);
 
 		asm volatile("" : "+r"(was));
 	}
@@ -297,10 +348,12 @@ static __always_inline void record_latency(struct totals *sums, struct stream *s
 }
 
 /* Do the bytes before the signature, which begins at `end`, differ from what the stream's frames have there? */
-static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32 length, __u32 end)
+static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32 length, __u32 end,
+					 const enum kernel on)
 {
 	struct content *content = NULL, *any;
 	__u32 slot, bytes;
+	__u64 hash;
 
 	for (__u32 i = 0; i < 8 && i < content_slots; i++) {
 		slot = stream * content_slots + i;
@@ -316,12 +369,18 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 	bytes = content->length >> 32;
 	if (!bytes)
 		return false;
-	return bytes > end || content_hash(ctx, end - bytes, bytes) != content->hash;
+	if (bytes > end)
+		return true;
+	if (on == LINUX_5_18)
+		hash = content_hash(ctx, end - bytes, bytes);
+	else
+		hash = content_hash_in_place(ctx, end - bytes, bytes);
+	return hash != content->hash;
 }
 
-static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
+static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, const enum kernel on)
 {
-	__u64 linear = (long)ctx->data_end - (long)ctx->data, length = linear, now, arrived;
+	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, now, arrived;
 	__u32 cpu = bpf_get_smp_processor_id(), copy = shared_streams ? 0 : cpu, slot, behind = 0;
 	struct signature signature = {}, copied;
 	struct totals *sums;
@@ -331,6 +390,10 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 	bool is_signed, corrupted = false;
 	__s64 elapsed = 0;
 
+	/* Where there is no other length the compiler would subtract from data_end itself, which verifiers forbid. */
+	if (on != LINUX_5_18)
+		asm volatile("" : "+r"(linear));
+	length = linear;
 	sums = bpf_map_lookup_elem(&totals, &cpu);
 	if (!sums)
 		return verdict;
@@ -341,9 +404,9 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 	 */
 	is_signed = signature_in_place(ctx, length, &signature);
 	if (!is_signed) {
-		if (multi_buffer)
+		if (on == LINUX_5_18)
 			length = bpf_xdp_get_buff_len(ctx);
-		if (multi_buffer && length != linear) {
+		if (on == LINUX_5_18 && length != linear) {
 			is_signed = signature_copied(ctx, length, &copied);
 			if (is_signed)
 				signature = copied;
@@ -362,7 +425,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 		record_gap(sums, by == SOFTWARE || now > sums->last_ns ? now - sums->last_ns : 0);
 	sums->last_ns = now;
 	if (arrivals_limit)
-		record_arrival(now);
+		record_arrival(now, on);
 	if (!is_signed || (ignore_icmp_errors && is_icmp_error(ctx)))
 		return verdict;
 
@@ -374,7 +437,8 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 		stream = bpf_map_lookup_elem(&streams, &slot);
 	}
 	if (content_slots && stream && length >= behind + SIGNATURE_LEN) {
-		corrupted = is_corrupted(ctx, signature.stream, length - behind, length - behind - SIGNATURE_LEN);
+		corrupted = is_corrupted(ctx, signature.stream, length - behind, length - behind - SIGNATURE_LEN,
+					 on);
 		sums->corrupted += corrupted;
 	}
 	/* A sender that spares itself the clock writes 0. */
@@ -390,7 +454,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 	}
 	if (!stream) {
 		sums->unplaced++;
-	} else if (shared_streams && !hold(stream)) {
+	} else if (shared_streams && !hold(stream, signature.stream, on)) {
 		sums->contended++;
 		stream = NULL;
 		own = NULL;
@@ -412,28 +476,40 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by)
 	if (measure_latency && signature.time)
 		record_latency(sums, stream, own, elapsed);
 	if (shared_streams && stream)
-		let_go(stream);
+		let_go(stream, signature.stream, on);
 	return verdict;
 }
 
 SEC("xdp")
 int meter(struct xdp_md *ctx)
 {
-	return measure(ctx, SOFTWARE);
+	return measure(ctx, SOFTWARE, LINUX_5_18);
+}
+
+SEC("xdp")
+int meter_5_12(struct xdp_md *ctx)
+{
+	return measure(ctx, SOFTWARE, LINUX_5_12);
+}
+
+SEC("xdp")
+int meter_5_9(struct xdp_md *ctx)
+{
+	return measure(ctx, SOFTWARE, LINUX_5_9);
 }
 
 /* For one interface, whose driver is asked for the hardware's time stamps. */
 SEC("xdp")
 int meter_hardware(struct xdp_md *ctx)
 {
-	return measure(ctx, HARDWARE);
+	return measure(ctx, HARDWARE, LINUX_5_18);
 }
 
 /* The same for tests, which put the stamp into 8 bytes before the frame. */
 SEC("xdp")
 int meter_told(struct xdp_md *ctx)
 {
-	return measure(ctx, TOLD);
+	return measure(ctx, TOLD, LINUX_5_18);
 }
 
 /*

@@ -2,9 +2,11 @@
 //! memory with them. What programs do, and which objects are made of C, is their crates' own affair.
 //!
 //! Everything that is attached hangs on a descriptor: it goes with its process, however that ends. Callers: `meter` and
-//! `live`, whose programs libbpf loads; `xdp`, which makes bytecode.
+//! `live`, whose programs libbpf loads; `xdp`, which makes bytecode; `port`, which has drivers set up their rings.
 
+pub mod kernel;
 mod memory;
+pub mod pass;
 mod program;
 mod quiet;
 

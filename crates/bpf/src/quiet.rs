@@ -1,5 +1,6 @@
 //! What libbpf has to say is kept for the error, instead of being written over the user's screen.
 
+use crate::kernel;
 use libbpf_rs::{PrintLevel, set_print};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,15 +25,18 @@ impl Quiet {
         Quiet(guard)
     }
 
+    /// Drops what was kept up to now, before another load.
+    pub fn forget() {
+        log().clear();
+    }
+
     /// Whether the verifier said why it refused.
     pub fn has_verifiers_log() -> bool {
         log().contains("PROG LOAD LOG")
     }
 
-    /// The last lines: with the verifier, that is where the reason stands.
-    pub fn last_lines() -> String {
-        let log = log();
-        let lines: Vec<&str> = log.lines().rev().take(12).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+    /// Why the kernel did not load a program, in one line.
+    pub fn refusal(error: &str) -> String {
+        kernel::refusal(&log(), error)
     }
 }

@@ -5,7 +5,7 @@
 //! longer in the frame, so that the same expression would mean something else.
 
 use edit::classify::{BadSelection, Selection};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use wire::LinkType;
 
 /// Which frames are taken.
@@ -70,7 +70,7 @@ impl Filter {
 
 /// Has tcpdump compile an expression for Ethernet frames.
 fn compile(expression: &str) -> Result<Program, BadFilter> {
-    let output = Command::new("tcpdump")
+    let output = port::outside::program("tcpdump")
         .args(["-ddd", "-y", "EN10MB", "--", expression])
         .stdin(Stdio::null())
         .output()

@@ -4,7 +4,8 @@
 
 use port::receive::{Received, SegmentKind};
 use wire::LinkType;
-use wire::checksum::{finish, finish_udp, pseudo_v4, pseudo_v6, sum};
+use wire::checksum::{finish, finish_udp, sum};
+use wire::ends::Ends;
 use wire::layers::{L3, Layers};
 
 /// The addresses of an Ethernet header; a tag stands behind them.
@@ -106,7 +107,7 @@ fn cut(whole: &[u8], kind: SegmentKind, size: usize, mut each: impl FnMut(&[u8])
         };
         frame[field..field + 2].fill(0);
         let length = frame.len() - transport;
-        let pseudo = pseudo(&frame[ip..], layers.l3, protocol, length);
+        let pseudo = pseudo(&frame[ip..], protocol, length).ok_or(Unfit::Unknown)?;
         let checksum = finish_udp(pseudo + sum(&frame[transport..]));
         frame[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
         each(&frame);
@@ -139,16 +140,10 @@ fn tcp_header(header: &mut [u8], before: usize, first: bool, last: bool) {
     }
 }
 
-/// The sum of the pseudo header.
-fn pseudo(packet: &[u8], l3: L3, protocol: u8, length: usize) -> u64 {
-    fn chunk<const N: usize>(packet: &[u8], at: usize) -> [u8; N] {
-        packet.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or([0; N])
-    }
-    if l3 == L3::V4 {
-        pseudo_v4(chunk(packet, 12), chunk(packet, 16), protocol, length)
-    } else {
-        pseudo_v6(chunk(packet, 8), chunk(packet, 24), protocol, length)
-    }
+/// The sum of the pseudo header, with the addresses at the ends of the packet's way.
+fn pseudo(packet: &[u8], protocol: u8, length: usize) -> Option<u64> {
+    let addresses = Ends::of(packet)?.sum(packet)?;
+    Some(addresses + u64::from(protocol) + length as u64)
 }
 
 #[cfg(test)]
@@ -188,7 +183,7 @@ mod tests {
 
     fn sums_are_right(frame: &[u8], ip: usize) -> bool {
         let (l4, length) = (ip + 20, frame.len() - ip - 20);
-        let pseudo = pseudo(&frame[ip..], L3::V4, frame[ip + 9], length);
+        let pseudo = pseudo(&frame[ip..], frame[ip + 9], length).unwrap();
         finish(sum(&frame[ip..l4])) == 0 && finish(pseudo + sum(&frame[l4..])) == 0
     }
 
@@ -220,7 +215,7 @@ mod tests {
     fn a_checksum_left_to_hardware_is_computed_behind_a_tag_too() {
         let mut unfinished = frame(UDP, b"hello");
         let length = unfinished.len() - 34;
-        let partial = !finish(pseudo(&unfinished[14..], L3::V4, UDP, length));
+        let partial = !finish(pseudo(&unfinished[14..], UDP, length).unwrap());
         unfinished[40..42].copy_from_slice(&partial.to_be_bytes());
         let v4 = finish(sum(&unfinished[14..34]));
         unfinished[24..26].copy_from_slice(&v4.to_be_bytes());

@@ -1,7 +1,8 @@
 //! A file that appears under its name only when it is complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -20,20 +21,17 @@ impl AtomicFile {
     pub fn create(path: &Path) -> io::Result<AtomicFile> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // A link stays a link: what it points to is replaced.
-        let path = match fs::canonicalize(path) {
-            Ok(real) => real,
-            Err(error) if error.kind() == ErrorKind::NotFound => path.to_owned(),
-            Err(error) => return Err(error),
-        };
-        match fs::metadata(&path) {
+        let path = report::place::resolve(path)?;
+        let replaced = match look(&path) {
             Ok(data) if data.is_dir() => return Err(ErrorKind::IsADirectory.into()),
             Ok(data) if !data.is_file() => {
-                return Ok(AtomicFile { file: OpenOptions::new().write(true).open(&path)?, names: None });
+                return Ok(AtomicFile { file: open_directly(&path, &data)?, names: None });
             }
             // Renaming asks nothing of the old file's permissions; a user who may not write it expects to be told.
             Ok(data) if data.permissions().readonly() => return Err(ErrorKind::PermissionDenied.into()),
-            _ => {}
-        }
+            Ok(data) => Some(data),
+            Err(_) => None,
+        };
         let Some(name) = path.file_name() else { return Err(ErrorKind::InvalidFilename.into()) };
         loop {
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -41,8 +39,20 @@ impl AtomicFile {
             temporary.push(name);
             temporary.push(format!(".{}-{number}.part", std::process::id()));
             let temporary = path.with_file_name(temporary);
-            match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-                Ok(file) => return Ok(AtomicFile { file, names: Some((temporary, path)) }),
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(true);
+            // What nobody else could read must not be readable meanwhile.
+            if replaced.is_some() {
+                options.mode(0o600);
+            }
+            match options.open(&temporary) {
+                Ok(file) => {
+                    let made = AtomicFile { file, names: Some((temporary, path)) };
+                    if let Some(replaced) = &replaced {
+                        report::place::take_over(&made.file, replaced)?;
+                    }
+                    return Ok(made);
+                }
                 // Left behind by a killed process with our number.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -61,6 +71,31 @@ impl AtomicFile {
         }
         Ok(())
     }
+}
+
+/// Whether a resolved path is still a link: one of the kernel's, to what has no name (`/dev/stdout`, where that is a pipe).
+fn is_of_the_kernel(path: &Path) -> bool {
+    path.starts_with("/proc")
+}
+
+fn look(path: &Path) -> io::Result<Metadata> {
+    if is_of_the_kernel(path) { fs::metadata(path) } else { fs::symlink_metadata(path) }
+}
+
+/// Opens what is not a regular file, if it still is what was looked at: meanwhile another might have put a link there.
+fn open_directly(path: &Path, seen: &Metadata) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if !is_of_the_kernel(path) {
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+    }
+    let file = options.open(path)?;
+    let data = file.metadata()?;
+    if (data.dev(), data.ino()) != (seen.dev(), seen.ino()) {
+        let what = format!("{} was replaced while it was opened; try again", path.display());
+        return Err(io::Error::new(ErrorKind::PermissionDenied, what));
+    }
+    Ok(file)
 }
 
 impl Write for AtomicFile {
@@ -102,6 +137,43 @@ mod tests {
         file.write_all(b"new").unwrap();
         file.finish().unwrap();
         assert_eq!((fs::read(&path).unwrap().as_slice(), entries()), (&b"new"[..], 1));
+    }
+
+    #[test]
+    fn what_is_replaced_keeps_owner_and_permissions_and_foreign_links_are_not_followed() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.pcap");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        chown(&path, Some(12_345), Some(12_346)).expect("these tests need root");
+        AtomicFile::create(&path).unwrap().finish().unwrap();
+        let data = fs::metadata(&path).unwrap();
+        assert_eq!((data.uid(), data.gid(), data.mode() & 0o7777), (12_345, 12_346, 0o600));
+
+        let shared = folder.path().join("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let link = shared.join("link.pcap");
+        symlink(&path, &link).unwrap();
+        lchown(&link, Some(12_345), None).unwrap();
+        let refused = AtomicFile::create(&link).unwrap_err().to_string();
+        assert!(refused.contains("another user's symbolic link"), "{refused}");
+    }
+
+    #[test]
+    fn a_device_that_became_a_link_or_another_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (null, link) = (Path::new("/dev/null"), folder.path().join("link"));
+        let seen = look(null).unwrap();
+        open_directly(null, &seen).unwrap();
+        assert!(open_directly(Path::new("/dev/zero"), &seen).is_err());
+        std::os::unix::fs::symlink(null, &link).unwrap();
+        assert!(open_directly(&link, &seen).is_err());
+        assert!(look(&link).unwrap().is_symlink());
+        let (_reader, writer) = io::pipe().unwrap();
+        let pipe = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        AtomicFile::create(Path::new(&pipe)).unwrap().finish().unwrap();
     }
 
     #[test]

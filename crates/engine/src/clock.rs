@@ -3,6 +3,7 @@
 use rustix::thread::ClockId;
 use rustix::time::{ClockId as Readable, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::Control;
 
@@ -61,10 +62,15 @@ const MOST_MARGIN: u64 = 150_000;
 const LATER: u64 = 4_000;
 const SOONER: u64 = 125;
 
-/// Whoever rests gives up its core for so long, after so much time without a sleep. An eighth is more than twice what
-/// Linux keeps for ordinary tasks (50 ms a second), and late frames are few: see [`crate::priority`].
+/// Whoever rests gives up its core for so long, after so much time without a sleep. A thirteenth is more than Linux keeps
+/// for ordinary tasks (50 ms a second), and late frames are few: see [`crate::priority`]. It does so earlier in a gap that
+/// is long enough, where no frame is late for it.
 const REST: u64 = 80_000;
 const REST_EVERY: u64 = 1_000_000;
+const REST_EARLY: u64 = 500_000;
+
+/// A sleep by which the machine is tried.
+const TRIAL_SLEEP: u64 = 50_000;
 
 /// Waits for times: sleeps most of the way and spins the rest, where "the rest" follows how late this machine's
 /// timers wake us. Spinning alone would be as exact and cost a whole core; sleeping alone wakes some 50 us late.
@@ -99,9 +105,12 @@ impl Waiter {
             }
             let least = if slept { 0 } else { WORTH_SLEEPING };
             if self.spin || left < least.max(self.margin + SHORTEST_SLEEP) {
-                if self.rests && at.saturating_sub(self.awake_since) > REST_EVERY {
+                if self.rests && left > REST + self.margin && at.saturating_sub(self.awake_since) > REST_EARLY
+                {
                     sleep_until(at + REST);
                     self.awake_since = now();
+                } else {
+                    self.rest();
                 }
                 std::hint::spin_loop();
                 continue;
@@ -119,6 +128,17 @@ impl Waiter {
         }
     }
 
+    /// Gives up the core for a moment, if that is due. Who never waits calls it now and then.
+    pub fn rest(&mut self) {
+        if self.rests {
+            let at = now();
+            if at.saturating_sub(self.awake_since) > REST_EVERY {
+                sleep_until(at + REST);
+                self.awake_since = now();
+            }
+        }
+    }
+
     /// A sleep ended `over` late. The margin goes up by one step when that was more than it, else down by a 32nd of
     /// it: it settles where about 97 of 100 sleeps end in time, and a single very late one does not move it far.
     fn learn(&mut self, over: u64) {
@@ -130,8 +150,22 @@ impl Waiter {
     }
 }
 
+/// How late this machine wakes the calling thread: of so many short sleeps, or as many as there is time for.
+pub fn wake_ups(tries: usize, time: Duration) -> Vec<u64> {
+    let _ = rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN));
+    let end = now() + time.as_nanos() as u64;
+    let mut late = Vec::with_capacity(tries);
+    while late.len() < tries && now() < end {
+        let wake = now() + TRIAL_SLEEP;
+        if sleep_until(wake) {
+            late.push(now().saturating_sub(wake));
+        }
+    }
+    late
+}
+
 /// False when it was woken before.
-fn sleep_until(wake: u64) -> bool {
+pub fn sleep_until(wake: u64) -> bool {
     let until = Timespec { tv_sec: (wake / 1_000_000_000) as i64, tv_nsec: (wake % 1_000_000_000) as i64 };
     rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until).is_ok()
 }

@@ -76,11 +76,14 @@ impl Merged {
             if on_time { 0 } else { w.duration_ns + w.started_ns.saturating_sub(started_ns) }
         };
         let lasted = workers.iter().map(lasted).max()?;
+        // What was stopped did not last until the time of a frame that it never sent.
+        let carried_out = workers.iter().all(|w| matches!(w.ended, Ended::Done));
+        let until = scheduled_ns.filter(|_| carried_out).unwrap_or(0);
         let mut whole = Sent {
             counters: TxCounters::default(),
             sides: Vec::new(),
             started_ns,
-            duration_ns: lasted.max(scheduled_ns.unwrap_or(0)),
+            duration_ns: lasted.max(until),
             taken: workers.iter().map(|w| w.taken).sum(),
             scheduled_ns,
             exhausted,
@@ -116,6 +119,12 @@ impl Punctuality {
         self.stalls += other.stalls;
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
         self.catch_up_frames += other.catch_up_frames;
+        self.put_off_ns += other.put_off_ns;
+        if let Some(other) = other.waits {
+            let kept = self.waits.get_or_insert_default();
+            kept.slept += other.slept;
+            kept.wake_up_p99_ns = kept.wake_up_p99_ns.max(other.wake_up_p99_ns);
+        }
     }
 }
 
@@ -164,6 +173,15 @@ mod tests {
             Some(1_000_000_000),
         );
         assert_eq!((both.whole.duration_ns, both.whole.scheduled_ns), (1_000_000_000, Some(1_000_000_000)));
+    }
+
+    #[test]
+    fn a_stopped_run_lasted_until_it_was_stopped_and_not_until_its_next_frame() {
+        let stopped =
+            || Sent { exhausted: false, ended: Ended::Stopped, ..sent(1, 1_000_000_000_000, 2_000_000_000) };
+        for workers in [vec![stopped()], vec![stopped(), stopped()]] {
+            assert_eq!(merged(workers, None).whole.duration_ns, 2_000_000_000);
+        }
     }
 
     #[test]

@@ -19,8 +19,33 @@
 //! That holds when the position moves with at most 0.85 `catch_up` of the clock's pace, and by at most a tenth of
 //! `catch_up` milliseconds at once: 0.85 c + 0.1 c; the rest is room for what the way to the receiver adds.
 
+/// The value of `catch_up` by which nothing is caught up. After a stall longer than [`TOLERATED_NS`] the whole schedule is
+/// put off by it ([`put_off`]): no gap between frames becomes shorter than it should be, so that whatever a device then
+/// loses it loses of no more than the load; what the time does not suffice for is not sent, and is a shortfall to the frame.
+pub const NEVER: f64 = 1.0;
+
+/// Less than this is still caught up: timers are late by tens of microseconds, senders that rest by more. It is as much as
+/// a device sees in excess, spread over as long again and more.
+pub const TOLERATED_NS: u64 = 400_000;
+
+/// By how much the schedule of a run that catches nothing up is to be put off, when a frame that was due at `due` can leave
+/// at `now`.
+pub fn put_off(now: u64, due: u64) -> u64 {
+    let late = now.saturating_sub(due);
+    if late > TOLERATED_NS { late } else { 0 }
+}
+
 /// The window over which the catch-up rate is promised.
 const WINDOW_NS: u64 = 1_000_000;
+
+/// The rate that frames are caught up at, for what was asked for.
+pub fn bounded(catch_up: f64) -> f64 {
+    match catch_up {
+        slow if slow <= NEVER => 1.5,
+        fast if fast.is_finite() => fast.clamp(1.2, 1000.0),
+        _ => 1000.0,
+    }
+}
 
 /// Moves the position in the schedule.
 #[derive(Debug, Clone)]
@@ -32,15 +57,20 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A pacer that catches up at `catch_up` times the scheduled rate; below 1 a run could never catch up.
+    /// A pacer that catches up at `catch_up` times the scheduled rate; with [`NEVER`], what little is tolerated.
     pub fn new(catch_up: f64) -> Pacer {
-        let catch_up = if catch_up.is_finite() { catch_up.clamp(1.2, 1000.0) } else { 1000.0 };
+        let catch_up = bounded(catch_up);
         Pacer {
             position: 0,
             last: 0,
             catch_up: catch_up * 0.85,
             jump: (catch_up * 0.1 * WINDOW_NS as f64) as u64,
         }
+    }
+
+    /// A new one, for a run that is where its schedule is.
+    pub fn at(catch_up: f64, position: u64) -> Pacer {
+        Pacer { position, last: position, ..Pacer::new(catch_up) }
     }
 
     /// At `now`, with the next frame due at `next_due` (both from the run's start): the position up to which frames
@@ -126,7 +156,61 @@ mod tests {
         assert_eq!(pacer.advance(1_060_000, 1_000_000), 1_060_000);
     }
 
+    /// As the worker does it, where nothing is caught up: when each frame left, and by how much all was put off.
+    fn put_off_by(gap: u64, stalls: &[(u64, u64)], oversleep: u64, until: u64) -> (Vec<u64>, u64) {
+        let mut pacer = Pacer::new(NEVER);
+        let (mut clock, mut due, mut off) = (0, 0, 0);
+        let (mut left, mut stalls) = (Vec::new(), stalls.iter().peekable());
+        while due < until - off {
+            if let Some((_, held)) = stalls.next_if(|(at, _)| *at <= clock) {
+                clock += held;
+            }
+            let now = clock - off;
+            let position = pacer.advance(now, due);
+            if due > position {
+                clock = clock.max(off + pacer.release_time(due)) + oversleep;
+                continue;
+            }
+            let by = put_off(now, due);
+            if by > 0 {
+                off += by;
+                pacer = Pacer::at(NEVER, due);
+                if off >= until {
+                    break;
+                }
+                continue;
+            }
+            left.push(clock);
+            due += gap;
+            clock += 200;
+        }
+        // A stall that outlasts the end costs no more than what was still to come.
+        (left, off.min(until.saturating_sub(due)))
+    }
+
     proptest! {
+        #[test]
+        fn what_is_put_off_never_comes_closer_and_is_missing_to_the_frame(
+            gap in 20_000u64..2_000_000,
+            held in proptest::collection::vec((0u64..200_000_000, 0u64..60_000_000), 0..6),
+            oversleep in 0u64..50_000,
+        ) {
+            let mut held = held;
+            held.sort();
+            let until = 200_000_000;
+            let (left, off) = put_off_by(gap, &held, oversleep, until);
+            // Any stretch of time holds what the schedule has for it and for what is tolerated, and a frame.
+            for first in 0..left.len() {
+                for frames in [2, 10, 100] {
+                    let Some(last) = left.get(first + frames) else { continue };
+                    let span = last - left[first];
+                    prop_assert!(span + TOLERATED_NS + 201 >= frames as u64 * gap, "{frames} in {span}");
+                }
+            }
+            // And what was not sent is what the time put off would have held.
+            prop_assert_eq!(left.len() as u64, (until - off).div_ceil(gap), "put off by {}", off);
+        }
+
         #[test]
         fn no_millisecond_ever_sees_more_than_twice_the_rate(
             gap in 500u64..200_000,

@@ -4,8 +4,9 @@
 //! beside ten busy processes a fifth was sent, as a real-time task all of it. But whoever needs its core all the time
 //! starves the rest, and Linux takes the core from real-time tasks for up to 50 ms a second as soon as others have waited
 //! for most of one (sched(7): the fair server, before Linux 6.12 real-time throttling): a gap, and then a burst, that no
-//! device deserves. A thread that [rests](Priority::RealTime) gives up its core for a tenth of a millisecond in every
-//! one, so that nobody starves and the kernel has nothing to mend.
+//! device deserves. It does so on an idle machine, too, where only kernel threads wait for that core. So a real-time sender
+//! always rests: it sleeps in the gaps between frames, or gives up its core for a tenth of a millisecond in every one, so
+//! that nobody starves and the kernel has nothing to mend.
 #![allow(unsafe_code, reason = "sched_setscheduler, which rustix does not have")]
 
 /// Of a sending thread.
@@ -14,14 +15,12 @@ pub enum Priority {
     /// Like everybody else.
     #[default]
     Ordinary,
-    /// Before all ordinary tasks, where that is permitted, and behind the kernel's own real-time threads.
-    RealTime {
-        /// Gives up the core for a moment in every millisecond.
-        resting: bool,
-    },
+    /// Before all ordinary tasks, where that is permitted, and behind the kernel's own real-time threads. The thread gives up
+    /// its core for a moment in every millisecond.
+    RealTime,
 }
 
-/// The least real-time priority but one, which an engine in the kernel keeps for the thread that never sleeps. Threads that
+/// The least real-time priority but one, which an engine in the kernel keeps for the thread that seldom sleeps. Threads that
 /// serve interrupts have 50.
 const LOW: i32 = 2;
 
@@ -35,16 +34,16 @@ impl Priority {
         // SAFETY: a pointer to an initialised value that outlives the call; 0 is the calling thread.
         unsafe {
             // Whoever started us may have given us more.
-            let policy = libc::sched_getscheduler(0) & !libc::SCHED_RESET_ON_FORK;
-            [libc::SCHED_FIFO, libc::SCHED_RR].contains(&policy)
-                || libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
+            is_real_time() || libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0
         }
     }
+}
 
-    /// Does its thread give up the core now and then?
-    pub fn rests(self) -> bool {
-        self == Priority::RealTime { resting: true }
-    }
+/// Is the calling thread a real-time task, whoever made it one? Then it has to rest.
+pub fn is_real_time() -> bool {
+    // SAFETY: no pointers; 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    [libc::SCHED_FIFO, libc::SCHED_RR].contains(&(policy & !libc::SCHED_RESET_ON_FORK))
 }
 
 #[cfg(test)]
@@ -59,7 +58,9 @@ mod tests {
         std::thread::spawn(move || {
             assert!(Priority::Ordinary.take());
             assert_eq!(policy(), before);
-            assert!(Priority::RealTime { resting: true }.take(), "tests run as root");
+            assert!(!is_real_time());
+            assert!(Priority::RealTime.take(), "tests run as root");
+            assert!(is_real_time());
             assert_eq!(policy(), libc::SCHED_FIFO);
         })
         .join()

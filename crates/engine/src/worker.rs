@@ -3,7 +3,7 @@
 //! With two interfaces there is still one loop, one schedule and one source: each run of frames of one side goes to that
 //! side's sender before the next frame is made, so that the order across both is the source's at any speed.
 
-use crate::pacer::Pacer;
+use crate::pacer::{self, Pacer};
 use crate::source::{Frames, ProgramSource, Source, SourceError};
 use crate::{Control, Course, Ended, Job, LATE_NS, Punctuality, Sent, clock};
 use port::tx::{Tx, TxCounters, TxError};
@@ -73,7 +73,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
 ) -> Sent {
     let cpu = clock::thread_cpu();
     control.priority.take();
-    let mut waiter = clock::Waiter::for_this_thread(limits.spin, control.priority.rests());
+    let mut waiter = clock::Waiter::for_this_thread(limits.spin, crate::priority::is_real_time());
     let paced = frames.is_paced();
     let start = control.gate.pass(&control.stop);
     control.thread.store(clock::thread_number(), Relaxed);
@@ -82,6 +82,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         limits,
         control,
         start,
+        put_off: 0,
         course: Course::default(),
         pacer: Pacer::new(limits.catch_up),
         punctuality: Punctuality::default(),
@@ -89,8 +90,11 @@ fn send<T: Tx + ?Sized, F: Frames>(
         stalled: false,
     };
     run.bound(txs);
-    let mut ended =
-        if paced && limits.wait { run.paced(txs, frames, &mut waiter) } else { run.unpaced(txs, frames) };
+    let mut ended = if paced && limits.wait {
+        run.paced(txs, frames, &mut waiter)
+    } else {
+        run.unpaced(txs, frames, &mut waiter)
+    };
     // Only what the kernel is done with counts as sent.
     for tx in txs.iter_mut() {
         if let Err(fault) = tx.drain()
@@ -107,8 +111,8 @@ fn send<T: Tx + ?Sized, F: Frames>(
     let next = frames.next_due().ok().flatten();
     let exhausted = next.is_none() || run.given >= limits.count;
     let course = run.course;
-    let scheduled =
-        course.time_of(next.unwrap_or_else(|| frames.end())).min(course.time_of_end(limits.duration));
+    let reached = course.time_of(next.unwrap_or_else(|| frames.end())).saturating_add(run.put_off);
+    let scheduled = reached.min(course.time_of_end(limits.duration));
     let duration_ns = match ended {
         Ended::Done if paced && limits.wait => elapsed.max(scheduled),
         Ended::Done if paced => scheduled,
@@ -144,6 +148,8 @@ struct Run<'a> {
     limits: &'a Limits,
     control: &'a Control,
     start: u64,
+    /// By how much all that was still to come was put off, where nothing is caught up.
+    put_off: u64,
     /// How the schedule's time passes.
     course: Course,
     pacer: Pacer,
@@ -194,13 +200,13 @@ impl Run<'_> {
                 return Ended::Stopped;
             }
             let course = self.course;
-            let end = course.end(self.limits.duration);
+            let end = course.end(self.limits.duration.saturating_sub(self.put_off));
             let next = match frames.next_due() {
                 Ok(Some(next)) if self.given < self.limits.count && next < end => next,
                 Ok(_) => return Ended::Done,
                 Err(fault) => return Ended::SourceFault(fault),
             };
-            let clock = clock::now() - self.start;
+            let clock = clock::now().saturating_sub(self.start + self.put_off);
             if course.active(clock) > self.limits.duration.saturating_add(GRACE) {
                 return Ended::Done;
             }
@@ -209,7 +215,11 @@ impl Run<'_> {
             let position = self.pacer.advance(now, next);
             if next > position {
                 let release = course.time_of(self.pacer.release_time(next));
-                waiter.wait(self.start.saturating_add(release), self.control, course.version);
+                waiter.wait(
+                    (self.start + self.put_off).saturating_add(release),
+                    self.control,
+                    course.version,
+                );
                 continue;
             }
             let late = course.lasts(now - next);
@@ -218,16 +228,33 @@ impl Run<'_> {
             self.stalled = late > LATE_NS;
             kept.longest_stall_ns =
                 if self.stalled { kept.longest_stall_ns.max(late) } else { kept.longest_stall_ns };
+            let put_off = if self.limits.catch_up <= pacer::NEVER { pacer::put_off(late, 0) } else { 0 };
+            if put_off > 0 {
+                self.put_off += put_off;
+                kept.put_off_ns = self.put_off;
+                // Where the schedule is now, it is on time.
+                self.pacer = Pacer::at(self.limits.catch_up, next);
+                continue;
+            }
             match self.batch(txs, frames, position.min(end - 1), &mut due) {
                 Ok(0) => return Ended::Done,
                 Ok(count) => self.note(&due[..count], now, position < now),
                 Err(ended) => return ended,
             }
+            if position < now {
+                // Who catches up does not wait.
+                waiter.rest();
+            }
         }
     }
 
     /// As fast as it goes.
-    fn unpaced<T: Tx + ?Sized, F: Frames>(&mut self, txs: &mut [&mut T], frames: &mut F) -> Ended {
+    fn unpaced<T: Tx + ?Sized, F: Frames>(
+        &mut self,
+        txs: &mut [&mut T],
+        frames: &mut F,
+        waiter: &mut clock::Waiter,
+    ) -> Ended {
         let mut due = [0u64; BATCH];
         loop {
             if self.given >= self.limits.count {
@@ -236,6 +263,7 @@ impl Run<'_> {
             if !self.follow(txs) {
                 return Ended::Stopped;
             }
+            waiter.rest();
             let timed = self.limits.wait && self.limits.duration != u64::MAX;
             if timed && self.course.active(clock::now() - self.start) >= self.limits.duration {
                 return Ended::Done;

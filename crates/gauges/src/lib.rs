@@ -17,12 +17,14 @@ pub mod machine;
 pub mod metrics;
 mod moment;
 pub mod screen;
+mod signals;
 
 pub use board::{Board, Request};
 pub use moment::{
     Bound, Connections, Core, Count, Counter, Hands, Moment, Passage, Phase, Queue, Search, Stream, Title,
     Trial, Worker,
 };
+pub use signals::ending_signals;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -44,10 +46,12 @@ pub enum GaugesError {
 }
 
 /// What is asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Wanted {
     pub screen: bool,
     pub metrics: Option<SocketAddr>,
+    /// Names that metrics may be asked by, besides those that this host is known to have.
+    pub names: Vec<String>,
 }
 
 /// The gauges of a run. Dropping them gives the terminal back and ends the server.
@@ -69,11 +73,14 @@ impl Gauges {
             screen::check()?;
         }
         let board = Arc::new(Board::default());
-        let server = wanted.metrics.map(|at| metrics::Server::start(at, Arc::clone(&board))).transpose()?;
+        let server = wanted
+            .metrics
+            .map(|at| metrics::Server::start(at, &wanted.names, Arc::clone(&board)))
+            .transpose()?;
         Ok(Some(Gauges { board, wanted, screen: None, _server: server }))
     }
 
-    /// Begins to draw. `stop` is set when the user wants to quit, and by SIGINT, SIGTERM and SIGHUP.
+    /// Begins to draw. `stop` is set when the user wants to quit, and by [`ending_signals`].
     pub fn begin(&mut self, stop: &Arc<AtomicBool>) -> Result<(), GaugesError> {
         if self.wanted.screen && self.screen.is_none() {
             self.screen = Some(screen::Screen::start(Arc::clone(&self.board), Arc::clone(stop))?);

@@ -43,7 +43,10 @@ impl Signals {
             let (mut set, mut before) = (std::mem::zeroed(), std::mem::zeroed());
             libc::sigemptyset(&mut set);
             for signal in PASSED_ON {
-                libc::sigaddset(&mut set, signal);
+                // Blocked, an ignored hangup (`nohup`) would be collected, and passed on as if it were not.
+                if signal != libc::SIGHUP || !is_ignored(signal) {
+                    libc::sigaddset(&mut set, signal);
+                }
             }
             match libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before) {
                 0 => {}
@@ -57,9 +60,25 @@ impl Signals {
         }
     }
 
-    /// Takes the next signal; `None` if it came from the terminal, which has sent it to the command as well.
+    /// Takes the next signal; `None` if it came from the terminal, which has sent it to the command as well. That a
+    /// terminal is gone is told to its session's leader alone (tty_ioctl(4), credentials(7)): to us, where a terminal was
+    /// opened for this program and no shell.
     pub fn take(&self) -> Option<i32> {
-        read_signal(self.fd.as_raw_fd()).filter(|signal| signal.from_a_process).map(|signal| signal.number)
+        let alone = |signal: &Signal| {
+            signal.number == libc::SIGHUP
+                && rustix::process::getsid(None).is_ok_and(|leader| leader == rustix::process::getpid())
+        };
+        read_signal(self.fd.as_raw_fd())
+            .filter(|signal| signal.from_a_process || alone(signal))
+            .map(|signal| signal.number)
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: sigaction is a plain value that is written to; nothing is set.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
     }
 }
 

@@ -6,6 +6,7 @@
 use regex::bytes::Regex;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Bytes shown before a difference, and from it on.
 const BEFORE: usize = 16;
@@ -14,6 +15,9 @@ const AFTER: usize = 32;
 const BEYOND: usize = 1 << 20;
 /// Parts that may differ make an answer shorter by no more than this before it is waited for the end of it.
 const SLACK: u64 = 4096;
+/// Longer answers are not searched for patterns while the connection waits: a megabyte takes up to ten milliseconds, and
+/// nothing is acknowledged meanwhile. Whether they are over is told by a pause, and how they compare by [`Later`].
+const AT_ONCE: usize = 256 * 1024;
 
 /// The first place where an answer is another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +38,26 @@ pub struct Answer {
     received: u64,
     difference: Option<Difference>,
     /// What came last, for the context of a difference; with patterns, all.
-    kept: Vec<u8>,
+    kept: Arc<Vec<u8>>,
     /// What came beyond the captured length.
     excess: Vec<u8>,
     not_compared: u64,
+    /// How much had come when it was last searched for patterns: it need not be again.
+    searched: Option<u64>,
+}
+
+/// A long answer that is to be compared without what patterns match, by somebody who has the time.
+#[derive(Debug)]
+pub struct Later {
+    answer: Answer,
+}
+
+impl Later {
+    /// The first difference, and how many bytes could not be compared.
+    pub fn compare(mut self, captured: Captured<'_>) -> (Option<Difference>, u64) {
+        self.answer.compare_without(captured);
+        (self.answer.difference, self.answer.not_compared)
+    }
 }
 
 /// What the capture has.
@@ -72,10 +92,26 @@ impl Answer {
             captured,
             received: 0,
             difference: None,
-            kept: Vec::new(),
+            kept: Arc::default(),
             excess: Vec::new(),
             not_compared: 0,
+            searched: None,
         }
+    }
+
+    /// What is left to compare after [`finish`](Self::finish).
+    pub fn later(&self, captured: Captured<'_>) -> Option<Later> {
+        self.is_long(captured).then(|| Later {
+            answer: Answer {
+                received: self.received,
+                kept: Arc::clone(&self.kept),
+                ..Answer::to(self.captured.clone())
+            },
+        })
+    }
+
+    fn is_long(&self, captured: Captured<'_>) -> bool {
+        !captured.ignore.is_empty() && self.kept.len() > AT_ONCE
     }
 
     pub fn expected(&self) -> u64 {
@@ -103,7 +139,8 @@ impl Answer {
             self.compare(mine, captured);
         } else {
             let room = (self.expected() as usize + BEYOND).saturating_sub(self.kept.len());
-            self.kept.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
+            let kept = Arc::make_mut(&mut self.kept);
+            kept.extend_from_slice(bytes.get(..bytes.len().min(room)).unwrap_or_default());
         }
         self.received += bytes.len() as u64;
         let room = BEYOND.saturating_sub(self.excess.len());
@@ -135,7 +172,7 @@ impl Answer {
         if differs && let Some(nth) = live.iter().zip(theirs).position(|(a, b)| a != b) {
             let offset = at - self.captured.start + nth as u64;
             let before = live.get(..nth).unwrap_or_default();
-            let mut context = std::mem::take(&mut self.kept);
+            let mut context = Arc::unwrap_or_clone(std::mem::take(&mut self.kept));
             context.extend_from_slice(before.get(before.len().saturating_sub(BEFORE)..).unwrap_or_default());
             context.drain(..context.len().saturating_sub(BEFORE));
             let shown_from = offset - context.len() as u64;
@@ -144,8 +181,9 @@ impl Answer {
             return;
         }
         let last = live.get(live.len().saturating_sub(BEFORE)..).unwrap_or_default();
-        self.kept.extend_from_slice(last);
-        self.kept.drain(..self.kept.len().saturating_sub(BEFORE));
+        let kept = Arc::make_mut(&mut self.kept);
+        kept.extend_from_slice(last);
+        kept.drain(..kept.len().saturating_sub(BEFORE));
     }
 
     fn set(&mut self, offset: u64, shown_from: u64, live: Vec<u8>, captured: Captured<'_>) {
@@ -155,10 +193,15 @@ impl Answer {
         self.difference = Some(Difference { offset, shown_from, captured, live });
     }
 
-    /// Is all that came the same as captured, parts that may differ left out? Ask once as much came as was captured.
+    /// Is all that came known to be the same as captured, parts that may differ left out? Ask once as much came as was
+    /// captured.
     pub fn same_so_far(&mut self, captured: Captured<'_>) -> bool {
-        if !captured.ignore.is_empty() {
+        if self.is_long(captured) {
+            return false;
+        }
+        if !captured.ignore.is_empty() && self.searched != Some(self.received) {
             self.compare_without(captured);
+            self.searched = Some(self.received);
         }
         self.difference.is_none()
     }
@@ -207,10 +250,13 @@ impl Answer {
         let carried = self.goes_on_as_captured(captured).then(|| std::mem::take(&mut self.excess));
         if let Some(carried) = &carried {
             self.received -= carried.len() as u64;
-            self.kept.truncate(self.expected() as usize);
+            let expected = self.expected() as usize;
+            Arc::make_mut(&mut self.kept).truncate(expected);
         }
         if !captured.ignore.is_empty() {
-            self.compare_without(captured);
+            if !self.is_long(captured) {
+                self.compare_without(captured);
+            }
             return carried.unwrap_or_default();
         }
         if self.difference.is_none() && self.received != self.expected() {
@@ -272,7 +318,43 @@ mod tests {
             answer.add(part, captured_as);
         }
         answer.finish(captured_as);
+        if let Some(later) = answer.later(captured_as) {
+            (answer.difference, answer.not_compared) = later.compare(captured_as);
+        }
         answer
+    }
+
+    #[test]
+    fn long_answers_are_searched_later_and_with_the_same_result() {
+        let ignore = [pattern("^Date: .*$")];
+        let page = |date: &str, length: usize| {
+            let mut page = format!("200\r\nDate: {date}\r\n\r\n").into_bytes();
+            page.extend((0..length).map(|at| b"0123456789abcdef\n"[at % 17]));
+            page
+        };
+        let as_captured = page("Sunday", AT_ONCE);
+        let captured = Captured { bytes: &as_captured, unknown: &[], ignore: &ignore };
+        let mut answer = Answer::to(0..as_captured.len() as u64);
+        answer.add(&page("Monday", AT_ONCE), captured);
+        assert!(!answer.same_so_far(captured), "it is not known");
+        answer.finish(captured);
+        assert_eq!(answer.later(captured).map(|later| later.compare(captured)), Some((None, 0)));
+        for (date, at, same) in [("Saturnday", AT_ONCE, true), ("Monday", AT_ONCE - 5, false)] {
+            let mut live = page(date, AT_ONCE);
+            let end = live.len() - (AT_ONCE - at);
+            if !same {
+                live[end] ^= 1;
+            }
+            let found = compared(&as_captured, &live, 1448, &ignore);
+            let expected = (!same).then_some(as_captured.len() as u64 - 5);
+            assert_eq!(found.difference().map(|difference| difference.offset), expected);
+        }
+        // What fits is compared on the spot.
+        let short = page("Sunday", 10);
+        let captured = Captured { bytes: &short, unknown: &[], ignore: &ignore };
+        let mut answer = Answer::to(0..short.len() as u64);
+        answer.add(&page("Monday", 10), captured);
+        assert!(answer.same_so_far(captured) && answer.later(captured).is_none());
     }
 
     #[test]

@@ -35,7 +35,7 @@ impl Guard {
         let _quiet = Quiet::start();
         let failed = |error: libbpf_rs::Error| match error.kind() {
             libbpf_rs::ErrorKind::PermissionDenied => LiveError::Permission { what: "loading a BPF program" },
-            _ => LiveError::NoGuard { reason: format!("loading it: {error:#}") },
+            _ => LiveError::NoGuard { reason: Quiet::refusal(&format!("{error:#}")) },
         };
         let mut storage = MaybeUninit::uninit();
         let mut open = skeleton::GuardSkelBuilder::default().open(&mut storage).map_err(failed)?;
@@ -47,7 +47,9 @@ impl Guard {
         let program = kept.map_err(|error| LiveError::NoGuard { reason: format!("keeping it: {error}") })?;
         let link = program.attach(ifindex, Hook::TcIngress).map_err(|error| match error {
             Errno::PERM => LiveError::Permission { what: "attaching a BPF program" },
-            Errno::INVAL => LiveError::NoGuard { reason: "this kernel has no tcx".to_owned() },
+            Errno::INVAL => {
+                LiveError::NoGuard { reason: format!("this is Linux {}", bpf::kernel::release()) }
+            }
             error => LiveError::NoGuard { reason: format!("attaching it: {error}") },
         })?;
         Ok(Guard { connections, _link: link })

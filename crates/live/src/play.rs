@@ -1,12 +1,13 @@
 //! Says the client's words at the right moments, hears the answers, and decides what became of it all. Pure: segments and
 //! times in, segments and times out.
 
-use crate::compare::{Answer, Captured, Difference};
+use crate::compare::{Answer, Captured, Difference, Later};
 use crate::connection::{Config, Connection, Counts, End, MS, Nanos, State};
 use crate::dialogue::{Dialogue, Ended, Exchange, Say, Step};
 use crate::packet::Ends;
 use crate::segment::Segment;
 use regex::bytes::Regex;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// An answer that is another one, but as long as captured, has so long to go on.
@@ -105,6 +106,32 @@ enum Phase {
     Done,
 }
 
+/// An answer to compare while the connection goes on: [`compare`](Self::compare) takes as long as it takes, and
+/// [`Play::compared`] wants to know.
+#[derive(Debug)]
+pub struct Work {
+    exchange: usize,
+    later: Later,
+    dialogue: Arc<Dialogue>,
+    settings: Arc<Settings>,
+}
+
+/// What became of [`Work`].
+#[derive(Debug)]
+pub struct Compared {
+    exchange: usize,
+    difference: Option<Difference>,
+    not_compared: u64,
+}
+
+impl Work {
+    pub fn compare(self) -> Compared {
+        let captured = Play::captured(&self.dialogue, &self.settings);
+        let (difference, not_compared) = self.later.compare(captured);
+        Compared { exchange: self.exchange, difference, not_compared }
+    }
+}
+
 /// How a connection stands while it is played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
@@ -143,6 +170,7 @@ pub struct Play {
     ended: Ended,
     left_open: bool,
     finished: Nanos,
+    work: VecDeque<Work>,
 }
 
 impl Play {
@@ -169,6 +197,32 @@ impl Play {
             ended: Ended::Open,
             left_open: false,
             finished: 0,
+            work: VecDeque::new(),
+        }
+    }
+
+    pub fn has_work(&self) -> bool {
+        !self.work.is_empty()
+    }
+
+    /// Something to be compared elsewhere, in this order.
+    pub fn work(&mut self) -> Option<Work> {
+        self.work.pop_front()
+    }
+
+    /// How work came out.
+    pub fn compared(&mut self, compared: Compared) {
+        if let Some(result) = self.results.get_mut(compared.exchange) {
+            (result.difference, result.not_compared) = (compared.difference, compared.not_compared);
+        }
+    }
+
+    /// Has the answer of a finished exchange compared, if that takes long.
+    fn compare_later(&mut self, exchange: usize) {
+        let captured = Play::captured(&self.dialogue, &self.settings);
+        if let Some(later) = self.answer.later(captured) {
+            let (dialogue, settings) = (Arc::clone(&self.dialogue), Arc::clone(&self.settings));
+            self.work.push_back(Work { exchange, later, dialogue, settings });
         }
     }
 
@@ -530,6 +584,7 @@ impl Play {
             last_byte_ns: (received > 0).then(|| since(self.last_byte)),
             captured_last_byte_ns: exchange.last_byte_ns,
         });
+        self.compare_later(self.results.len() - 1);
         carried
     }
 
@@ -565,6 +620,7 @@ impl Play {
                 result.received = self.answer.received();
                 result.difference = self.answer.difference().cloned();
             }
+            self.compare_later(self.results.len().saturating_sub(1));
         }
     }
 
@@ -581,8 +637,11 @@ impl Play {
         }
     }
 
-    /// What became of it.
-    pub fn outcome(&self) -> Outcome {
+    /// What became of it. Work that nobody has taken is done now.
+    pub fn outcome(&mut self) -> Outcome {
+        while let Some(work) = self.work() {
+            self.compared(work.compare());
+        }
         Outcome {
             dialogue: Arc::clone(&self.dialogue),
             ends: self.ends,

@@ -6,12 +6,13 @@ use crate::error::LiveError;
 use crate::guard::Guard;
 use crate::link::{Checksum, Link};
 use crate::packet::{self, Ends, Mac};
-use crate::play::{Outcome, Play};
+use crate::play::{Compared, Outcome, Play, Work};
 use crate::{neighbours, segment::Segment};
 use capture::FileWriter;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use wire::LinkType;
 
@@ -79,6 +80,7 @@ pub fn run(
     let link = Link::open(wire.ifindex, wire.to.ip()).map_err(failed("opening a packet socket"))?;
     let clock = Instant::now();
     let mut hub = Hub { wire, link, record, id: 0, frame: Vec::new(), traffic: Traffic::default() };
+    let mut aside = Aside::new();
     let mut look: Nanos = 0;
     let mut stopping = false;
     loop {
@@ -100,6 +102,7 @@ pub fn run(
                 hub.send(play.ends(), &segment).map_err(failed("sending"))?;
             }
         }
+        aside.take(plays);
         if plays.iter().all(|(_, play)| play.is_done()) {
             break;
         }
@@ -116,7 +119,57 @@ pub fn run(
         }
     }
     onlooker(clock.elapsed().as_nanos() as Nanos, &hub.traffic, plays);
-    Ok(plays.iter().map(|(_, play)| play.outcome()).collect())
+    aside.finish(plays);
+    Ok(plays.iter_mut().map(|(_, play)| play.outcome()).collect())
+}
+
+/// The way to the thread and back; each piece has the number of its connection.
+type Ways = (Sender<(usize, Work)>, Receiver<(usize, Compared)>);
+
+/// A thread for what takes longer than a server should wait for an acknowledgement.
+struct Aside(Option<Ways>);
+
+impl Aside {
+    fn new() -> Aside {
+        Aside(None)
+    }
+
+    /// Takes what there is to do. Where there can be no thread, it is done at the end.
+    fn take(&mut self, plays: &mut [(Option<Nanos>, Play)]) {
+        for (n, (_, play)) in plays.iter_mut().enumerate() {
+            while play.has_work() {
+                let Some((to, _)) = self.thread() else { return };
+                let Some(work) = play.work() else { break };
+                // It ends only after us.
+                let _ = to.send((n, work));
+            }
+        }
+    }
+
+    fn thread(&mut self) -> Option<&Ways> {
+        if self.0.is_none() {
+            let ((to, jobs), (out, done)) = (channel::<(usize, Work)>(), channel());
+            let compare = move || {
+                for (n, work) in jobs {
+                    let _ = out.send((n, work.compare()));
+                }
+            };
+            std::thread::Builder::new().name("compare".to_owned()).spawn(compare).ok()?;
+            self.0 = Some((to, done));
+        }
+        self.0.as_ref()
+    }
+
+    /// Waits until all is done.
+    fn finish(self, plays: &mut [(Option<Nanos>, Play)]) {
+        let Some((to, done)) = self.0 else { return };
+        drop(to);
+        for (n, compared) in done {
+            if let Some((_, play)) = plays.get_mut(n) {
+                play.compared(compared);
+            }
+        }
+    }
 }
 
 fn begin_what_is_due(plays: &mut [(Option<Nanos>, Play)], now: Nanos, stopping: bool) {

@@ -1,9 +1,13 @@
 //! What the meter and the reflector do alike: find the interface, and say why a program cannot be attached to it.
 
 use crate::error::MeterError;
-use bpf::Program;
+use crate::ring;
+use bpf::{Program, kernel};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
+
+/// Every driver with XDP takes programs at this MTU.
+const ORDINARY_MTU: u32 = 1500;
 
 /// Why a program is not attached, for a person.
 #[derive(Debug)]
@@ -22,11 +26,14 @@ pub fn why_not(interface: &str, ifindex: u32, native: bool, error: Errno, progra
         ));
     }
     let cause = match error {
-        Errno::OPNOTSUPP if native => "the driver has no XDP support (EOPNOTSUPP)".to_owned(),
+        Errno::OPNOTSUPP if native => unsupported(ring::mtu(interface)),
         Errno::OPNOTSUPP => "the kernel does not support it (EOPNOTSUPP)".to_owned(),
+        Errno::INVAL if kernel::is_before(kernel::OLDEST) => {
+            kernel::needs("a program that goes with its process", kernel::OLDEST)
+        }
         Errno::INVAL | Errno::RANGE => format!(
-            "the driver refused it ({error}); usual causes are an MTU too large for XDP, LRO switched on, or a \
-             kernel before 5.9"
+            "the driver refused it ({error}); usual causes are an MTU too large for XDP{} or LRO switched on",
+            ring::mtu(interface).map_or_else(String::new, |mtu| format!(" (it is {mtu})"))
         ),
         Errno::NOSPC | Errno::BUSY => format!("the driver has not enough free queues ({error})"),
         other => other.to_string(),
@@ -35,9 +42,37 @@ pub fn why_not(interface: &str, ifindex: u32, native: bool, error: Errno, progra
     WhyNot::Refused(format!("{mode} XDP not possible on {interface}: {cause}"))
 }
 
+/// A driver without native XDP and one that has none at this MTU (vmxnet3) say the same.
+fn unsupported(mtu: Option<u32>) -> String {
+    match mtu {
+        Some(mtu) if mtu > ORDINARY_MTU => {
+            format!("the driver has no XDP support (EOPNOTSUPP), or none at an MTU of {mtu}")
+        }
+        _ => "the driver has no XDP support (EOPNOTSUPP)".to_owned(),
+    }
+}
+
 /// By a socket, not by /sys: that shows the namespace it was mounted in, not the calling thread's.
 pub fn index_of(interface: &str) -> Result<u32, MeterError> {
     let system = |error: Errno| MeterError::System { what: "opening a socket", error: error.into() };
     let any = socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(system)?;
     netdevice::name_to_index(any, interface).map_err(|_| MeterError::NoSuchInterface(interface.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_refuses_at_a_great_mtu_is_not_called_a_lack_of_xdp() {
+        assert_eq!(unsupported(Some(1500)), "the driver has no XDP support (EOPNOTSUPP)");
+        assert_eq!(unsupported(None), unsupported(Some(1500)));
+        assert!(unsupported(Some(9000)).contains("or none at an MTU of 9000"));
+    }
+
+    #[test]
+    fn the_mtu_of_an_interface_is_the_one_of_this_namespace() {
+        assert_eq!(ring::mtu("lo"), Some(65536));
+        assert_eq!(ring::mtu("no-such-if"), None);
+    }
 }

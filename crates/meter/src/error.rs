@@ -22,11 +22,9 @@ pub enum MeterError {
          fewer streams, histograms or arrivals, or raise the limit of this cgroup"
     )]
     Memory { bytes: u64 },
-    /// The kernel did not take the program; the second part is what it said.
-    #[error(
-        "the kernel does not load the {program}'s XDP program ({error}); it wants Linux 5.9 or newer. {log}"
-    )]
-    Load { program: &'static str, error: String, log: String },
+    /// The kernel did not take the program.
+    #[error("the {program}'s program cannot be loaded: {reason}")]
+    Load { program: &'static str, reason: String },
     /// The way that was asked for is not possible, or none is.
     #[error("cannot {what} on {interface}: {reasons}")]
     NotPossible { what: &'static str, interface: String, reasons: String },

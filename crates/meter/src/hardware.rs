@@ -32,13 +32,18 @@ pub type Compare = Arc<dyn Fn() -> io::Result<Comparison> + Send + Sync>;
 pub struct Hardware {
     /// Looks at the clock that they are of.
     pub compare: Compare,
+    /// The driver gives them to XDP programs; else to sockets alone.
+    pub to_xdp: bool,
     /// Without them nothing is measured at all; else by software, with the reason.
     pub required: bool,
 }
 
 impl fmt::Debug for Hardware {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Hardware").field("required", &self.required).finish_non_exhaustive()
+        f.debug_struct("Hardware")
+            .field("to_xdp", &self.to_xdp)
+            .field("required", &self.required)
+            .finish_non_exhaustive()
     }
 }
 

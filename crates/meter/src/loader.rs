@@ -109,19 +109,51 @@ pub enum Stamper {
     Told,
 }
 
-/// Loads the program with `options` frozen into it. Where the kernel cannot have frames in several buffers (before
-/// Linux 5.18), it is loaded without.
-pub fn load(options: &Options, stamper: Stamper) -> Result<Loaded, MeterError> {
-    let _quiet = Quiet::start();
-    load_with(options, stamper, true).or_else(|error| match error {
-        // What tells the hardware's stamps has had several buffers for long.
-        MeterError::Load { .. } if stamper == Stamper::Software => load_with(options, stamper, false),
-        other => Err(other),
-    })
+/// The programs for arrivals by software, by what the kernel must have (`enum kernel` of `bpf/meter.bpf.c`). They keep the
+/// same numbers by the same rules; only the newest sees frames in several buffers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Linux 5.18: frames in several buffers, bytes copied out of them.
+    Buffers,
+    /// Linux 5.12: atomic operations that give a value.
+    Atomics,
+    /// Linux 5.9.
+    Links,
 }
 
-/// With or without support for frames in several buffers.
-pub fn load_with(options: &Options, stamper: Stamper, multi_buffer: bool) -> Result<Loaded, MeterError> {
+impl Needs {
+    /// In the order in which they are tried.
+    pub const ALL: [Needs; 3] = [Needs::Buffers, Needs::Atomics, Needs::Links];
+}
+
+/// Loads the best program that the kernel takes, with `options` frozen into it.
+pub fn load(options: &Options, stamper: Stamper) -> Result<Loaded, MeterError> {
+    let _quiet = Quiet::start();
+    if stamper != Stamper::Software {
+        // What tells the hardware's stamps has had several buffers for long.
+        return load_with(options, stamper, Needs::Buffers);
+    }
+    first_of(Needs::ALL, |needs| load_with(options, stamper, needs))
+}
+
+/// The first that is loaded. Of those that are not, the last asks for the least, so that its reason counts.
+fn first_of<T, L>(
+    ways: impl IntoIterator<Item = T>,
+    mut load: impl FnMut(T) -> Result<L, MeterError>,
+) -> Result<L, MeterError> {
+    let mut refused = None;
+    for way in ways {
+        Quiet::forget();
+        match load(way) {
+            Err(error @ MeterError::Load { .. }) => refused = Some(error),
+            other => return other,
+        }
+    }
+    Err(refused.unwrap_or_else(|| no_constants("meter")))
+}
+
+/// One of the programs.
+pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Loaded, MeterError> {
     let cpus = cpu_numbers()?;
     let with_histogram = if options.latency { options.streams.min(options.stream_histograms) } else { 0 };
     let shared = options.share_records.unwrap_or(layout::is_shared(cpus, options.streams, with_histogram));
@@ -160,14 +192,15 @@ pub fn load_with(options: &Options, stamper: Stamper, multi_buffer: bool) -> Res
     constants.arrivals_limit = times - 1;
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
     constants.exact_clock = (options.latency || options.arrivals > 0).into();
-    constants.multi_buffer = multi_buffer.into();
-    open.progs.meter.set_autoload(stamper == Stamper::Software);
+    let software = |which| stamper == Stamper::Software && needs == which;
+    open.progs.meter.set_autoload(software(Needs::Buffers));
+    open.progs.meter_5_12.set_autoload(software(Needs::Atomics));
+    open.progs.meter_5_9.set_autoload(software(Needs::Links));
     open.progs.meter_hardware.set_autoload(matches!(stamper, Stamper::Hardware(_)));
     open.progs.meter_told.set_autoload(!matches!(stamper, Stamper::Software | Stamper::Hardware(_)));
-    let frags = if multi_buffer { sys::BPF_F_XDP_HAS_FRAGS } else { 0 };
-    open.progs.meter.set_flags(frags);
-    open.progs.meter_told.set_flags(frags);
-    open.progs.meter_hardware.set_flags(frags | sys::BPF_F_XDP_DEV_BOUND_ONLY);
+    open.progs.meter.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
+    open.progs.meter_told.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
+    open.progs.meter_hardware.set_flags(sys::BPF_F_XDP_HAS_FRAGS | sys::BPF_F_XDP_DEV_BOUND_ONLY);
     if let Stamper::Hardware(ifindex) = stamper {
         open.progs.meter_hardware.set_ifindex(ifindex);
     }
@@ -184,7 +217,11 @@ pub fn load_with(options: &Options, stamper: Stamper, multi_buffer: bool) -> Res
         skeleton.maps.contents.update(&slot.to_ne_bytes(), &value, MapFlags::ANY).map_err(failed)?;
     }
     let program = match stamper {
-        Stamper::Software => skeleton.progs.meter.as_fd(),
+        Stamper::Software => match needs {
+            Needs::Buffers => skeleton.progs.meter.as_fd(),
+            Needs::Atomics => skeleton.progs.meter_5_12.as_fd(),
+            Needs::Links => skeleton.progs.meter_5_9.as_fd(),
+        },
         Stamper::Hardware(_) => skeleton.progs.meter_hardware.as_fd(),
         #[cfg(test)]
         Stamper::Told => skeleton.progs.meter_told.as_fd(),
@@ -227,10 +264,7 @@ impl ClockMap {
 /// Loads the reflector, with support for frames in several buffers where the kernel has it.
 pub fn load_reflector(options: &reflector::Options) -> Result<LoadedReflector, MeterError> {
     let _quiet = Quiet::start();
-    load_reflector_with(options, true).or_else(|error| match error {
-        MeterError::Load { .. } => load_reflector_with(options, false),
-        other => Err(other),
-    })
+    first_of([true, false], |multi_buffer| load_reflector_with(options, multi_buffer))
 }
 
 /// With or without support for frames in several buffers.
@@ -266,32 +300,46 @@ pub fn load_bridge(
     options: &forward::Options,
 ) -> Result<LoadedBridge, MeterError> {
     let _quiet = Quiet::start();
-    let which = if way == Way::Tc { Which::Tc } else { Which::Xdp };
-    load_bridge_with(interfaces, which, options, true).or_else(|error| match error {
-        MeterError::Load { .. } if which == Which::Xdp => load_bridge_with(interfaces, which, options, false),
-        other => Err(other),
-    })
+    let ways: &[_] = match way {
+        Way::Tc => &[Which::Tc],
+        // The last one does not count up to a limit.
+        _ if options.limit.is_none() => {
+            &[Which::Xdp(Needs::Buffers), Which::Xdp(Needs::Atomics), Which::Xdp(Needs::Links)]
+        }
+        _ => &[Which::Xdp(Needs::Buffers), Which::Xdp(Needs::Atomics)],
+    };
+    first_of(ways, |which| load_bridge_with(interfaces, *which, options))
 }
 
 /// Loads the program that keeps frames from the host.
 pub fn load_hold() -> Result<LoadedBridge, MeterError> {
     let _quiet = Quiet::start();
-    load_bridge_with([0, 0], Which::Hold, &forward::Options::default(), false)
+    load_bridge_with([0, 0], Which::Hold, &forward::Options::default())
+}
+
+/// Loads the program that passes all.
+pub fn load_pass() -> Result<LoadedBridge, MeterError> {
+    let _quiet = Quiet::start();
+    load_bridge_with([0, 0], Which::Pass, &forward::Options::default())
+        .or_else(|_| load_bridge_with([0, 0], Which::PassWhole, &forward::Options::default()))
 }
 
 /// The programs of `bpf/bridge.bpf.c`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
-    Xdp,
+pub enum Which {
+    Xdp(Needs),
+    /// With, without support for frames in several buffers.
+    Pass,
+    PassWhole,
     Tc,
     Hold,
 }
 
-fn load_bridge_with(
+/// One of the programs.
+pub fn load_bridge_with(
     interfaces: [u32; 2],
     which: Which,
     options: &forward::Options,
-    multi_buffer: bool,
 ) -> Result<LoadedBridge, MeterError> {
     let entries = 2 * cpu_numbers()?;
     let bytes = u64::from(entries) * size_of::<Passage>() as u64;
@@ -304,16 +352,22 @@ fn load_bridge_with(
     // With an Ethernet header.
     constants.longest = options.mtu.map(|mtu| mtu.saturating_add(14));
     constants.limit = options.limit.unwrap_or(0);
+    let multi_buffer = which == Which::Xdp(Needs::Buffers);
     constants.multi_buffer = multi_buffer.into();
-    open.progs.bridge_xdp.set_autoload(which == Which::Xdp);
+    open.progs.bridge_xdp.set_autoload(matches!(which, Which::Xdp(Needs::Buffers | Needs::Atomics)));
+    open.progs.bridge_xdp_5_9.set_autoload(which == Which::Xdp(Needs::Links));
+    open.progs.pass_xdp.set_autoload(matches!(which, Which::Pass | Which::PassWhole));
     open.progs.bridge_tc.set_autoload(which == Which::Tc);
     open.progs.hold_tc.set_autoload(which == Which::Hold);
-    if multi_buffer && which == Which::Xdp {
+    if multi_buffer {
         open.progs.bridge_xdp.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
+    }
+    if which == Which::Pass {
+        open.progs.pass_xdp.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
     }
     open.maps.passages.set_max_entries(entries).map_err(failed)?;
     let skeleton = open.load().map_err(failed)?;
-    if which == Which::Xdp {
+    if matches!(which, Which::Xdp(_)) {
         // What arrives on the one leaves by the other.
         for (direction, target) in [interfaces[1], interfaces[0]].into_iter().enumerate() {
             let key = (direction as u32).to_ne_bytes();
@@ -321,7 +375,9 @@ fn load_bridge_with(
         }
     }
     let program = match which {
-        Which::Xdp => skeleton.progs.bridge_xdp.as_fd(),
+        Which::Xdp(Needs::Links) => skeleton.progs.bridge_xdp_5_9.as_fd(),
+        Which::Xdp(_) => skeleton.progs.bridge_xdp.as_fd(),
+        Which::Pass | Which::PassWhole => skeleton.progs.pass_xdp.as_fd(),
         Which::Tc => skeleton.progs.bridge_tc.as_fd(),
         Which::Hold => skeleton.progs.hold_tc.as_fd(),
     };
@@ -341,12 +397,12 @@ fn refusal(program: &'static str, bytes: u64, error: &libbpf_rs::Error) -> Meter
             MeterError::Permission { what: "loading an XDP program" }
         }
         ErrorKind::OutOfMemory => MeterError::Memory { bytes },
-        _ => MeterError::Load { program, error: format!("{error:#}"), log: Quiet::last_lines() },
+        _ => MeterError::Load { program, reason: Quiet::refusal(&format!("{error:#}")) },
     }
 }
 
 fn no_constants(program: &'static str) -> MeterError {
-    MeterError::Load { program, error: "the object has no constants".to_owned(), log: String::new() }
+    MeterError::Load { program, reason: "its object has no constants".to_owned() }
 }
 
 fn map_all<T: crate::mapping::Words>(map: &MapMut<'_>) -> Result<Mapping<T>, MeterError> {

@@ -257,6 +257,9 @@ impl Snapshot {
         self.reordered += other.reordered;
         self.duplicates += other.duplicates;
         self.late += other.late;
+        self.corrupted += other.corrupted;
+        self.trailed += other.trailed;
+        self.contended += other.contended;
         self.by_hardware += other.by_hardware;
         self.latency.merge(&other.latency);
         self.negative_latencies += other.negative_latencies;
@@ -287,6 +290,9 @@ pub struct Measurement {
     pub arrivals: Vec<u64>,
     /// What the hardware's time stamps are worth, if arrivals were timed by them.
     pub stamps: Option<Stamps>,
+    /// VLAN tags were taken out of frames before they were counted ([`Options::tags_taken_out`](crate::Options::tags_taken_out)):
+    /// a frame that came with one is 4 bytes shorter here.
+    pub tags_unseen: bool,
 }
 
 impl Measurement {
@@ -304,6 +310,7 @@ impl Measurement {
             (Some(own), Some(other)) => own.add(&other),
             (own, other) => *own = own.take().or(other),
         }
+        self.tags_unseen |= other.tags_unseen;
         self.arrivals.extend(other.arrivals);
         self.arrivals.sort_unstable();
     }

@@ -68,8 +68,8 @@ pub struct Options {
     /// exact clock reading for each frame (about 33 ns on a virtual machine), as arrivals do; together they still cost
     /// one.
     pub latency: bool,
-    /// Times of arrival by the hardware, with native XDP. Frames that it did not stamp are timed by software, and counted
-    /// ([`Stamps`]). Latency, variation, gaps and arrivals all follow from these times.
+    /// Times of arrival by the hardware, with native XDP or a packet socket. Frames that it did not stamp are timed by
+    /// software, and counted ([`Stamps`]). Latency, variation, gaps and arrivals all follow from these times.
     pub hardware: Option<Hardware>,
     /// The stamps' clock. With the monotonic one latency means something only if the sender is on this machine, in
     /// whatever namespace.
@@ -87,6 +87,9 @@ pub struct Options {
     /// Take no ICMP error for a signed frame. It quotes the packet that it is about, and so may end with the signature
     /// of a frame that arrived elsewhere: an answer from a host is not the frame coming back.
     pub ignore_icmp_errors: bool,
+    /// The NIC takes VLAN tags out of what it receives. XDP programs then see frames without, and count 4 bytes too few of
+    /// each that had one; sockets are told of it.
+    pub tags_taken_out: bool,
 }
 
 impl Default for Options {
@@ -106,6 +109,7 @@ impl Default for Options {
             promiscuous: true,
             midstream: false,
             ignore_icmp_errors: false,
+            tags_taken_out: false,
         }
     }
 }
@@ -118,6 +122,7 @@ pub struct Meter {
     reason: String,
     streams: u32,
     midstream: bool,
+    tags_unseen: bool,
     _promiscuous: Option<OwnedFd>,
 }
 
@@ -127,7 +132,23 @@ enum Source {
     Socket(Socket),
 }
 
+impl Source {
+    /// Of the hardware; the kernel's program counts how many there were.
+    fn stamps(&self) -> Option<Stamps> {
+        match self {
+            Source::Kernel { following, .. } => following.as_ref().map(|following| following.stamps(0)),
+            Source::Socket(socket) => socket.stamps(),
+        }
+    }
+}
+
 impl Meter {
+    /// Does this kernel load the program that counts? Nothing is attached.
+    pub fn loads() -> Result<(), MeterError> {
+        let options = Options { streams: 1, stream_histograms: 0, ..Options::default() };
+        loader::load(&options, Stamper::Software).map(drop)
+    }
+
     /// Starts to count on `interface` of the calling thread's network namespace. Afterwards the meter works from any
     /// thread.
     pub fn attach(interface: &str, options: &Options) -> Result<Meter, MeterError> {
@@ -146,17 +167,17 @@ impl Meter {
         let ifindex = attach::index_of(interface)?;
         let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
         let (source, mode) = match tried.by_hardware(options)? {
-            Some(source) => (source, Mode::XdpNative),
+            Some(found) => found,
             None => tried.in_order(options)?,
         };
         let mut reason = match mode {
-            Mode::XdpNative if matches!(source, Source::Kernel { following: Some(_), .. }) => {
-                "native XDP, arrivals by time stamps of the hardware".to_owned()
-            }
             Mode::XdpNative => "native XDP".to_owned(),
             Mode::XdpGeneric => "generic XDP: expect about half the rate of native XDP".to_owned(),
             _ => "packet socket: expect at most 1 to 2 million frames per second".to_owned(),
         };
+        if source.stamps().is_some() {
+            reason += ", arrivals by time stamps of the hardware";
+        }
         if mode == Mode::PacketSocket && options.action == Action::Drop {
             reason += "; the frames also reach the host's own stack";
         }
@@ -176,7 +197,8 @@ impl Meter {
             reason = format!("{} ({reason})", tried.reasons.join("; "));
         }
         let Options { streams, midstream, .. } = *options;
-        Ok(Meter { source, mode, reason, streams, midstream, _promiscuous: promiscuous })
+        let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket;
+        Ok(Meter { source, mode, reason, streams, midstream, tags_unseen, _promiscuous: promiscuous })
     }
 
     /// How it counts; never [`Mode::Auto`].
@@ -224,12 +246,11 @@ impl Meter {
 
     /// What the hardware's time stamps are worth, if arrivals are timed by them.
     pub fn stamps(&self) -> Option<Stamps> {
-        match &self.source {
-            Source::Kernel { following: Some(following), .. } => {
-                Some(following.stamps(self.snapshot().by_hardware))
-            }
-            _ => None,
+        let mut stamps = self.source.stamps()?;
+        if let Source::Kernel { .. } = self.source {
+            stamps.frames = self.snapshot().by_hardware;
         }
+        Some(stamps)
     }
 
     /// The streams of which something arrived, by number. Looks at the whole table, CPU by CPU.
@@ -322,8 +343,8 @@ impl Meter {
             Source::Socket(socket) => socket.stop(),
         }
         let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
-        let stamps = self.stamps();
-        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals, stamps }
+        let (stamps, tags_unseen) = (self.stamps(), self.tags_unseen);
+        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals, stamps, tags_unseen }
     }
 }
 
@@ -351,27 +372,41 @@ struct Tried<'a> {
 }
 
 impl Tried<'_> {
-    /// With times of arrival by the hardware, if that is asked for and possible.
-    fn by_hardware(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
+    /// With times of arrival by the hardware, if that is asked for and possible. Native XDP is not given up for them
+    /// unless they are required: a packet socket is slower, and keeps nothing from the host.
+    fn by_hardware(&mut self, options: &Options) -> Result<Option<(Source, Mode)>, MeterError> {
         let Some(hardware) = &options.hardware else { return Ok(None) };
-        let source = match options.mode {
-            Mode::XdpGeneric | Mode::PacketSocket => {
-                Err("only a native XDP program sees them (this meter was to be another)".to_owned())
+        let native = match options.mode {
+            Mode::PacketSocket => None,
+            Mode::XdpGeneric => {
+                Some("generic XDP sees none (leave out --meter, or take --meter packet)".to_owned())
             }
-            Mode::Auto | Mode::XdpNative => self.bound(hardware, options)?,
+            _ if !hardware.to_xdp => {
+                Some("the driver gives them to sockets, and not to XDP programs".to_owned())
+            }
+            Mode::Auto | Mode::XdpNative => match self.bound(hardware, options)? {
+                Ok(source) => return Ok(Some((source, Mode::XdpNative))),
+                Err(reason) => Some(reason),
+            },
         };
-        match source {
-            Ok(source) => Ok(Some(source)),
-            Err(reasons) if hardware.required => Err(MeterError::NotPossible {
-                what: "take time stamps of the hardware",
-                interface: self.interface.to_owned(),
-                reasons,
-            }),
-            Err(reason) => {
-                self.reasons.push(format!("no time stamps of the hardware: {reason}"));
-                Ok(None)
+        let asked = options.mode == Mode::PacketSocket || hardware.required && options.mode == Mode::Auto;
+        if let Some(reason) = native {
+            // What nobody asked for is no reason, where the stamps are the sockets'.
+            if hardware.required || hardware.to_xdp {
+                self.reasons.push(format!("no time stamps of the hardware by XDP: {reason}"));
             }
         }
+        if asked && let Some(source) = self.packet_socket(options, Some(hardware))? {
+            return Ok(Some((source, Mode::PacketSocket)));
+        }
+        if hardware.required {
+            return Err(MeterError::NotPossible {
+                what: "take time stamps of the hardware",
+                interface: self.interface.to_owned(),
+                reasons: self.reasons.join("; "),
+            });
+        }
+        Ok(None)
     }
 
     /// The program for this interface alone; or why not.
@@ -406,7 +441,7 @@ impl Tried<'_> {
         let mut tables = None;
         for mode in modes {
             let source = match mode {
-                Mode::PacketSocket => self.packet_socket(options),
+                Mode::PacketSocket => self.timed_or_not(options),
                 _ => self.xdp(*mode == Mode::XdpNative, options, &mut tables),
             };
             match source {
@@ -473,7 +508,23 @@ impl Tried<'_> {
         }
     }
 
-    fn packet_socket(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
+    /// By the hardware's stamps where they can be had.
+    fn timed_or_not(&mut self, options: &Options) -> Result<Option<Source>, MeterError> {
+        // Where this was asked for, it has been tried, and the reason is there.
+        if options.mode == Mode::Auto
+            && let Some(hardware) = &options.hardware
+            && let Some(source) = self.packet_socket(options, Some(hardware))?
+        {
+            return Ok(Some(source));
+        }
+        self.packet_socket(options, None)
+    }
+
+    fn packet_socket(
+        &mut self,
+        options: &Options,
+        hardware: Option<&Hardware>,
+    ) -> Result<Option<Source>, MeterError> {
         let tracker = Tracker::new(Wanted {
             streams: options.streams,
             histograms: options.stream_histograms,
@@ -483,13 +534,17 @@ impl Tried<'_> {
             ignore_icmp_errors: options.ignore_icmp_errors,
             content: options.content.clone(),
         });
-        match Socket::open(self.ifindex, options.promiscuous, options.clock, tracker) {
+        let compare = hardware.map(|hardware| &hardware.compare);
+        match Socket::open(self.ifindex, options.promiscuous, options.clock, compare, tracker) {
             Ok(socket) => Ok(Some(Source::Socket(socket))),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(MeterError::Permission { what: "opening a packet socket" })
             }
             Err(error) => {
-                self.reasons.push(format!("packet socket not possible on {}: {error}", self.interface));
+                self.reasons.push(match hardware {
+                    Some(_) => format!("no time stamps of the hardware by a packet socket: {error}"),
+                    None => format!("packet socket not possible on {}: {error}", self.interface),
+                });
                 Ok(None)
             }
         }

@@ -67,12 +67,34 @@ pub fn promiscuous(ifindex: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
+/// The largest packet of an interface of the calling thread's network namespace.
+pub fn mtu(interface: &str) -> Option<u32> {
+    let socket = packet_socket().ok()?;
+    // SAFETY: all zeroes is a valid ifreq.
+    let mut request: libc::ifreq = unsafe { zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: `request` is an ifreq whose name ends in a zero byte, and outlives the call.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) } < 0 {
+        return None;
+    }
+    // SAFETY: the kernel has just written this member.
+    u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok()
+}
+
 impl Ring {
-    /// Starts to receive.
-    pub fn open(ifindex: u32, promiscuous: bool) -> io::Result<Ring> {
+    /// Starts to receive. With `hardware`, frames that the hardware stamped have its time instead of CLOCK_REALTIME.
+    pub fn open(ifindex: u32, promiscuous: bool, hardware: bool) -> io::Result<Ring> {
         let socket = packet_socket()?;
         set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V3 as c_int))?;
         set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &1)?;
+        if hardware {
+            set_option(&socket, libc::PACKET_TIMESTAMP, &libc::SOF_TIMESTAMPING_RAW_HARDWARE)?;
+        }
         // SAFETY: all zeroes is a valid tpacket_req3.
         let mut request: libc::tpacket_req3 = unsafe { zeroed() };
         request.tp_block_size = BLOCK as u32;

@@ -4,10 +4,12 @@
 //! million a second (the kernel counts them) and cannot keep frames from the host's own stack. No unsafe code here:
 //! `ring.rs` hands out blocks as plain bytes.
 
+use crate::hardware::{Compare, Following, Line, Stamps};
 use crate::meter::Clock;
 use crate::ring::{RETIRE, Ring};
 use crate::tracker::Tracker;
 use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
+use std::collections::VecDeque;
 use std::io;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,7 +22,15 @@ use std::time::Instant;
 pub struct Socket {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// The clock of the hardware's time stamps, if frames are timed by them.
+    following: Option<Following>,
 }
+
+/// How the hardware's clock stood lately, the latest last.
+type Lines = Arc<Mutex<VecDeque<Line>>>;
+
+/// So many lines are 0.3 s or more: longer than a frame waits for this thread, unless it waits very long.
+const LINES: usize = 64;
 
 #[derive(Debug)]
 struct Shared {
@@ -31,15 +41,43 @@ struct Shared {
 }
 
 impl Socket {
-    /// Starts to count, with a tracker that has seen nothing yet.
-    pub fn open(ifindex: u32, promiscuous: bool, clock: Clock, tracker: Tracker) -> io::Result<Socket> {
-        let ring = Ring::open(ifindex, promiscuous)?;
+    /// Starts to count, with a tracker that has seen nothing yet; by the hardware's time stamps if their clock is given.
+    pub fn open(
+        ifindex: u32,
+        promiscuous: bool,
+        clock: Clock,
+        hardware: Option<&Compare>,
+        tracker: Tracker,
+    ) -> io::Result<Socket> {
+        let lines = Lines::default();
+        let told = Arc::clone(&lines);
+        let tell = move |_, line: &Line| {
+            let mut lines = told.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.push_back(*line);
+            if lines.len() > LINES {
+                lines.pop_front();
+            }
+            Ok(())
+        };
+        let following = hardware.map(|compare| Following::start(compare, tell)).transpose();
+        let following = following.map_err(|error| {
+            io::Error::other(format!("the clock of the hardware's time stamps cannot be read: {error}"))
+        })?;
+        let ring = Ring::open(ifindex, promiscuous, following.is_some())?;
         let tracker = Mutex::new(tracker);
         let shared = Arc::new(Shared { tracker, dropped: 0.into(), down: false.into(), stop: false.into() });
         let theirs = Arc::clone(&shared);
-        let thread =
-            Builder::new().name("netdyno-meter".to_owned()).spawn(move || run(ring, clock, &theirs))?;
-        Ok(Socket { shared, thread: Some(thread) })
+        let lines = following.is_some().then_some(lines);
+        let thread = Builder::new()
+            .name("netdyno-meter".to_owned())
+            .spawn(move || run(ring, clock, lines.as_ref(), &theirs))?;
+        Ok(Socket { shared, thread: Some(thread), following })
+    }
+
+    /// What the hardware's time stamps are worth, if frames are timed by them.
+    pub fn stamps(&self) -> Option<Stamps> {
+        let following = self.following.as_ref()?;
+        Some(following.stamps(self.tracker().totals.by_hardware))
     }
 
     /// What was counted; counting waits while the guard lives.
@@ -64,6 +102,7 @@ impl Socket {
             // The thread does not panic; if it did, what it counted is still there.
             let _ = thread.join();
         }
+        self.following.iter_mut().for_each(Following::conclude);
     }
 }
 
@@ -79,7 +118,7 @@ impl Shared {
     }
 }
 
-fn run(mut ring: Ring, clock: Clock, shared: &Shared) {
+fn run(mut ring: Ring, clock: Clock, lines: Option<&Lines>, shared: &Shared) {
     // The kernel keeps a block that is not full for RETIRE: what arrived before the stop is there twice that later.
     let mut until: Option<Instant> = None;
     while until.is_none_or(|end| Instant::now() < end) {
@@ -90,11 +129,21 @@ fn run(mut ring: Ring, clock: Clock, shared: &Shared) {
             // one block it falls into.
             let offset = realtime_ahead_of(Clock::Monotonic);
             let stamps = if clock == Clock::Monotonic { offset } else { realtime_ahead_of(clock) };
+            // How far the stamps' clock is ahead of CLOCK_MONOTONIC.
+            let ahead = offset.wrapping_sub(stamps);
+            let lines = lines.map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner).clone());
             shared.down.store(false, Ordering::Relaxed);
             let mut tracker = shared.tracker();
             for frame in frames(block) {
-                let by = |offset| frame.realtime_ns.wrapping_sub_signed(offset);
-                tracker.frame(frame.bytes, frame.length, by(offset), by(stamps));
+                let by_hardware = lines.as_ref().filter(|_| frame.by_hardware);
+                let now = match by_hardware.and_then(|lines| in_force(lines, frame.stamp_ns)) {
+                    Some(line) => {
+                        tracker.totals.by_hardware += 1;
+                        line.monotonic(frame.stamp_ns)
+                    }
+                    None => frame.stamp_ns.wrapping_sub_signed(offset),
+                };
+                tracker.frame(frame.bytes, frame.length, now, now.wrapping_add_signed(ahead));
             }
         }) {}
         if let Ok(dropped) = ring.dropped() {
@@ -109,6 +158,13 @@ fn run(mut ring: Ring, clock: Clock, shared: &Shared) {
             std::thread::sleep(RETIRE);
         }
     }
+}
+
+/// The line that was in force when the hardware's clock showed `stamp`: as with XDP, whose program applies it at once.
+fn in_force(lines: &VecDeque<Line>, stamp: u64) -> Option<Line> {
+    // A clock that was set back shows some times twice: the later line is right then.
+    let at_the_time = |line: &&Line| stamp.wrapping_sub(line.at) as i64 >= 0;
+    lines.iter().rev().find(at_the_time).or_else(|| lines.front()).copied()
 }
 
 /// Nanoseconds from one clock to the other, by reading one between two readings of the other.
@@ -134,8 +190,13 @@ struct Frame<'a> {
     bytes: &'a [u8],
     /// On the wire, without FCS.
     length: u64,
-    realtime_ns: u64,
+    /// By CLOCK_REALTIME, or by the hardware's own clock.
+    stamp_ns: u64,
+    by_hardware: bool,
 }
+
+/// `TP_STATUS_TS_RAW_HARDWARE` (linux/if_packet.h).
+const RAW_HARDWARE: u32 = 1 << 31;
 
 /// The frames in a block, by struct tpacket3_hdr. An offset that points outside ends the block.
 fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
@@ -159,7 +220,8 @@ fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
         Some(Frame {
             bytes: if captured as u64 == length { bytes } else { &[] },
             length: length + tag,
-            realtime_ns: seconds * 1_000_000_000 + nanoseconds,
+            stamp_ns: seconds * 1_000_000_000 + nanoseconds,
+            by_hardware: status & RAW_HARDWARE != 0,
         })
     })
 }
@@ -195,8 +257,31 @@ mod tests {
         let block = block(&[(60, 60, 1), (100, 100, 1)]);
         let frames: Vec<_> = frames(&block).collect();
         assert_eq!(frames.len(), 2);
-        assert_eq!(frames[0], Frame { bytes: &[1; 60], length: 60, realtime_ns: 7_000_000_005 });
-        assert_eq!(frames[1], Frame { bytes: &[2; 100], length: 100, realtime_ns: 7_000_000_006 });
+        assert_eq!(frames[0], software(&[1; 60], 7_000_000_005));
+        assert_eq!(frames[1], software(&[2; 100], 7_000_000_006));
+    }
+
+    fn software(bytes: &[u8], stamp_ns: u64) -> Frame<'_> {
+        Frame { bytes, length: bytes.len() as u64, stamp_ns, by_hardware: false }
+    }
+
+    #[test]
+    fn a_stamp_of_the_hardware_is_told_from_the_kernels() {
+        let block = block(&[(60, 60, 1 | RAW_HARDWARE), (60, 60, 1 | 1 << 29)]);
+        let by_hardware: Vec<_> = frames(&block).map(|frame| frame.by_hardware).collect();
+        assert_eq!(by_hardware, [true, false]);
+    }
+
+    #[test]
+    fn a_stamp_is_told_by_the_line_that_was_in_force_when_it_was_taken() {
+        let line = |at, ahead| Line { at, ahead, slope: 0, tai: 0 };
+        let lines: VecDeque<_> = [line(1000, 1), line(2000, 2), line(3000, 3)].into();
+        let told = |stamp| in_force(&lines, stamp).map(|line| line.ahead);
+        assert_eq!([500, 1000, 1999, 2000, 9000].map(told), [Some(1), Some(1), Some(1), Some(2), Some(3)]);
+        // The clock was set back: what it shows twice was later.
+        let lines: VecDeque<_> = [line(5000, 1), line(2000, 2)].into();
+        assert_eq!(in_force(&lines, 6000).map(|line| line.ahead), Some(2));
+        assert_eq!(in_force(&VecDeque::new(), 1), None);
     }
 
     #[test]
@@ -223,7 +308,7 @@ mod tests {
             .expect("a lab (as root)");
         let index = lab.receiver.namespace.index_of("rx0").expect("the namespace").expect("rx0");
         let tracker = || Tracker::new(Wanted { streams: 1, ..Wanted::default() });
-        let open = || Socket::open(index, true, Clock::Monotonic, tracker()).expect("a packet socket");
+        let open = || Socket::open(index, true, Clock::Monotonic, None, tracker()).expect("a packet socket");
         let mut socket = lab.receiver.namespace.run_in(open).expect("the receiver's namespace");
         let sender =
             lab.sender.namespace.run_in(|| std::net::UdpSocket::bind("198.18.0.1:0").expect("a socket"));

@@ -4,7 +4,7 @@
 use crate::content::{Ending, Expected};
 use crate::hardware::Line;
 use crate::layout::{Stream, Totals};
-use crate::loader::{self, Loaded, Stamper};
+use crate::loader::{self, Loaded, Needs, Stamper};
 use crate::mapping::zeroed;
 use crate::measurement::StreamStats;
 use crate::meter::{Action, Clock, Options};
@@ -156,8 +156,8 @@ impl Maker {
     }
 }
 
-fn load(options: &Options, multi_buffer: bool) -> Loaded {
-    loader::load_with(options, Stamper::Software, multi_buffer)
+fn load(options: &Options, needs: Needs) -> Loaded {
+    loader::load_with(options, Stamper::Software, needs)
         .expect("the meter's program loads (as root, Linux 5.18 or newer)")
 }
 
@@ -186,7 +186,8 @@ proptest! {
     #[test]
     fn the_kernel_and_its_twin_keep_the_same_numbers(
         shapes in shapes(),
-        (latency, drop, multi_buffer, shared) in any::<(bool, bool, bool, bool)>(),
+        (latency, drop, shared) in any::<(bool, bool, bool)>(),
+        needs in prop::sample::select(&Needs::ALL[..]),
     ) {
         let action = if drop { Action::Drop } else { Action::Pass };
         let wanted = || Wanted {
@@ -212,7 +213,7 @@ proptest! {
         // In a thread of its own, since it moves from CPU to CPU; and where a program is attached, because the kernel
         // then runs it a thousand times sooner.
         let (loaded, mut twins, mut whole) = LAB.receiver.namespace.run_in(|| {
-            let loaded = load(&options, multi_buffer);
+            let loaded = load(&options, needs);
             let index = LAB.receiver.namespace.index_of("rx0").expect("the namespace").expect("rx0");
             let _link = loaded.program.attach(index, Hook::XdpNative).expect("a free interface");
             let mut twins: Vec<_> = cpus.iter().map(|_| Tracker::new(wanted())).collect();
@@ -220,7 +221,7 @@ proptest! {
             for (number, shape) in shapes.iter().enumerate() {
                 // A frame in one buffer must fit a page, with headroom; one in several has no search for trailers.
                 let mut shape = shape.clone();
-                if !multi_buffer {
+                if needs != Needs::Buffers {
                     shape.length = shape.length.min(3000);
                 } else if shape.length > 3000 {
                     shape.behind = 0;
@@ -321,7 +322,7 @@ proptest! {
     ) {
         let clock = if tai.is_some() { Clock::Tai } else { Clock::Monotonic };
         let options = Options { streams: STREAMS, arrivals: frames.len(), clock, ..Options::default() };
-        let loaded = loader::load_with(&options, Stamper::Told, true).expect("the meter's program for tests");
+        let loaded = loader::load_with(&options, Stamper::Told, Needs::Buffers).expect("the meter's program for tests");
         // The third line told is in force, not those before it.
         let line = Line { at, ahead: host.wrapping_sub(at), slope, tai: tai.unwrap_or(77) };
         let lines = [Line { at: 1, ..line }, Line { ahead: 2, ..line }, line];
@@ -356,7 +357,7 @@ proptest! {
 #[test]
 fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
     let options = Options { streams: STREAMS, latency: false, ..Options::default() };
-    let loaded = load(&options, true);
+    let loaded = load(&options, Needs::Buffers);
     let frame = Signature { stream: 0, sequence: 0, time: 1 }.to_bytes();
     pin(cpus()[0]);
     run(&loaded.program, &frame, 1);
@@ -369,19 +370,46 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
 
 #[test]
 fn arrivals_beyond_the_room_are_counted_and_not_written() {
-    let loaded = load(&Options { arrivals: 2, ..Options::default() }, true);
-    run(&loaded.program, &[0; 60], 5);
-    assert_eq!((loaded.arrivals.get(0), loaded.arrivals.len()), (Some(5), 3));
-    assert!(loaded.arrivals.get(1) > Some(0) && loaded.arrivals.get(2) >= loaded.arrivals.get(1));
+    for needs in Needs::ALL {
+        let loaded = load(&Options { arrivals: 2, ..Options::default() }, needs);
+        run(&loaded.program, &[0; 60], 5);
+        assert_eq!((loaded.arrivals.get(0), loaded.arrivals.len()), (Some(5), 3), "{needs:?}");
+        assert!(loaded.arrivals.get(1) > Some(0) && loaded.arrivals.get(2) >= loaded.arrivals.get(1));
+    }
+}
+
+/// What older kernels take, this one must as well: with all that can be asked of it, and with nothing.
+#[test]
+fn every_program_is_loaded_here_with_all_that_is_measured_and_with_the_least() {
+    let everything = Options {
+        share_records: Some(true),
+        clock: Clock::Tai,
+        content: expected(),
+        arrivals: 10,
+        ignore_icmp_errors: true,
+        streams: STREAMS,
+        ..Options::default()
+    };
+    let least = Options { latency: false, trailers: false, streams: 1, ..Options::default() };
+    for needs in Needs::ALL {
+        for options in [&everything, &least] {
+            let loaded = loader::load_with(options, Stamper::Software, needs);
+            assert!(loaded.is_ok(), "{needs:?} {options:?}: {loaded:?}");
+        }
+    }
 }
 
 /// Two CPUs at the same records: what each counts must not be lost to the other.
 #[test]
 fn cpus_that_share_a_streams_record_count_every_frame() {
+    Needs::ALL.into_iter().for_each(both_count_every_frame);
+}
+
+fn both_count_every_frame(needs: Needs) {
     const RUNS: u32 = 300_000;
     let [first, second, ..] = cpus()[..] else { panic!("this test wants two CPUs") };
     let shared = Options { streams: STREAMS, share_records: Some(true), ..Options::default() };
-    let loaded = load(&shared, true);
+    let loaded = load(&shared, needs);
     let frame = Signature { stream: 1, sequence: 5, time: 1 }.to_bytes();
     std::thread::scope(|scope| {
         for cpu in [first, second] {
@@ -428,7 +456,7 @@ fn a_frame_costs_well_below_a_microsecond() {
         ("signed, latency, arrivals", &arrivals, signed(0)),
     ];
     for (what, options, frame) in cases {
-        let loaded = load(options, true);
+        let loaded = load(options, Needs::Buffers);
         let mut costs: Vec<u32> = (0..5).map(|_| run(&loaded.program, &frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);
@@ -473,7 +501,7 @@ fn an_icmp_error_is_no_signed_frame_where_that_was_asked_for() {
     for ignore in [false, true] {
         let options = Options { streams: STREAMS, ignore_icmp_errors: ignore, ..Options::default() };
         for (number, (frame, error)) in cases.iter().enumerate() {
-            let loaded = load(&options, true);
+            let loaded = load(&options, Needs::Buffers);
             run(&loaded.program, frame, 1);
             let wanted = Wanted { streams: STREAMS, ignore_icmp_errors: ignore, ..Wanted::default() };
             let mut tracker = Tracker::new(wanted);

@@ -154,6 +154,10 @@ pub struct Through {
     /// interface, the kernel and the frames allow.
     #[arg(long, value_name = "ENGINE", default_value = "auto")]
     pub engine: Engine,
+    /// With --engine auto: take what is fastest by this file, which `netdyno doctor IFACE --calibrate --save FILE` wrote
+    /// on this machine and kernel for this driver.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub calibration: Option<PathBuf>,
     /// Send with several cores, a worker on each, which share the frames out among them: how many (4), or which CPUs
     /// (0-3,6). Of a number, the last ones that this process may run on, spread over the interface's queues. Default: 1.
     #[arg(long, value_name = "N|LIST")]
@@ -202,8 +206,8 @@ pub struct Metering {
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
-    /// Who times arrivals: the hardware (with native XDP; the driver must give its stamps to XDP programs, and its clock
-    /// must be readable), software, or auto: the hardware where it stamps all frames now.
+    /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
+    /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub timestamps: Timestamps,
 }
@@ -265,7 +269,7 @@ pub struct Output {
 }
 
 /// What shows a run while it lasts (docs/screen.md).
-#[derive(Debug, Clone, Copy, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct Gauges {
     /// Show the run full-screen while it lasts: rates, loss, latency, streams or trials, queues, cores. Keys end it and,
     /// where frames are sent at a rate, pause it and change the rate; ? lists them.
@@ -274,11 +278,14 @@ pub struct Gauges {
     /// Serve metrics for Prometheus at http://ADDR:PORT/metrics while the run lasts (127.0.0.1:9100, [::]:9100).
     #[arg(long, value_name = "ADDR:PORT")]
     pub metrics: Option<std::net::SocketAddr>,
+    /// Another name that metrics are asked for by, such as this host's in DNS; may be given more than once.
+    #[arg(long, value_name = "NAME", requires = "metrics")]
+    pub metrics_name: Vec<String>,
 }
 
 impl Gauges {
-    pub fn wanted(self) -> ::gauges::Wanted {
-        ::gauges::Wanted { screen: self.tui, metrics: self.metrics }
+    pub fn wanted(&self) -> ::gauges::Wanted {
+        ::gauges::Wanted { screen: self.tui, metrics: self.metrics, names: self.metrics_name.clone() }
     }
 }
 
@@ -492,8 +499,8 @@ pub struct Measure {
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meter: Meter,
-    /// Who times arrivals: the hardware (with native XDP; the driver must give its stamps to XDP programs, and its clock
-    /// must be readable), software, or auto: the hardware where it stamps all frames now.
+    /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
+    /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub timestamps: Timestamps,
     /// Streams to tell apart by their signatures, up to 16777216; 256 bytes of memory each.
@@ -506,7 +513,7 @@ pub struct Measure {
     /// minimum, mean and maximum.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub stream_histograms: u32,
-    /// Yes, drop on this interface although it carries the default route or your login.
+    /// Yes, measure on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Option<String>,
     #[command(flatten)]
@@ -578,6 +585,22 @@ pub struct Doctor {
     /// The interface; without one only the machine is looked at.
     #[arg(value_name = "IFACE")]
     pub interface: Option<String>,
+    /// Measure which engine is the fastest here: send by IFACE with each in turn, 64-byte frames at top speed from
+    /// 02:00:00:00:00:01 to 02:00:00:00:00:02, and count what leaves. This loads the interface.
+    #[arg(long, requires = "interface")]
+    pub calibrate: bool,
+    /// Count what arrives on this interface, too (IFACE or IFACE@NAMESPACE): the fastest is then whose frames arrive.
+    #[arg(long, value_name = "IFACE", requires = "calibrate")]
+    pub measure: Option<String>,
+    /// Send with each engine for this long.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s", requires = "calibrate")]
+    pub duration: Duration,
+    /// Write what was measured into this file, which --calibration reads.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "calibrate")]
+    pub save: Option<PathBuf>,
+    /// Yes, calibrate this interface, although it carries the default route or your login.
+    #[arg(long, value_name = "IFACE", requires = "calibrate")]
+    pub yes_disrupt: Option<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

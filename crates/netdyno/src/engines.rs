@@ -1,18 +1,18 @@
 //! The engines: which there are, how each is opened, and which `--engine auto` takes.
 
-use crate::cli::Engine as EngineName;
+use crate::calibration::Calibration;
+use crate::cli::{Engine as EngineName, Through};
 use crate::commands::shared;
-use crate::place::Place;
+use crate::place::{Identity, Place};
 use crate::run::{Open, Opened, Wanted};
 use anyhow::{Context as _, Result, bail};
 use engine::null::NullTx;
-use engine::{Engine, Userspace};
-use port::afxdp;
+use engine::{Counts, Engine, Userspace};
+use port::afxdp::{self, Mode};
 use port::packet::{Sendmmsg, Target, TxRing};
 use port::tx::{Tx, TxError};
 use report::{Choice, NotTaken};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use traffic::Schedule;
 use traffic::program::Lane;
 
@@ -32,56 +32,89 @@ impl FromIterator<Box<dyn Engine>> for Engines {
 /// An engine that can be asked for.
 struct Kind {
     engine: EngineName,
+    /// Among those not taken, where the engine's name would say too little.
+    label: Option<&'static str>,
     /// What it is, and why it is taken when nothing better can be.
     what: &'static str,
     because: &'static str,
-    /// One of `--engine auto`'s choices.
-    auto: bool,
+    /// One of `--engine auto`'s choices, where frames are to leave.
+    auto: fn(&Wanted<'_>) -> bool,
     /// Why `--engine auto` had better take another, although this one could be had.
     unwise: fn(&Wanted<'_>) -> Option<String>,
     /// One for each worker, or why not: with what mends it, where something does.
     open: fn(&Wanted<'_>) -> Result<Engines>,
 }
 
-/// All engines; the fastest first, which is the order that `--engine auto` tries them in.
-const ENGINES: [Kind; 5] = [
-    Kind {
-        engine: EngineName::Xdp,
-        what: "XDP live frames, made by a program in the kernel",
-        because: "the fastest way through this driver",
-        auto: true,
-        unwise: too_slow_to_spin,
-        open: open_live,
+/// Drivers whose zero-copy AF_XDP is known to send more than live frames do, or as much as the link carries
+/// (docs/engines.md has the figures and where they are from). Elsewhere `netdyno doctor --calibrate` tells.
+const FAST_ZERO_COPY: [&str; 6] = ["i40e", "ice", "ixgbe", "igc", "igb", "mlx5_core"];
+
+/// AF_XDP where the driver reads the frames itself, or nothing.
+const ZERO_COPY: Kind = Kind {
+    engine: EngineName::Afxdp,
+    label: Some("afxdp zero-copy"),
+    what: "AF_XDP sockets",
+    because: "without copying the fastest way known through this driver, which also tells of each frame that it is done with it",
+    auto: |wanted| {
+        let driver = wanted.place.and_then(|place| place.interface.driver.as_deref());
+        driver.is_some_and(|driver| FAST_ZERO_COPY.contains(&driver))
     },
-    Kind {
-        engine: EngineName::Afxdp,
-        what: "AF_XDP sockets",
-        because: "faster than a packet socket",
-        auto: true,
-        unwise: |_| None,
-        open: open_afxdp,
-    },
-    Kind {
-        engine: EngineName::Packet,
-        what: "a packet socket with sendmmsg, past the queueing discipline",
-        because: "works on every interface",
-        auto: true,
-        unwise: |_| None,
-        open: |wanted| each(wanted, "packet", Sendmmsg::open),
-    },
+    unwise: |_| None,
+    open: |wanted| open_afxdp(wanted, Mode::ZeroCopy),
+};
+
+const LIVE: Kind = Kind {
+    engine: EngineName::Xdp,
+    label: None,
+    what: "XDP live frames, made by a program in the kernel",
+    because: "the fastest way through this driver",
+    auto: |_| true,
+    unwise: too_slow_to_spin,
+    open: open_live,
+};
+
+const AFXDP: Kind = Kind {
+    engine: EngineName::Afxdp,
+    label: None,
+    what: "AF_XDP sockets",
+    because: "faster than a packet socket",
+    auto: |_| true,
+    unwise: |_| None,
+    open: |wanted| open_afxdp(wanted, Mode::Auto),
+};
+
+const PACKET: Kind = Kind {
+    engine: EngineName::Packet,
+    label: None,
+    what: "a packet socket with sendmmsg, past the queueing discipline",
+    because: "works on every interface",
+    auto: |_| true,
+    unwise: |_| None,
+    open: |wanted| each(wanted, "packet", Sendmmsg::open),
+};
+
+/// All engines; the fastest first, which is the order that `--engine auto` tries them in. Of two kinds with one name the
+/// name alone means the last.
+const ENGINES: [Kind; 6] = [
+    ZERO_COPY,
+    LIVE,
+    AFXDP,
+    PACKET,
     Kind {
         engine: EngineName::PacketRing,
+        label: None,
         what: "a ring shared with the kernel (PACKET_TX_RING)",
         because: "",
-        auto: false,
+        auto: |_| false,
         unwise: |_| None,
         open: |wanted| each(wanted, "packet-ring", TxRing::open),
     },
     Kind {
         engine: EngineName::Null,
+        label: None,
         what: "frames are made and sent nowhere",
         because: "",
-        auto: false,
+        auto: |_| false,
         unwise: |_| None,
         open: |wanted| {
             let null =
@@ -106,8 +139,11 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     }
     let (target, interface) = (place.target(), &place.interface);
     let cores = u32::try_from(wanted.cpus.len())?;
-    let way =
-        place.run_in(|| xdp::way::find(&target, interface.kind.as_deref(), interface.tx_queues, cores))??;
+    let way = place.run_in(|| {
+        // There may be room for more queues than there are.
+        let queues = afxdp::queues_now(&target).unwrap_or(interface.tx_queues);
+        xdp::way::find(&target, interface.kind.as_deref(), queues, cores)
+    })??;
     let way = Arc::new(way);
     let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
     let pages = xdp::live::pages(place.is_virtual(), metered);
@@ -119,30 +155,42 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
 }
 
 /// AF_XDP sockets: a queue of the interface for each worker.
-fn open_afxdp(wanted: &Wanted<'_>) -> Result<Engines> {
+fn open_afxdp(wanted: &Wanted<'_>, mode: Mode) -> Result<Engines> {
     let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
+    const RECEIVES: &str =
+        "what arrives on this interface is measured, too, and zero-copy would take it away";
+    let mode = match (mode, wanted.receives) {
+        (Mode::Auto, true) => Mode::Copy(RECEIVES),
+        (Mode::ZeroCopy, true) => bail!(RECEIVES),
+        (mode, _) => mode,
+    };
+    let options = afxdp::Options { mode, ..afxdp::Options::default() };
     let open = |place: &Place| {
         let target = place.target();
-        let queues = queues(wanted.cpus, place.interface.tx_queues);
-        place.run_in(|| afxdp::open(&target, wanted.longest, &queues, &afxdp::Options::default()))
+        place.run_in(|| {
+            let queues = afxdp::queues_for(&target, wanted.cpus)?;
+            afxdp::open(&target, wanted.longest, &queues, &options)
+        })
     };
     let senders = open(place)??;
     let what = Some(afxdp::describe(&senders));
+    let known = |sender: &afxdp::Afxdp| {
+        if sender.describe().zero_copy { Counts::Completed } else { Counts::Accepted }
+    };
     let Some(second) = wanted.second else {
-        let engine = |sender| Box::new(Userspace::new("afxdp", sender)) as Box<dyn Engine>;
+        let engine = |sender: afxdp::Afxdp| {
+            let counts = known(&sender);
+            Box::new(Userspace::new("afxdp", sender).counting(counts)) as Box<dyn Engine>
+        };
         return Ok(Engines { workers: senders.into_iter().map(engine).collect(), what });
     };
     let pairs = senders.into_iter().zip(open(second)??);
-    let engine = |(first, second)| Box::new(Userspace::pair("afxdp", first, second)) as Box<dyn Engine>;
+    let engine = |(first, second): (afxdp::Afxdp, afxdp::Afxdp)| {
+        // What is known of both is what is known of the one that tells less.
+        let counts = if known(&first) == known(&second) { known(&first) } else { Counts::Accepted };
+        Box::new(Userspace::pair("afxdp", first, second).counting(counts)) as Box<dyn Engine>
+    };
     Ok(Engines { workers: pairs.map(engine).collect(), what })
-}
-
-/// The queue of each worker: that of its CPU, as the kernel counts for other sockets, if each then has its own.
-fn queues(cpus: &[Option<usize>], queues: u32) -> Vec<u32> {
-    let modulo = |cpu: &Option<usize>| cpu.and_then(|cpu| u32::try_from(cpu).ok()?.checked_rem(queues));
-    let by_cpu: Option<Vec<u32>> = cpus.iter().map(modulo).collect();
-    let distinct = |queues: &Vec<u32>| queues.iter().collect::<BTreeSet<_>>().len() == queues.len();
-    by_cpu.filter(distinct).unwrap_or_else(|| (0..).take(cpus.len()).collect())
 }
 
 /// Below this many frames a second a program in the kernel would keep a whole core busy with waiting.
@@ -191,34 +239,111 @@ fn each<T: Tx + Send + 'static>(
 
 /// A way to open the engine asked for, or for `auto` the first that can be had.
 pub fn open_engines(engine: EngineName) -> Open {
-    Box::new(move |wanted| open_first(engine, &ENGINES, wanted))
+    Box::new(move |wanted| open_first(engine, &ENGINES.each_ref(), wanted))
 }
 
-fn open_first(engine: EngineName, kinds: &[Kind], wanted: &Wanted<'_>) -> Result<Opened> {
+/// The same as the user asked for it. `receives`: frames that arrive where these leave are measured by another run.
+pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
+    let engine = through.engine;
+    let calibration = match &through.calibration {
+        None => None,
+        Some(_) if engine != EngineName::Auto => {
+            bail!(
+                "--calibration says what --engine auto takes: leave out one of --engine {} and --calibration",
+                shared::engine_name(engine)
+            )
+        }
+        Some(path) => Some(Calibration::read(path)?),
+    };
+    Ok(Box::new(move |wanted| {
+        let wanted = Wanted { receives: wanted.receives || receives, ..*wanted };
+        let Some(calibration) = &calibration else {
+            return open_first(engine, &ENGINES.each_ref(), &wanted);
+        };
+        calibration.is_of(wanted.place)?;
+        let measured = calibration.order().filter_map(|way| WAYS.iter().find(|(name, _)| *name == way));
+        let measured: Vec<Kind> = measured
+            .map(|(_, kind)| Kind { auto: |_| true, because: "the fastest here by the calibration", ..*kind })
+            .collect();
+        let kinds: Vec<&Kind> = measured.iter().chain(&ENGINES).collect();
+        open_first(engine, &kinds, &wanted)
+    }))
+}
+
+/// The ways that a calibration compares, by the names it calls them.
+const WAYS: [(&str, Kind); 4] = [
+    ("afxdp zero-copy", ZERO_COPY),
+    ("xdp", LIVE),
+    ("afxdp copy", Kind { open: |wanted| open_afxdp(wanted, Mode::Copy("as calibrated")), ..AFXDP }),
+    ("packet", PACKET),
+];
+
+/// Each way by itself, for a calibration: its name, the engine's, and how it is opened.
+pub fn ways() -> impl Iterator<Item = (&'static str, String, Open)> {
+    WAYS.iter().map(|(name, kind)| {
+        let engine = shared::engine_name(kind.engine);
+        let open: Open = Box::new(move |wanted| open_first(kind.engine, &[kind], wanted));
+        (*name, engine, open)
+    })
+}
+
+/// What this process has seen to send nothing, so that of many runs only the first waits in vain.
+static DISTRUSTED: Mutex<Vec<(Identity, NotTaken)>> = Mutex::new(Vec::new());
+
+/// Engines whose frames nobody saw leave by `place`.
+pub fn distrusted_at(place: &Place) -> Vec<NotTaken> {
+    let all = DISTRUSTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(here) = place.identity().filter(|_| !all.is_empty()) else { return Vec::new() };
+    all.iter().filter(|(at, _)| *at == here).map(|(_, why)| why.clone()).collect()
+}
+
+/// Remembers one.
+pub fn distrust(place: &Place, why: &NotTaken) {
+    if let Some(here) = place.identity() {
+        DISTRUSTED.lock().unwrap_or_else(PoisonError::into_inner).push((here, why.clone()));
+    }
+}
+
+fn open_first(engine: EngineName, kinds: &[&Kind], wanted: &Wanted<'_>) -> Result<Opened> {
     if engine != EngineName::Auto {
-        let kind = kinds.iter().find(|kind| kind.engine == engine).context("there is no such engine")?;
+        let kind = kinds.iter().rfind(|kind| kind.engine == engine).context("there is no such engine")?;
         let name = shared::engine_name(engine);
         let engines = (kind.open)(wanted).with_context(|| format!("--engine {name}"))?;
         let what = engines.what.as_deref().unwrap_or(kind.what);
         let choice = Choice { name, reason: format!("asked for: {what}"), ..Choice::default() };
-        return Ok(Opened { workers: engines.workers, choice });
+        return Ok(Opened { workers: engines.workers, choice, replaceable: false });
     }
-    let mut not_taken = Vec::new();
+    let mut not_taken: Vec<NotTaken> = Vec::new();
     let mut last = None;
-    for kind in kinds.iter().filter(|kind| kind.auto) {
+    let mut kinds = kinds.iter().filter(|kind| (kind.auto)(wanted));
+    while let Some(kind) = kinds.next() {
         let name = shared::engine_name(kind.engine);
+        let label = kind.label.map_or_else(|| name.clone(), str::to_owned);
+        if let Some(known) = wanted.distrusted.iter().find(|known| known.name == name) {
+            not_taken.push(known.clone());
+            continue;
+        }
         if let Some(reason) = (kind.unwise)(wanted) {
-            not_taken.push(NotTaken { name, reason });
+            not_taken.push(NotTaken { name: label, reason });
             continue;
         }
         match (kind.open)(wanted) {
             Ok(engines) => {
                 let what = engines.what.as_deref().unwrap_or(kind.what);
-                let choice = Choice { name, reason: format!("{what}: {}", kind.because), not_taken };
-                return Ok(Opened { workers: engines.workers, choice });
+                let reason = format!("{what}: {}", kind.because);
+                // A calibrated way comes again in the usual order.
+                not_taken.dedup();
+                let choice = Choice { name, reason, not_taken };
+                let replaceable = kinds.any(|other| other.engine != kind.engine);
+                return Ok(Opened { workers: engines.workers, choice, replaceable });
             }
             Err(error) => {
-                not_taken.push(NotTaken { name, reason: crate::in_full(&error) });
+                let reason = match error.downcast_ref() {
+                    // Its mend is for those who asked for nothing else.
+                    Some(afxdp::AfxdpError::NoZeroCopy { why, .. }) => why.clone(),
+                    _ => crate::in_full(&error),
+                };
+                not_taken.push(NotTaken { name: label, reason });
                 last = Some(error);
             }
         }
@@ -238,9 +363,10 @@ mod tests {
 
     const NEVER: Kind = Kind {
         engine: EngineName::Xdp,
+        label: None,
         what: "live frames",
         because: "fast",
-        auto: true,
+        auto: |_| true,
         unwise: |_| None,
         open: |_| bail!("the peer has no program: attach one"),
     };
@@ -248,6 +374,7 @@ mod tests {
         Kind { engine: EngineName::Afxdp, unwise: |_| Some("it would only wait".to_owned()), ..NEVER };
     const LAST: Kind = Kind {
         engine: EngineName::Packet,
+        label: None,
         what: "a socket",
         because: "works everywhere",
         open: |wanted| {
@@ -257,7 +384,7 @@ mod tests {
         ..NEVER
     };
 
-    fn opened(engine: EngineName, kinds: &[Kind]) -> Result<Opened> {
+    fn opened(engine: EngineName, kinds: &[&Kind]) -> Result<Opened> {
         let wanted = Wanted {
             place: None,
             second: None,
@@ -267,6 +394,8 @@ mod tests {
             longest: 60,
             measured: None,
             catch_up: 2.0,
+            receives: false,
+            distrusted: &[],
         };
         open_first(engine, kinds, &wanted)
     }
@@ -293,6 +422,8 @@ mod tests {
                 longest: 60,
                 measured: None,
                 catch_up: 2.0,
+                receives: false,
+                distrusted: &[],
             };
             assert_eq!(too_slow_to_spin(&wanted).is_some(), slow, "{schedule:?}");
         }
@@ -300,7 +431,7 @@ mod tests {
 
     #[test]
     fn auto_takes_the_first_that_can_be_had_and_says_why_not_those_before() {
-        let opened = opened(EngineName::Auto, &[NEVER, UNWISE, LAST]).expect("the last");
+        let opened = opened(EngineName::Auto, &[&NEVER, &UNWISE, &LAST]).expect("the last");
         assert_eq!(opened.workers.len(), 2);
         assert_eq!(
             (opened.choice.name.as_str(), opened.choice.reason.as_str()),
@@ -312,21 +443,48 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_that_sent_nothing_is_passed_over_and_the_last_is_kept() {
+        let why = NotTaken { name: "packet".to_owned(), reason: "nobody saw a frame".to_owned() };
+        const SECOND: Kind = Kind { engine: EngineName::Afxdp, ..LAST };
+        let cpus = [Some(0)];
+        let wanted = |distrusted| Wanted {
+            place: None,
+            second: None,
+            program: None,
+            shares: &[],
+            cpus: &cpus,
+            longest: 60,
+            measured: None,
+            catch_up: 2.0,
+            receives: false,
+            distrusted,
+        };
+        let kinds = [&LAST, &SECOND];
+        let first = open_first(EngineName::Auto, &kinds, &wanted(&[])).expect("the first");
+        assert!(first.replaceable && first.choice.name == "packet");
+        let whys = [why.clone()];
+        let next = open_first(EngineName::Auto, &kinds, &wanted(&whys)).expect("the second");
+        assert_eq!((next.choice.name.as_str(), next.replaceable), ("afxdp", false));
+        assert_eq!(next.choice.not_taken, [why]);
+        assert!(!open_first(EngineName::Packet, &kinds, &wanted(&[])).expect("named").replaceable);
+    }
+
+    #[test]
     fn a_named_engine_is_taken_or_refused_with_the_reason() {
-        let error = opened(EngineName::Xdp, &[NEVER, LAST]).map(|_| ()).expect_err("not possible");
+        let error = opened(EngineName::Xdp, &[&NEVER, &LAST]).map(|_| ()).expect_err("not possible");
         assert_eq!(crate::in_full(&error), "--engine xdp: the peer has no program: attach one");
-        let opened = opened(EngineName::Packet, &[NEVER, LAST]).expect("possible");
+        let opened = opened(EngineName::Packet, &[&NEVER, &LAST]).expect("possible");
         assert_eq!(opened.choice.reason, "asked for: a socket");
         assert_eq!(opened.choice.not_taken, []);
     }
 
     #[test]
     fn when_nothing_can_be_had_all_reasons_are_told() {
-        let refused = |kinds: &[Kind]| {
+        let refused = |kinds: &[&Kind]| {
             crate::in_full(&opened(EngineName::Auto, kinds).map(|_| ()).expect_err("nothing to take"))
         };
-        assert_eq!(refused(&[NEVER]), "the peer has no program: attach one");
-        let two = refused(&[UNWISE, NEVER]);
+        assert_eq!(refused(&[&NEVER]), "the peer has no program: attach one");
+        let two = refused(&[&UNWISE, &NEVER]);
         assert!(
             two.contains("afxdp: it would only wait") && two.contains("xdp: the peer has no program"),
             "{two}"

@@ -3,6 +3,8 @@
 //! Exit status: 0 done as asked; 1 done, but short of what was asked (a rate not reached, frames unaccounted); 2 not
 //! done.
 
+mod calibration;
+mod carrier;
 mod cli;
 mod commands;
 mod compat;
@@ -10,6 +12,7 @@ mod cores;
 mod engines;
 mod environment;
 mod impaired;
+mod memory;
 mod output;
 mod panel;
 mod place;
@@ -20,6 +23,9 @@ mod trials;
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
+
+#[global_allocator]
+static MEMORY: memory::Saying = memory::Saying;
 
 fn main() -> ExitCode {
     let words = match compat::arguments(std::env::args_os().collect()) {
@@ -40,7 +46,7 @@ fn main() -> ExitCode {
     output::say_held();
     match done {
         Ok(status) => ExitCode::from(status),
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
 }
@@ -60,11 +66,4 @@ pub fn in_full(error: &anyhow::Error) -> String {
         }
     }
     text
-}
-
-/// Whoever read our output had enough of it (`netdyno info ... | head`).
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-    })
 }

@@ -4,16 +4,58 @@ use crate::cli::Output;
 use anyhow::Result;
 use report::live::Live;
 use report::{Report, classic, csv, json, text};
-use std::io::{IsTerminal, Stderr, Write, stderr, stdout};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stderr, StdoutLock, Write, stderr, stdout};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Prints to standard output.
 pub fn print(text: &str) -> Result<()> {
-    let mut out = stdout().lock();
+    let mut out = Text(stdout().lock());
     out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
+}
+
+/// Standard output for text of any length; to be flushed at its end.
+pub fn printer() -> BufWriter<Text> {
+    BufWriter::new(Text(stdout().lock()))
+}
+
+/// Standard output that takes text. Its reader may have had enough of it, which is no fault: that is told from a
+/// capture that a pipe did not take whole, which is one.
+#[derive(Debug)]
+pub struct Text(StdoutLock<'static>);
+
+/// The reader of our text closed its end (`netdyno info ... | head`).
+#[derive(Debug)]
+struct ReaderLeft;
+
+impl std::fmt::Display for ReaderLeft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the reader of standard output closed it")
+    }
+}
+
+impl std::error::Error for ReaderLeft {}
+
+fn of_text(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::BrokenPipe { io::Error::other(ReaderLeft) } else { error }
+}
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(of_text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(of_text)
+    }
+}
+
+/// Whether printing ended because nobody wanted to read on.
+pub fn reader_left(error: &anyhow::Error) -> bool {
+    let inner = |cause: &io::Error| cause.get_ref().is_some_and(|inner| inner.is::<ReaderLeft>());
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(inner))
 }
 
 /// Words that came while the screen was drawn.
@@ -75,7 +117,7 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     let printed = print(&text);
     written?;
     match printed {
-        Err(error) if !crate::is_broken_pipe(&error) => Err(error),
+        Err(error) if !reader_left(&error) => Err(error),
         _ => Ok(report.result.verdict.exit_status()),
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use lab::{Located, Namespace};
+use port::carrier::Link;
 use port::interface::{CounterReader, Interface, guard, namespace_id};
 use port::packet::Target;
 
@@ -14,7 +15,17 @@ pub struct Place {
     pub interface: Interface,
 }
 
+/// What tells interfaces of all namespaces apart: the namespace's file, and the index in it.
+pub type Identity = (u64, u64, u32);
+
 impl Place {
+    /// Which interface it is, whatever it is called.
+    pub fn identity(&self) -> Option<Identity> {
+        let namespace = self.located.run_in(Namespace::current).ok()?.ok()?;
+        let stat = rustix::fs::fstat(&namespace).ok()?;
+        Some((stat.st_dev, stat.st_ino, self.interface.index))
+    }
+
     /// Finds what `spec` names.
     pub fn find(spec: &str) -> Result<Place> {
         Place::at(spec.to_owned(), lab::resolve(spec)?)
@@ -45,17 +56,19 @@ impl Place {
         Ok(self.run_in(|| CounterReader::open(name))??)
     }
 
+    /// Its carrier, from now on.
+    pub fn link(&self) -> Result<Link> {
+        Ok(self.run_in(|| Link::open(&self.interface))??)
+    }
+
     pub fn target(&self) -> Target {
         Target { name: self.interface.name.clone(), index: self.interface.index, mtu: self.interface.mtu }
     }
 
     /// Are both the same interface?
     pub fn is_same_as(&self, other: &Place) -> bool {
-        let file = |place: &Place| {
-            let namespace = place.located.run_in(Namespace::current).ok()?.ok()?;
-            rustix::fs::fstat(&namespace).ok().map(|stat| (stat.st_dev, stat.st_ino))
-        };
-        self.interface.index == other.interface.index && file(self) == file(other)
+        let [one, other] = [self, other].map(Place::identity);
+        one == other
     }
 
     /// The link's speed, for percentages.
@@ -112,6 +125,7 @@ impl Place {
             speed_bits_per_second: self.bits_per_second(),
             tx_queues: Some(i.tx_queues),
             rx_queues: Some(i.rx_queues),
+            carrier_wait_ns: None,
             offloads: Vec::new(),
         }
     }

@@ -15,26 +15,33 @@ mod offered;
 pub mod outcome;
 mod received;
 mod stragglers;
+mod trust;
 mod watch;
 
+pub use meters::blind;
 pub use outcome::{count_flows, oddities, stream_notes};
 pub use received::{WatchedClock, distribution, fill_measured, list_streams, stream};
 
+use crate::carrier::{Ends, Following, Lasted};
+use crate::engines;
 use crate::environment;
 use crate::panel::Panel;
 use crate::place::Place;
 use anyhow::{Context, Result, anyhow, bail};
+use counters::Seen;
 use engine::source::Source;
 use engine::{Control, Counts, Ended, Engine, Job, Merged, Sent};
 use meter::Meter;
 use meters::Meters;
 use outcome::Outcome;
-use report::{Choice, Report, Requested};
+use port::interface::{CounterReader, Counters};
+use report::{Choice, NotTaken, Report, Requested, Witness};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::Program;
+use trust::Suspicion;
 use watch::Watch;
 use wire::LinkType;
 use wire::layers::Layers;
@@ -118,19 +125,25 @@ pub struct Wanted<'a> {
     pub measured: Option<&'a Place>,
     /// How fast to catch up after a stall.
     pub catch_up: f64,
+    /// What arrives where frames are sent counts, too: no engine may keep it away from the meter.
+    pub receives: bool,
+    /// Engines that were tried and whose frames nobody saw leave.
+    pub distrusted: &'a [NotTaken],
 }
 
 /// Engines ready to run, one for each CPU of [`Wanted`].
 pub struct Opened {
     pub workers: Vec<Box<dyn Engine>>,
     pub choice: Choice,
+    /// There is another engine to take, should nobody see this one's frames leave.
+    pub replaceable: bool,
 }
 
-/// A flag that SIGINT and SIGTERM set; the same signal again ends the process at once.
+/// A flag that SIGINT and SIGTERM set, and SIGHUP unless `nohup` or the like had it ignored; the same signal again ends the
+/// process at once.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in gauges::ending_signals() {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&stop))?;
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
@@ -140,12 +153,11 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>> {
 /// The same. With a screen it is the screen that ends the process at a signal that comes again, because it must give the
 /// terminal back first.
 pub fn stop_on_signals_with(output: &crate::cli::Output) -> Result<Arc<AtomicBool>> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     if !output.gauges.tui {
         return stop_on_signals();
     }
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in gauges::ending_signals() {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     Ok(stop)
@@ -191,10 +203,12 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
     }
     report.result.round_trip = setup.round_trip;
+    report.warnings.extend(outcome::too_long(&setup));
     for place in setup.tx.iter().chain(&setup.second.tx) {
         let role = if setup.round_trip { "send and measure" } else { "send" };
         report.environment.interfaces.push(place.describe(role));
     }
+    let ends = links(&setup)?;
     let meter = match &setup.rx {
         None => None,
         Some(rx) => {
@@ -207,69 +221,141 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
                 report.environment.interfaces.extend(places.map(|(place, _)| place.describe("measure")));
             }
             report.environment.meter = Some(mode(&first));
+            for (meter, rx) in std::iter::once((&first, rx)).chain(second.iter().zip(&setup.second.rx)) {
+                report.warnings.extend(meters::blind(meter, &rx.0));
+            }
             Some(Meters::new(first, second))
         }
     };
-    let opened = open(&setup, &own, meter.as_ref().map(Meters::first))?;
-    report.environment.engine = Some(opened.choice);
-    let mut workers = opened.workers;
-    let engine = workers.first().map_or("none", |worker| worker.name());
-    let counts = workers.first().map_or(Counts::Accepted, |worker| worker.counts());
-    let places: Vec<&Place> = setup.tx.iter().chain(&setup.second.tx).collect();
-    let mut counters = Vec::new();
-    for place in &places {
-        let mut reader = place.counters()?;
-        let before = reader.read()?;
-        counters.push((reader, before));
-    }
-
-    let counting = begin_counting(&setup)?;
-    let clock = setup.rx.as_ref().map(|(_, options)| WatchedClock::start(options.clock));
-
-    let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
-    let mut watch = Watch::new(&setup, jobs, meter.as_ref());
-    if panel.is_some() || setup.onlooker.is_some() {
-        let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
-        let hands = watch.hands(reach, engine);
-        let title = by_hand::title(&setup, engine, report.environment.meter.as_ref(), hands);
-        watch.title = Arc::new(title.clone());
-        if let Some(mut panel) = panel {
-            let names = by_hand::names(&setup.job, jobs);
-            panel.begin(title, &report.warnings, begin_counting(&setup)?, names, &setup.stop)?;
-            watch.panel = Some(panel);
+    let mut panel = panel;
+    let mut ends = Some(ends);
+    let mut shown = false;
+    let signs = trust::signs(&setup.job);
+    let mut distrusted = setup.tx.as_ref().map(engines::distrusted_at).unwrap_or_default();
+    let Attempt { mut watch, engine, counts, mut counters, mut counting, clock, following, sent, workers } = loop {
+        let first = meter.as_ref().map(Meters::first);
+        // Another engine may attach programs of its own, which may take links down again.
+        let ends = ends.take().map_or_else(|| links(&setup), Ok)?;
+        let opened = open(&setup, &own, first, &distrusted)?;
+        let mut workers = opened.workers;
+        let engine = workers.first().map_or("none", |worker| worker.name());
+        let counts = workers.first().map_or(Counts::Accepted, |worker| worker.counts());
+        let doubted = counts == Counts::HandedOver && opened.replaceable && setup.second.tx.is_none();
+        report.environment.engine = Some(opened.choice);
+        // All is attached that will be.
+        let following = ends.wait(&setup.stop, &mut report, setup.output.quiet || setup.output.gauges.tui)?;
+        let mut counters = Vec::new();
+        for place in setup.tx.iter().chain(&setup.second.tx) {
+            let mut reader = place.counters()?;
+            let before = reader.read()?;
+            counters.push((reader, before));
         }
-    }
-    let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
-    let over = AtomicBool::new(false);
-    let sent = std::thread::scope(|scope| {
-        if let (Some(observe), Some(meter)) = (observe, meter.as_ref()) {
-            scope.spawn(|| observe(meter.first(), &over));
+        let counting = begin_counting(&setup)?;
+        let clock = setup.rx.as_ref().map(|(_, options)| WatchedClock::start(options.clock));
+
+        let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
+        let mut watch = Watch::new(&setup, jobs, meter.as_ref());
+        if panel.is_some() || setup.onlooker.is_some() {
+            let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
+            let hands = watch.hands(reach, engine);
+            let title = by_hand::title(&setup, engine, report.environment.meter.as_ref(), hands);
+            watch.title = Arc::new(title.clone());
+            if let Some(mut panel) = panel.take() {
+                if !std::mem::replace(&mut shown, true) {
+                    let names = by_hand::names(&setup.job, jobs);
+                    panel.begin(title, &report.warnings, begin_counting(&setup)?, names, &setup.stop)?;
+                }
+                watch.panel = Some(panel);
+            }
         }
-        let _over = SetAtEnd(&over);
-        send(&mut workers, jobs, (&setup.cpus, setup.priority), &setup.stop, &mut watch)
-    })?;
+        let suspect = setup.tx.as_ref().filter(|_| doubted);
+        let mut suspicion = suspect
+            .map(|place| Suspicion::begin(place, meter.as_ref().filter(|_| !setup.round_trip), signs))
+            .transpose()?;
+        let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
+        let over = AtomicBool::new(false);
+        let sent = std::thread::scope(|scope| {
+            if let (Some(observe), Some(meter)) = (observe, meter.as_ref()) {
+                scope.spawn(|| observe(meter.first(), &over));
+            }
+            let _over = SetAtEnd(&over);
+            let with = (&setup.cpus[..], setup.priority);
+            send(&mut workers, jobs, with, &setup.stop, &mut watch, suspicion.as_mut())
+        })?;
+        let mut gone = suspicion.as_ref().filter(|_| sent.is_none()).map(|suspicion| *suspicion.seen());
+        if let (Some(sent), Some((reader, before))) = (&sent, counters.first_mut())
+            && !setup.stop.load(Relaxed)
+            && suspicion.as_ref().is_some_and(|suspicion| !suspicion.is_trusted())
+        {
+            // A short run may have ended before anybody could see its frames.
+            let ours = sent.iter().map(|sent| sent.counters.frames).sum();
+            let moved = counters::moved(reader, before, ours);
+            let seen = Seen {
+                ours,
+                interface: moved.map_or(0, |moved| moved.tx_packets),
+                driver: suspicion.as_mut().and_then(|suspicion| suspicion.driver()),
+                arrived: meter
+                    .as_ref()
+                    .filter(|_| !setup.round_trip)
+                    .map(|meter| trust::arrived(meter, signs)),
+                counts,
+            };
+            gone = (moved.is_some() && seen.vanished()).then_some(seen);
+        }
+        match (suspect, gone, sent) {
+            (Some(place), Some(seen), _) => {
+                let not_taken = NotTaken { name: engine.to_owned(), reason: trust::reason(place, &seen) };
+                engines::distrust(place, &not_taken);
+                distrusted.push(not_taken);
+                panel = watch.panel.take();
+            }
+            (_, _, Some(sent)) => {
+                break Attempt { watch, engine, counts, counters, counting, clock, following, sent, workers };
+            }
+            (_, _, None) => bail!("a run was broken off for no reason: this is a defect of netdyno"),
+        }
+    };
     let taken = sent.iter().map(|sent| sent.taken).sum();
     // One worker knows it by itself.
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
     let end = end.map(|end| watch.course().time_of(end));
     let mut merged = Merged::of(sent, end).context("no worker was started")?;
+    let alone = meter.as_ref().filter(|_| !setup.round_trip && counters.len() == 1);
     let mut moved = Vec::new();
     for (side, (reader, before)) in counters.iter_mut().enumerate() {
         let ours = outcome::sent_by(&merged.whole, side).frames;
         let counted = counters::moved(reader, before, ours);
-        // A counter that says less than what arrived does not count frames of XDP programs.
-        let arrived = meter.as_ref().map_or(0, |meter| meter.snapshot().frames);
-        if let (Some(moved), Counts::HandedOver) = (&counted, counts)
-            && moved.tx_packets >= arrived
-        {
-            counters::believe_the_interface(&mut merged.whole, moved);
-        }
-        moved.push(counted);
+        let seen = Seen {
+            ours,
+            interface: counted.map_or(0, |counted| counted.tx_packets),
+            driver: counting.get_mut(side).and_then(|(_, watch)| counters::xdp_sent(&watch.rises())),
+            arrived: alone.map(|meter| trust::arrived(meter, signs)),
+            counts,
+        };
+        moved.push((counted, seen));
     }
+    let left = |(counted, seen): &(Option<Counters>, Seen)| match (counted, counts, seen.judge()) {
+        (Some(_), Counts::HandedOver, (Witness::Interface | Witness::Driver, left)) => Some(left),
+        _ => None,
+    };
     if let Some(meter) = &meter {
         let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
-        stragglers::wait(meter, &setup, jobs, merged.whole.counters.frames);
+        let expected = moved.iter().map(|moved| left(moved).unwrap_or(moved.1.ours).min(moved.1.ours)).sum();
+        stragglers::wait(meter, &setup, jobs, expected);
     }
+    // Now all that was on its way has arrived; who saw most of it is believed.
+    if let (Some(meter), [(_, seen)]) = (alone, &mut moved[..]) {
+        seen.arrived = Some(trust::arrived(meter, signs));
+    }
+    for moved in &moved {
+        if let Some(left) = left(moved) {
+            counters::believe(&mut merged.whole, left);
+        }
+    }
+    // Before the meter is detached, which may take a link down.
+    let all_arrived =
+        meter.as_ref().is_some_and(|meter| trust::arrived(meter, signs) >= merged.whole.counters.frames);
+    following.end(Some(Lasted::of(&merged.whole, all_arrived)), &mut report);
     let offered = watch.finish(&merged.whole);
     report.intervals = watch.intervals();
     report.result.adjustments = std::mem::take(&mut watch.adjustments);
@@ -283,7 +369,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let done = Outcome { setup: &setup, jobs, engine, counts, merged };
     outcome::fill_tx(&mut report, &done, offered);
     for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
-        counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side).frames, moved);
+        let (moved, seen) = moved;
+        counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side), moved, &seen);
     }
     if let Some(measured) = measured {
         let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
@@ -299,7 +386,36 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
     }
     outcome::judge(&mut report, &done);
+    drop(workers);
     Ok(report)
+}
+
+/// The links of both ends, from now on.
+fn links(setup: &Setup) -> Result<Ends> {
+    let mut ends = Ends::none();
+    let role = if setup.round_trip { "send and measure" } else { "send" };
+    for place in setup.tx.iter().chain(&setup.second.tx) {
+        ends.needed(place, role)?;
+    }
+    let rx = setup.rx.iter().chain(&setup.second.rx).filter(|_| !setup.round_trip);
+    for (place, _) in rx {
+        ends.needed(place, "measure")?;
+    }
+    Ok(ends)
+}
+
+/// A run's sending part, carried out by an engine that somebody saw sending, or that is the last.
+struct Attempt<'a> {
+    watch: Watch<'a>,
+    engine: &'static str,
+    counts: Counts,
+    counters: Vec<(CounterReader, Counters)>,
+    counting: Vec<(String, port::watch::Watch)>,
+    clock: Option<WatchedClock>,
+    following: Following,
+    sent: Vec<Sent>,
+    /// Kept to the end: closing them may detach programs, which takes some links down, with frames still on their way.
+    workers: Vec<Box<dyn Engine>>,
 }
 
 /// What the hosts count at each end, from now on.
@@ -369,7 +485,7 @@ fn with_room_for(options: &meter::Options, jobs: &[Job]) -> meter::Options {
     meter::Options { streams: options.streams.max(streams), ..options.clone() }
 }
 
-fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>) -> Result<Opened> {
+fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotTaken]) -> Result<Opened> {
     let program = |job: &Job| match &job.source {
         Source::Program(program) => Some(Arc::clone(program)),
         Source::Stream(_) => None,
@@ -389,6 +505,13 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>) -> Result<Opened> 
         // What comes back was changed at the far end.
         measured: setup.rx.as_ref().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
         catch_up: setup.job.catch_up,
+        receives: {
+            let here = |(at, _): &(Place, meter::Options)| {
+                setup.tx.iter().chain(&setup.second.tx).any(|place| place.is_same_as(at))
+            };
+            setup.round_trip || setup.rx.iter().chain(&setup.second.rx).any(here)
+        },
+        distrusted,
     })?;
     if opened.workers.len() != setup.cpus.len() {
         bail!(
@@ -419,14 +542,20 @@ impl Drop for EndsAll<'_> {
     }
 }
 
-/// A thread for each worker that has something to send; watches until all have ended.
+/// A thread for each worker that has something to send; watches until all have ended. `None`: they were ended, because
+/// nobody saw a frame of theirs leave.
 fn send(
     engines: &mut [Box<dyn Engine>],
     jobs: &mut [Job],
     (cpus, priority): (&[Option<usize>], engine::Priority),
     stop: &Arc<AtomicBool>,
     watch: &mut Watch<'_>,
-) -> Result<Vec<Sent>> {
+    mut suspicion: Option<&mut Suspicion<'_>>,
+) -> Result<Option<Vec<Sent>>> {
+    // A run that is broken off was not stopped by the user.
+    let halt = if suspicion.is_some() { Arc::default() } else { Arc::clone(stop) };
+    let (user, stop) = (stop, &halt);
+    let mut refuted = false;
     let alone = jobs.len() == 1;
     let idle: Vec<bool> = jobs.iter().map(|job| !alone && is_idle(job)).collect();
     let mut controls = Control::several(idle.iter().filter(|idle| !**idle).count(), stop);
@@ -454,6 +583,13 @@ fn send(
             // In small steps, so that a short run is not held up by its own watching.
             let next = Instant::now() + SAMPLE;
             while !over() && Instant::now() < next && !watch.obey(&controls) {
+                if let Some(suspicion) = &mut suspicion {
+                    let handed = controls.iter().map(|control| control.frames.load(Relaxed)).sum();
+                    refuted = refuted || suspicion.refuted(handed);
+                    if refuted || user.load(Relaxed) {
+                        stop.store(true, Relaxed);
+                    }
+                }
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -464,7 +600,14 @@ fn send(
     let sent = sent.map_err(|_| anyhow!("a sending thread panicked: this is a defect of netdyno"))?;
     let mut sent = sent.into_iter();
     let of = |idle: &bool| if *idle { Some(Sent::idle()) } else { sent.next() };
-    idle.iter().map(of).collect::<Option<_>>().context("a worker is missing")
+    if refuted && !user.load(Relaxed) {
+        return Ok(None);
+    }
+    if suspicion.is_some() && stop.load(Relaxed) {
+        // A worker ended badly, and with it the run.
+        user.store(true, Relaxed);
+    }
+    idle.iter().map(of).collect::<Option<_>>().context("a worker is missing").map(Some)
 }
 
 /// How the meter works, for the report.

@@ -1,17 +1,18 @@
-//! Interfaces: what one is, what it counted, and whether it may be loaded.
+//! Interfaces: what one is, and what it counted.
 //!
 //! Everything is asked over netlink and ethtool, in the network namespace of the calling thread, and nothing
 //! from `/sys/class/net`: that shows the namespace in which `/sys` was mounted, which inside a lab is another
 //! one. It changes nothing. Callers: the engines and the meter (by name to index, counters), every command
-//! that loads an interface ([`guard`]), and `doctor`.
+//! that loads an interface, and `doctor`. Whether one may be loaded is [`crate::guard`]'s to say.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::io::Errno;
 use serde::Serialize;
+
+pub use crate::guard::{disruption, guard};
 
 use crate::ethtool::Ethtool;
 use crate::netlink::{
@@ -20,10 +21,7 @@ use crate::netlink::{
 
 /// Sizes of the fixed structs in front of attributes (`linux/rtnetlink.h`, `linux/if_addr.h`, `linux/if_link.h`).
 const IFINFOMSG: usize = 16;
-const IFADDRMSG: usize = 8;
-const RTMSG: usize = 12;
 const IF_STATS_MSG: usize = 12;
-const RTNEXTHOP: usize = 8;
 
 const IFLA_XDP: u16 = 43;
 const IFLA_XDP_ATTACHED: u16 = 2;
@@ -403,6 +401,8 @@ pub enum Disruption {
     DefaultRoute,
     /// The user is logged in from this address, through it.
     Login(IpAddr),
+    /// It is built on an interface of another network namespace that cannot be looked at.
+    Hidden,
 }
 
 impl fmt::Display for Disruption {
@@ -410,145 +410,11 @@ impl fmt::Display for Disruption {
         match self {
             Self::DefaultRoute => f.write_str("carries the default route"),
             Self::Login(client) => write!(f, "carries your login from {client}"),
+            Self::Hidden => {
+                f.write_str("is built on an interface of another network namespace that cannot be looked at")
+            }
         }
     }
-}
-
-/// Refuses an interface that this machine or its user depends on, unless `yes_disrupt` names it.
-pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError> {
-    match disruption(name)? {
-        Some(why) if yes_disrupt != Some(name) => {
-            Err(InterfaceError::Protected { name: name.to_owned(), why })
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What loading the interface would disrupt. What lies below an interface in use (a bridge's ports, a VLAN's
-/// parent) is in use, too.
-pub fn disruption(name: &str) -> Result<Option<Disruption>, InterfaceError> {
-    let index = Interface::by_name(name)?.index;
-    let failed = |source| InterfaceError::Netlink { name: name.to_owned(), source };
-    let mut socket = Socket::route().map_err(failed)?;
-    let links = list(&mut socket).map_err(failed)?;
-    if and_below(default_routes(&mut socket).map_err(failed)?, &links).contains(&index) {
-        return Ok(Some(Disruption::DefaultRoute));
-    }
-    if let Some((client, server)) = login() {
-        let mut used = owners(&mut socket, server).map_err(failed)?;
-        used.extend(route_to(&mut socket, client));
-        if and_below(used, &links).contains(&index) {
-            return Ok(Some(Disruption::Login(client)));
-        }
-    }
-    Ok(None)
-}
-
-/// `used`, and the interfaces that frames through them pass.
-fn and_below(mut used: BTreeSet<u32>, links: &[Interface]) -> BTreeSet<u32> {
-    loop {
-        let below: Vec<u32> = links
-            .iter()
-            .filter(|link| {
-                let under_one = |upper: &&Interface| {
-                    used.contains(&upper.index) && upper.link == Some(link.index) && !upper.link_elsewhere
-                };
-                link.master.is_some_and(|master| used.contains(&master))
-                    || links.iter().any(|upper| under_one(&upper))
-            })
-            .map(|link| link.index)
-            .filter(|index| !used.contains(index))
-            .collect();
-        if below.is_empty() {
-            return used;
-        }
-        used.extend(below);
-    }
-}
-
-/// Interfaces that default routes lead to, in any table. A route to half of the world counts: that is how VPNs
-/// put themselves before the default.
-fn default_routes(socket: &mut Socket) -> Result<BTreeSet<u32>, NetlinkError> {
-    let routes = socket.request(Message::new(libc::RTM_GETROUTE, DUMP).fixed(&[0; RTMSG]))?;
-    // struct rtmsg: the second byte is the prefix length of the destination, the eighth the type.
-    let is_default = |route: &&Vec<u8>| {
-        route.get(1).is_some_and(|length| *length <= 1) && route.get(7) == Some(&libc::RTN_UNICAST)
-    };
-    Ok(routes.iter().filter(is_default).flat_map(|route| out_interfaces(route)).collect())
-}
-
-/// Where a route leads: to one interface, or to several.
-fn out_interfaces(route: &[u8]) -> Vec<u32> {
-    let attributes = Attributes::after(route, RTMSG);
-    let mut found: Vec<u32> = attributes.u32(libc::RTA_OIF).into_iter().collect();
-    let mut hops = attributes.get(libc::RTA_MULTIPATH).unwrap_or_default();
-    // struct rtnexthop: u16 length, u8 flags, u8 weight, u32 interface.
-    while let (Some(length), Some(index)) = (read_u16(hops, 0), read_u32(hops, 4)) {
-        found.push(index);
-        hops = hops.get(usize::from(length).next_multiple_of(4).max(RTNEXTHOP)..).unwrap_or_default();
-    }
-    found
-}
-
-/// The interface that packets to `address` leave by, if there is a way.
-fn route_to(socket: &mut Socket, address: IpAddr) -> Vec<u32> {
-    let (family, bytes) = family_and_bytes(address);
-    let mut ask = [0; RTMSG];
-    ask[0] = family;
-    ask[1] = bytes.len() as u8 * 8;
-    let routes =
-        socket.request(Message::new(libc::RTM_GETROUTE, REQUEST).fixed(&ask).attr(libc::RTA_DST, &bytes));
-    routes.iter().flatten().flat_map(|route| out_interfaces(route)).collect()
-}
-
-/// The interfaces that have `address`.
-fn owners(socket: &mut Socket, address: IpAddr) -> Result<BTreeSet<u32>, NetlinkError> {
-    let (_, bytes) = family_and_bytes(address);
-    let addresses = socket.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
-    let is_it = |message: &&Vec<u8>| {
-        let attributes = Attributes::after(message, IFADDRMSG);
-        // IPv6 addresses come without IFA_LOCAL unless there is a peer.
-        attributes.get(libc::IFA_LOCAL).or(attributes.get(libc::IFA_ADDRESS)) == Some(&bytes[..])
-    };
-    Ok(addresses.iter().filter(is_it).filter_map(|message| read_u32(message, 4)).collect())
-}
-
-fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
-    match address.to_canonical() {
-        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
-        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
-    }
-}
-
-/// The client's and our own address if the user came by SSH. `sudo` clears the variable that tells, so the
-/// environments of the processes above are looked at, too.
-fn login() -> Option<(IpAddr, IpAddr)> {
-    let own = std::env::var("SSH_CONNECTION").ok();
-    own.or_else(|| ancestors().find_map(ssh_connection_of)).and_then(|text| parse_ssh_connection(&text))
-}
-
-fn ancestors() -> impl Iterator<Item = u32> {
-    let parent = |pid: &u32| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The second field is the name, in parentheses, and may hold anything; the fourth is the parent.
-        let (_, fields) = stat.rsplit_once(')')?;
-        fields.split_whitespace().nth(1)?.parse().ok().filter(|pid| *pid > 1)
-    };
-    std::iter::successors(Some(std::process::id()), parent).skip(1)
-}
-
-fn ssh_connection_of(pid: u32) -> Option<String> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    environment
-        .split(|byte| *byte == 0)
-        .find_map(|entry| Some(str::from_utf8(entry).ok()?.strip_prefix("SSH_CONNECTION=")?.to_owned()))
-}
-
-/// `CLIENT PORT SERVER PORT`, ssh(1). A link-local address carries its interface: `fe80::1%eth0`.
-fn parse_ssh_connection(text: &str) -> Option<(IpAddr, IpAddr)> {
-    let mut words = text.split_whitespace();
-    let mut address = |nth| words.nth(nth)?.split('%').next()?.parse().ok();
-    Some((address(0)?, address(1)?))
 }
 
 /// The name closest to `name`, if any is close: at most a third of it would have to change.
@@ -600,36 +466,5 @@ mod tests {
             assert_eq!((edits(a, b), edits(b, a)), (distance, distance), "{a} {b}");
         }
         assert_eq!(nearest("wlan7", &["eth0".into(), "lo".into()]), None);
-    }
-
-    #[test]
-    fn what_lies_below_a_used_interface_is_used() {
-        let lo = Interface::by_name("lo").unwrap();
-        let link = |index, master, link, link_elsewhere| Interface {
-            index,
-            master,
-            link,
-            link_elsewhere,
-            ..lo.clone()
-        };
-        // 4 is a VLAN on the bond 3 with the members 1 and 2; 5 is a veth whose peer is 1 in another namespace.
-        let links = [
-            link(1, Some(3), None, false),
-            link(2, Some(3), None, false),
-            link(3, None, None, false),
-            link(4, None, Some(3), false),
-            link(5, None, Some(1), true),
-        ];
-        assert_eq!(and_below([4].into(), &links), [1, 2, 3, 4].into());
-        assert_eq!(and_below([5].into(), &links), [5].into());
-    }
-
-    #[test]
-    fn an_ssh_login_names_both_addresses() {
-        let parsed = parse_ssh_connection("192.0.2.7 51234 198.51.100.1 22").unwrap();
-        assert_eq!(parsed, ("192.0.2.7".parse().unwrap(), "198.51.100.1".parse().unwrap()));
-        let parsed = parse_ssh_connection("fe80::1%eth0 51234 fe80::2%eth0 22").unwrap();
-        assert_eq!(parsed.1, "fe80::2".parse::<IpAddr>().unwrap());
-        assert_eq!(parse_ssh_connection("garbage"), None);
     }
 }

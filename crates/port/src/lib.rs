@@ -1,10 +1,13 @@
 //! Network interfaces: what they are, what they can do, and sockets that put frames on them.
 
 pub mod afxdp;
+pub mod carrier;
 pub mod doctor;
 pub mod ethtool;
+pub mod guard;
 pub mod interface;
 pub mod netlink;
+pub mod outside;
 pub mod packet;
 pub mod phc;
 pub mod receive;

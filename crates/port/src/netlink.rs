@@ -2,8 +2,8 @@
 //!
 //! It carries the families in use here: rtnetlink (links, addresses, routes, queueing disciplines; callers:
 //! `interface` and the lab), generic netlink (a device's XDP features) and netfilter (frames that the lab's device
-//! loses). It is synchronous, it listens to no multicast group, and it knows no attribute by name: those stand where
-//! they are used.
+//! loses). It is synchronous, it listens to one multicast group (links: `carrier`), and it knows no attribute by name:
+//! those stand where they are used.
 //!
 //! Why not the `netlink-packet-*` crates: netdyno sends half a dozen kinds of messages and reads a
 //! handful of attributes. The wire format needed for that is the 200 lines below, without unsafe code; the
@@ -12,7 +12,7 @@
 //! Wire format: <https://docs.kernel.org/userspace-api/netlink/intro.html>. A message is a header of 16
 //! bytes, a fixed struct of its family, and attributes, each `u16 length, u16 type, payload`, padded to 4.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::netlink::{GENERIC, NETFILTER, SocketAddrNetlink};
@@ -203,6 +203,38 @@ pub fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
+/// Messages that nobody asked for, each with its type.
+pub type Told = Vec<(u16, Vec<u8>)>;
+
+/// Takes a datagram apart into the payloads of its messages to the request with this number. True: that was all.
+pub fn split(datagram: &[u8], number: u32, answers: &mut Vec<Vec<u8>>) -> Result<bool, NetlinkError> {
+    let mut rest = datagram;
+    while !rest.is_empty() {
+        let size = read_u32(rest, 0).ok_or(NetlinkError::Malformed("a short header"))? as usize;
+        let kind = read_u16(rest, 4).ok_or(NetlinkError::Malformed("a short header"))?;
+        let sequence = read_u32(rest, 8).ok_or(NetlinkError::Malformed("a short header"))?;
+        let body = rest.get(HEADER..size).ok_or(NetlinkError::Malformed("a wrong length"))?;
+        rest = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
+        if sequence != number {
+            // Left over from a request that ended in an error.
+            continue;
+        }
+        match i32::from(kind) {
+            libc::NLMSG_NOOP => {}
+            // Both carry a negative error number first; zero in an error message is the acknowledgement.
+            libc::NLMSG_ERROR | libc::NLMSG_DONE => {
+                return match (read_u32(body, 0).unwrap_or(0) as i32).wrapping_neg() {
+                    0 => Ok(true),
+                    code @ 1..4096 => Err(NetlinkError::Refused(Errno::from_raw_os_error(code))),
+                    _ => Err(NetlinkError::Malformed("no error number")),
+                };
+            }
+            _ => answers.push(body.to_vec()),
+        }
+    }
+    Ok(false)
+}
+
 /// A netlink socket. It belongs to the network namespace of the thread that opened it, for good: one opened
 /// inside a namespace can be used from everywhere.
 #[derive(Debug)]
@@ -210,6 +242,12 @@ pub struct Socket {
     fd: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
 }
 
 impl Socket {
@@ -229,11 +267,20 @@ impl Socket {
         Self::open(Some(NETFILTER))
     }
 
+    /// Is told what happens to links; see [`Socket::told`].
+    pub fn links() -> Result<Self, NetlinkError> {
+        Self::listening(None, libc::RTMGRP_LINK as u32)
+    }
+
     fn open(protocol: Option<Protocol>) -> Result<Self, NetlinkError> {
+        Self::listening(protocol, 0)
+    }
+
+    fn listening(protocol: Option<Protocol>, groups: u32) -> Result<Self, NetlinkError> {
         let fd =
             rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
                 .map_err(NetlinkError::Open)?;
-        rustix::net::bind(&fd, &SocketAddrNetlink::new(0, 0)).map_err(NetlinkError::Open)?;
+        rustix::net::bind(&fd, &SocketAddrNetlink::new(0, groups)).map_err(NetlinkError::Open)?;
         // The kernel packs dumps into datagrams of at most 32 KiB.
         Ok(Self { fd, sequence: 0, buffer: vec![0; 1 << 16] })
     }
@@ -268,30 +315,32 @@ impl Socket {
                 other => other.map_err(NetlinkError::Talk)?,
             };
             let capacity = self.buffer.len();
-            let mut rest = self.buffer.get(..length).ok_or(NetlinkError::TooLong(length, capacity))?;
-            while !rest.is_empty() {
-                let size = read_u32(rest, 0).ok_or(NetlinkError::Malformed("a short header"))? as usize;
-                let kind = read_u16(rest, 4).ok_or(NetlinkError::Malformed("a short header"))?;
-                let sequence = read_u32(rest, 8).ok_or(NetlinkError::Malformed("a short header"))?;
-                let body = rest.get(HEADER..size).ok_or(NetlinkError::Malformed("a wrong length"))?;
-                rest = rest.get(size.next_multiple_of(4)..).unwrap_or_default();
-                if sequence != self.sequence {
-                    // Left over from a request that ended in an error.
-                    continue;
-                }
-                match i32::from(kind) {
-                    libc::NLMSG_NOOP => {}
-                    // Both carry a negative error number first; zero in an error message is the acknowledgement.
-                    libc::NLMSG_ERROR | libc::NLMSG_DONE => {
-                        return match read_u32(body, 0).unwrap_or(0) as i32 {
-                            0 => Ok(answers),
-                            code => Err(NetlinkError::Refused(Errno::from_raw_os_error(-code))),
-                        };
-                    }
-                    _ => answers.push(body.to_vec()),
-                }
+            let datagram = self.buffer.get(..length).ok_or(NetlinkError::TooLong(length, capacity))?;
+            if split(datagram, self.sequence, &mut answers)? {
+                return Ok(answers);
             }
         }
+    }
+
+    /// What a listening socket was told since, one datagram at a time, each message with its type: `None` when that was
+    /// all. Some may be missing: the kernel drops what does not fit the socket's buffer.
+    pub fn told(&mut self) -> Result<Option<Told>, NetlinkError> {
+        let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
+        let length = match rustix::net::recv(&self.fd, self.buffer.as_mut_slice(), flags) {
+            Ok((_, length)) => length,
+            Err(Errno::AGAIN) => return Ok(None),
+            // NOBUFS tells of the drop, once.
+            Err(Errno::INTR | Errno::NOBUFS) => return Ok(Some(Vec::new())),
+            Err(error) => return Err(NetlinkError::Talk(error)),
+        };
+        let mut rest = self.buffer.get(..length).unwrap_or_default();
+        let mut messages = Vec::new();
+        while let (Some(size), Some(kind)) = (read_u32(rest, 0), read_u16(rest, 4)) {
+            let Some(body) = rest.get(HEADER..size as usize) else { break };
+            messages.push((kind, body.to_vec()));
+            rest = rest.get((size as usize).next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(Some(messages))
     }
 
     /// The number of a generic netlink family.

@@ -1,19 +1,21 @@
 //! Whether the hardware can tell a meter when frames arrived, and if not, what is missing.
 //!
-//! Four things must come together: a driver that gives its stamps to XDP programs, hardware that can stamp every frame,
-//! stamping that is switched on, and a clock that can be compared with this host's. netdyno changes no setting of an
-//! interface, so what is off is said with the command that switches it on. Callers: `netdyno doctor`, and whatever
-//! measures with `--timestamps`.
+//! Three things must come together: hardware that can stamp every frame, stamping that is switched on, and a clock that can
+//! be compared with this host's. Packet sockets then get the stamps of every driver; XDP programs of a few.
+//!
+//! netdyno changes no setting of an interface, so what is off is said with the command that switches it on: stamping that
+//! netdyno had switched on would stay on if it were killed, and whoever keeps a clock by PTP there would lose its filter.
+//! Callers: `netdyno doctor`, and whatever measures with `--timestamps`.
 
 use crate::ethtool::Ethtool;
 use crate::interface::xdp_features;
-use crate::phc::Phc;
+use crate::phc::{Comparison, Phc};
+use std::thread::sleep;
+use std::time::Duration;
 
 /// What is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStamps {
-    #[error("the driver does not give its time stamps to XDP programs")]
-    Driver,
     #[error("the hardware stamps PTP's own frames at most, not all")]
     NotAll,
     #[error("the stamps are of no clock that can be read: the interface has no PTP hardware clock")]
@@ -24,16 +26,21 @@ pub enum NoStamps {
     Off(String),
     #[error("the clock of its stamps cannot be read: {path}: {error}")]
     Clock { path: String, error: std::io::Error },
+    #[error("the clock of its stamps keeps no time: {path} ran {ratio:.2} times as fast as this host's")]
+    Astray { path: String, ratio: f64 },
 }
 
-/// The clock of the stamps that the hardware of an interface of this thread's network namespace takes of all that
-/// arrives.
-pub fn receive_clock(name: &str, index: u32) -> Result<Phc, NoStamps> {
-    let features = xdp_features(index).ok().flatten();
-    // A kernel that does not say may have a driver that does it: frames without stamps would show.
-    if features.is_some_and(|features| !features.native || features.receive_timestamps == Some(false)) {
-        return Err(NoStamps::Driver);
-    }
+/// The stamps that the hardware takes of all that arrives.
+#[derive(Debug)]
+pub struct Stamping {
+    /// Their clock.
+    pub clock: Phc,
+    /// The driver gives them to XDP programs, too, not only to sockets.
+    pub to_xdp: bool,
+}
+
+/// The time stamps of the hardware of an interface of this thread's network namespace.
+pub fn receive_stamps(name: &str, index: u32) -> Result<Stamping, NoStamps> {
     let stamping = Ethtool::open(name).and_then(|ethtool| ethtool.time_stamping());
     let stamping = stamping.map_err(|_| NoStamps::NoClock)?;
     let number = stamping.clock.ok_or(NoStamps::NoClock)?;
@@ -45,8 +52,33 @@ pub fn receive_clock(name: &str, index: u32) -> Result<Phc, NoStamps> {
     }
     let unreadable = |error| NoStamps::Clock { path: format!("/dev/ptp{number}"), error };
     let clock = Phc::open(number).map_err(unreadable)?;
-    clock.compare().map_err(unreadable)?;
-    Ok(clock)
+    let first = clock.compare().map_err(unreadable)?;
+    sleep(BETWEEN);
+    let ratio = pace(first, clock.compare().map_err(unreadable)?);
+    if (ratio - 1.0).abs() > ASTRAY {
+        return Err(NoStamps::Astray { path: clock.path().to_owned(), ratio });
+    }
+    Ok(Stamping { clock, to_xdp: gives_to_xdp(index) })
+}
+
+/// Two looks at a clock that are so far apart tell its pace to some 100 ppm.
+const BETWEEN: Duration = Duration::from_millis(20);
+
+/// No quartz is off by this (a per cent); emulated clocks are.
+const ASTRAY: f64 = 0.01;
+
+/// How fast the clock ran from one look to the other, by this host's.
+fn pace(first: Comparison, second: Comparison) -> f64 {
+    let middle = |look: Comparison| look.before_ns as f64 / 2.0 + look.after_ns as f64 / 2.0;
+    let device = second.device_ns as i128 - first.device_ns as i128;
+    device as f64 / (middle(second) - middle(first)).max(1.0)
+}
+
+/// A kernel that does not say (before 6.3) has no driver that does.
+fn gives_to_xdp(index: u32) -> bool {
+    let features = xdp_features(index).ok().flatten();
+    // One that says so of everything but this (6.3 to 6.7) may have a driver that does: frames without stamps would show.
+    features.is_some_and(|features| features.native && features.receive_timestamps != Some(false))
 }
 
 #[cfg(test)]
@@ -60,11 +92,29 @@ mod tests {
         let lab = Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
         let ask = |name: &str| {
             let index = Interface::by_name(name).expect("the interface").index;
-            receive_clock(name, index).expect_err("no hardware here").to_string()
+            receive_stamps(name, index).expect_err("no hardware here").to_string()
         };
         let said = lab.receiver.namespace.run_in(|| (ask("rx0"), ask("lo"))).expect("the namespace");
-        // A veth's driver would give stamps, as the kernel says: it has none, and no clock.
         assert!(said.0.contains("no PTP hardware clock"), "{said:?}");
-        assert!(said.1.contains("does not give its time stamps"), "{said:?}");
+        assert!(said.1.contains("no PTP hardware clock"), "{said:?}");
+    }
+
+    #[test]
+    fn only_drivers_that_say_so_give_stamps_to_xdp() {
+        let lab = Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
+        let ask = |name: &str| gives_to_xdp(Interface::by_name(name).expect("the interface").index);
+        let said = lab.receiver.namespace.run_in(|| (ask("rx0"), ask("lo"))).expect("the namespace");
+        assert_eq!(said, (true, false));
+    }
+
+    #[test]
+    fn a_clock_that_runs_at_another_pace_is_found_out() {
+        let look =
+            |host: u64, device_ns: u64| Comparison { before_ns: host - 200, device_ns, after_ns: host + 200 };
+        let first = look(5_000_000_000, 1_795_000_000_000_000_000);
+        let after = |host: u64, device: u64| look(5_000_000_000 + host, 1_795_000_000_000_000_000 + device);
+        assert!((pace(first, after(20_000_000, 20_001_000)) - 1.0).abs() < ASTRAY);
+        assert!((pace(first, after(20_000_000, 50_000_000)) - 2.5).abs() < 0.001);
+        assert!(pace(first, look(5_020_000_000, 1_794_999_999_000_000_000)) < 0.0);
     }
 }

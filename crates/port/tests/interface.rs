@@ -1,6 +1,7 @@
 //! Interfaces as they are in a lab. Needs root; without it these tests fail.
 
 use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd};
 
 use lab::{Lab, Namespace, Options};
 use netdyno_port::interface::{
@@ -107,5 +108,109 @@ fn multipath_and_half_default_routes_count_too() {
         on_sender(&lab, route);
         let found = lab.sender.namespace.run_in(|| disruption("tx0")).unwrap().unwrap();
         assert_eq!(found, Some(Disruption::DefaultRoute), "{route}");
+    }
+}
+
+#[test]
+fn what_shares_a_link_with_the_default_route_is_refused_wherever_it_was_moved() {
+    let lab = two_hosts(false);
+    on_sender(&lab, "ip link add side0 link tx0 type macvlan mode bridge");
+    on_sender(&lab, "ip link add away0 link tx0 type macvlan mode bridge");
+    let elsewhere = Namespace::new().unwrap();
+    let handle = format!("/proc/{}/fd/{}", std::process::id(), elsewhere.as_fd().as_raw_fd());
+    on_sender(&lab, &format!("ip link set away0 netns {handle}"));
+    let there = || elsewhere.run_in(|| disruption("away0")).unwrap().unwrap();
+    let here = || lab.sender.namespace.run_in(|| disruption("side0")).unwrap().unwrap();
+    assert_eq!((here(), there()), (None, None));
+    on_sender(&lab, "ip route add default via 198.18.0.2");
+    assert_eq!((here(), there()), (Some(Disruption::DefaultRoute), Some(Disruption::DefaultRoute)));
+}
+
+/// A namespace, and how `ip link set netns` is told of it.
+fn another_namespace() -> (Namespace, String) {
+    let namespace = Namespace::new().unwrap();
+    let handle = format!("/proc/{}/fd/{}", std::process::id(), namespace.as_fd().as_raw_fd());
+    (namespace, handle)
+}
+
+#[test]
+fn a_cable_into_the_bridge_with_the_default_is_refused_from_wherever_it_comes() {
+    let lab = two_hosts(false);
+    let (elsewhere, handle) = another_namespace();
+    for line in [
+        "ip link add br0 type bridge",
+        "ip link set br0 up",
+        "ip addr add 10.9.0.1/24 dev br0",
+        "ip link add near0 type veth peer name port0",
+        "ip link add far0 type veth peer name port1",
+        "ip link set port0 master br0",
+        "ip link set port1 master br0",
+    ] {
+        on_sender(&lab, line);
+    }
+    on_sender(&lab, &format!("ip link set far0 netns {handle}"));
+    let there = || elsewhere.run_in(|| disruption("far0")).unwrap().unwrap();
+    let here = || lab.sender.namespace.run_in(|| disruption("near0")).unwrap().unwrap();
+    assert_eq!((here(), there()), (None, None));
+    on_sender(&lab, "ip route add default via 10.9.0.2");
+    assert_eq!((here(), there()), (Some(Disruption::DefaultRoute), Some(Disruption::DefaultRoute)));
+}
+
+#[test]
+fn a_tunnel_that_was_moved_is_refused_where_its_packets_leave_by_the_default() {
+    for tunnel in
+        ["vxlan id 5 remote 198.18.0.2 dstport 4789", "vxlan id 5 group 239.1.1.1 dev tx0 dstport 4789"]
+    {
+        let lab = two_hosts(false);
+        let (elsewhere, handle) = another_namespace();
+        on_sender(&lab, &format!("ip link add tun9 type {tunnel}"));
+        on_sender(&lab, &format!("ip link set tun9 netns {handle}"));
+        let there = || elsewhere.run_in(|| disruption("tun9")).unwrap().unwrap();
+        assert_eq!(there(), None, "{tunnel}");
+        on_sender(&lab, "ip route add default via 198.18.0.2");
+        assert_eq!(there(), Some(Disruption::DefaultRoute), "{tunnel}");
+    }
+}
+
+#[test]
+fn a_default_is_found_however_it_is_written() {
+    let quarters: &[&str] = &[
+        "ip route add 0.0.0.0/2 via 198.18.0.2",
+        "ip route add 64.0.0.0/2 via 198.18.0.2",
+        "ip route add 128.0.0.0/2 via 198.18.0.2",
+        "ip route add 192.0.0.0/2 via 198.18.0.2",
+    ];
+    let objects = &[
+        "ip nexthop add id 5 via 198.18.0.2 dev tx0",
+        "ip route add default nhid 5",
+        "sysctl -q -w net.ipv4.nexthop_compat_mode=0",
+    ];
+    let groups = &[
+        "ip nexthop add id 5 via 198.18.0.2 dev tx0",
+        "ip nexthop add id 6 via 198.18.0.3 dev tx0",
+        "ip nexthop add id 7 group 5/6",
+        "ip route add default nhid 7",
+        "sysctl -q -w net.ipv4.nexthop_compat_mode=0",
+    ];
+    let global = &["ip route add 2000::/3 dev tx0"];
+    let tunnel = &[
+        "ip link add vx0 type vxlan id 5 remote 198.18.0.2 dstport 4789",
+        "ip addr add 10.9.0.1/24 dev vx0",
+        "ip link set vx0 up",
+        "ip route add default via 10.9.0.2",
+    ];
+    let forwarded = &[
+        "ip link add vx0 type vxlan id 5 dstport 4789",
+        "bridge fdb append 00:00:00:00:00:00 dev vx0 dst 198.18.0.2",
+        "ip addr add 10.9.0.1/24 dev vx0",
+        "ip link set vx0 up",
+        "ip route add default via 10.9.0.2",
+    ];
+    for way in [quarters, objects, groups, global, tunnel, forwarded] {
+        let lab = two_hosts(false);
+        let ask = || lab.sender.namespace.run_in(|| disruption("tx0")).unwrap().unwrap();
+        assert_eq!(ask(), None);
+        way.iter().for_each(|line| on_sender(&lab, line));
+        assert_eq!(ask(), Some(Disruption::DefaultRoute), "{way:?}");
     }
 }

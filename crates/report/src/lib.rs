@@ -22,6 +22,7 @@ pub mod html;
 pub mod json;
 pub mod live;
 pub mod model;
+pub mod place;
 mod schema;
 pub mod search;
 mod search_text;

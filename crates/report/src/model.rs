@@ -186,6 +186,10 @@ pub struct Interface {
     pub tx_queues: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx_queues: Option<u32>,
+    /// How long its carrier was waited for before the run began, because the driver took the link down when a program
+    /// was attached, or because it was down before; left out where it was always there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier_wait_ns: Option<u64>,
     /// Offloads that are on, by ethtool's names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offloads: Vec<String>,
@@ -235,6 +239,9 @@ pub struct Achieved {
     /// Counters of the hosts and interfaces that rose during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<HostCounter>,
+    /// Times without a link while the run lasted, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub link_events: Vec<LinkEvent>,
     /// What was changed by hand while the run lasted (`--tui`), in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjustments: Vec<Adjustment>,
@@ -247,6 +254,56 @@ pub struct Achieved {
     /// The trials, in the order they were done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trials: Vec<Trial>,
+}
+
+/// An interface of the run had no link for a time. What was sent meanwhile is lost, and not by the device under test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LinkEvent {
+    /// As the user named it.
+    pub interface: String,
+    /// Which end of the run that is: `send`, `measure`, ...
+    pub role: String,
+    pub what: LinkChange,
+    /// After the start of the run, when it was noticed: at once, or up to 50 ms late.
+    pub at_ns: u64,
+    /// Left out where the link had not come back when the run ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ns: Option<u64>,
+    /// It came and went between two looks, which are at `at_ns` and `duration_ns` later: it was shorter than that.
+    /// Left out when false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub between_looks: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkChange {
+    /// The cable was out, or the other end down.
+    CarrierLost,
+    /// The interface was set down on this host.
+    SetDown,
+    /// The interface went away.
+    Removed,
+}
+
+impl LinkEvent {
+    /// For a person.
+    pub fn sentence(&self) -> String {
+        let LinkEvent { interface, role, .. } = self;
+        let what = match self.what {
+            LinkChange::CarrierLost => "lost its carrier",
+            LinkChange::SetDown => "was set down",
+            LinkChange::Removed => "was removed",
+        };
+        let at = crate::units::time(self.at_ns);
+        let lasted = match self.duration_ns {
+            Some(ns) if self.between_looks => format!(" for less than {}", crate::units::time(ns)),
+            Some(ns) => format!(" for {}", crate::units::time(ns)),
+            None if self.what == LinkChange::Removed => String::new(),
+            None => " and did not come back".to_owned(),
+        };
+        format!("{interface} ({role}) {what} {at} after the start{lasted}")
+    }
 }
 
 /// Somebody paused the run, let it go on, or changed its rate.
@@ -608,6 +665,32 @@ pub struct InterfaceCounters {
     pub foreign_frames: u64,
     /// Frames counted as sent that the interface did not see (`tx_packets` below `sent_frames`).
     pub missing_frames: u64,
+    /// Rise of the driver's own counter of frames that XDP programs and AF_XDP sockets sent, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver_xdp_frames: Option<u64>,
+    /// Who saw the frames leave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed_by: Option<Witness>,
+    /// Bytes that the interface counted of each frame beyond those of layer 2 without FCS: 4 where it counts the FCS.
+    /// Left out where it counted other frames, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beyond_layer2_bytes: Option<i64>,
+}
+
+/// Who saw that frames left an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Witness {
+    /// The interface's own counter.
+    Interface,
+    /// The driver's counter of XDP frames. The interface's does not know them.
+    Driver,
+    /// The receiver: they arrived. No counter of the sender knows them.
+    Meter,
+    /// The driver gave back their memory as done with; no counter knows them, and no receiver counted.
+    Completions,
+    /// Nobody.
+    Nobody,
 }
 
 impl InterfaceCounters {
@@ -727,6 +810,13 @@ pub struct Pacing {
     /// Frames that left or arrived directly after the one before although the schedule left a gap, over all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub back_to_back_ratio: Option<f64>,
+    /// Whether an engine that can do both slept in the gaps between frames or kept its core busy: `slept`, `spun`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
+    /// How late the machine woke a sleeping thread in 99 of 100 trials before the run: where gaps are not longer than
+    /// that by a margin, the sender spins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_up_p99_ns: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub catch_up: Option<CatchUp>,
 }

@@ -83,7 +83,7 @@ pub struct Trial {
     #[serde(default)]
     pub repeated: u32,
     /// `passed`, or what was not kept: `loss`, `sender short`, `sender uneven`, `latency`, `variation`,
-    /// `latency unknown`, `order`.
+    /// `latency unknown`, `order`; or `port lost`: a port of the tester had no link, and nothing is known of the device.
     pub verdict: String,
     /// What was known after it, one entry for each goal that is searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

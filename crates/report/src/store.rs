@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::model::Report;
-use crate::{csv, html, json};
+use crate::{csv, html, json, place};
 
 const JSON: &str = "result.json";
 const CSV: &str = "intervals.csv";
@@ -58,6 +58,7 @@ pub enum StoreError {
 /// Makes the folder if need be and finds out whether a report can be written there, so that a long run does not
 /// end in "permission denied". Leaves nothing behind but the folder.
 pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
+    let dir = &safe(dir)?;
     fs::create_dir_all(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })?;
     for name in [JSON, CSV, TRIALS, HTML] {
         refuse_foreign(&dir.join(name))?;
@@ -65,9 +66,15 @@ pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
     temporary(dir).map(drop).map_err(|source| StoreError::Write { path: dir.to_owned(), source })
 }
 
+/// The folder, unless another user's link leads there.
+fn safe(dir: &Path) -> Result<PathBuf, StoreError> {
+    place::resolve_folder(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })
+}
+
 /// Writes the files, replacing those of an earlier report.
 pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
     prepare_dir(dir)?;
+    let dir = &safe(dir)?;
     let mut contents =
         vec![(JSON, json::to_string(report)), (CSV, csv::render(report)), (HTML, html::render(report))];
     let has_trials = !report.result.trials.is_empty();
@@ -82,6 +89,9 @@ pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
     for (name, content) in contents {
         let path = dir.join(name);
         let mut file = temporary(dir).map_err(failed(&path))?;
+        if let Ok(replaced) = fs::symlink_metadata(&path) {
+            place::take_over(file.as_file(), &replaced).map_err(failed(&path))?;
+        }
         file.write_all(content.as_bytes()).map_err(failed(&path))?;
         file.as_file().sync_all().map_err(failed(&path))?;
         ready.push((path, file));
@@ -140,6 +150,8 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
     if !metadata.is_file() {
         return Err(StoreError::Foreign { path: path.to_owned() });
     }
+    // Not what another user put into a folder that all may write to.
+    place::resolve(path).map_err(unreadable)?;
     let mut head = Vec::new();
     File::open(path).and_then(|f| f.take(512).read_to_end(&mut head)).map_err(unreadable)?;
     let head = String::from_utf8_lossy(&head);

@@ -3,7 +3,9 @@
 
 use crate::conclusion;
 use crate::distribution::Distribution;
-use crate::model::{Adjustment, Change, Choice, LatencyClock, Pacing, Report, Totals};
+use crate::model::{
+    Adjustment, Change, Choice, InterfaceCounters, LatencyClock, Pacing, Report, Totals, Witness,
+};
 use crate::search_text;
 use crate::table::Table;
 use crate::units::{self, printable};
@@ -177,6 +179,9 @@ fn lines(report: &Report) -> String {
         let mut facts =
             vec![format!("{} counted {}", printable(&c.interface), units::counted(c.tx_packets, "frame"))];
         match (c.missing_frames, c.foreign_frames) {
+            _ if c.confirmed_by.is_some_and(|witness| witness != Witness::Interface) => {
+                facts.push(witness(c));
+            }
             (0, 0) => facts.push("all of them ours".to_owned()),
             (0, foreign) => facts.push(format!("{} not ours", units::count(foreign))),
             (missing, _) => facts.push(format!("{} fewer than were sent", units::count(missing))),
@@ -184,6 +189,20 @@ fn lines(report: &Report) -> String {
         line("interface", facts);
     }
     out
+}
+
+/// Who counted what the interface's counter does not know.
+fn witness(c: &InterfaceCounters) -> String {
+    let driver = c.driver_xdp_frames.map_or_else(String::new, units::count);
+    match c.confirmed_by {
+        Some(Witness::Driver) => format!("its driver {driver} of XDP: that one is believed"),
+        Some(Witness::Meter) => "which does not know these frames: they arrived".to_owned(),
+        Some(Witness::Completions) => {
+            "which does not know these frames: the driver gave all back as sent".to_owned()
+        }
+        Some(Witness::Nobody) => "and nobody saw these frames leave".to_owned(),
+        Some(Witness::Interface) | None => "all of them ours".to_owned(),
+    }
 }
 
 fn adjustment(a: &Adjustment) -> String {

@@ -412,10 +412,13 @@ impl Cursor<'_> {
     #[inline]
     fn step(&mut self, quotient: u64, remainder: u64, denominator: u64) {
         self.due = self.due.saturating_add(quotient);
-        self.remainder += remainder;
-        if self.remainder >= denominator {
-            self.remainder -= denominator;
+        // Both are less than the denominator, which may need all 64 bits: the sum may need one more.
+        let room = denominator - remainder;
+        if self.remainder >= room {
+            self.remainder -= room;
             self.due = self.due.saturating_add(1);
+        } else {
+            self.remainder += remainder;
         }
     }
 }
@@ -433,6 +436,26 @@ mod tests {
             let mut cursor = schedule.cursor();
             cursor.seek(3_600 * rate, |_| 60);
             assert_eq!(cursor.due(), 3_600_000_000_000);
+        }
+    }
+
+    #[test]
+    fn rates_of_as_many_digits_as_fit_are_walked_exactly() {
+        for text in ["1799999999.9999999999pps", "0.9999999999999999999pps", "1844674407.3709551615pps"] {
+            let schedule =
+                text.parse::<crate::Rate>().unwrap().schedule(crate::rate::Context::default()).unwrap();
+            let Schedule::Frames { frames, per_ns } = schedule else { panic!("{schedule:?}") };
+            let (mut cursor, mut position) = (schedule.cursor(), Position::default());
+            for n in 0..200_000u64 {
+                let due = u128::from(n) * u128::from(per_ns) / u128::from(frames);
+                assert_eq!(
+                    (u128::from(cursor.due()), u128::from(position.due)),
+                    (due, due),
+                    "frame {n} at {text}"
+                );
+                cursor.advance(60);
+                position.advance(&schedule, 60);
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 use wire::LinkType;
+use wire::ends::Ends;
 use wire::layers::{L3, Layers};
 use wire::signature;
 
@@ -113,6 +114,7 @@ impl Templates {
         // Addresses that are not all there are not changed.
         let (kind, less) = less.map_or((0, false), |(source, destination)| (kind, source < destination));
         let signable = kind != 0 && link == LinkType::ETHERNET && room_for_signature(&layers, bytes);
+        let kind = if changeable(bytes.get(usize::from(l3)..)) { kind } else { 0 };
         let arena = Arc::make_mut(&mut self.arena);
         arena.extend_from_slice(bytes);
         arena.resize(arena.len().next_multiple_of(ALIGN), 0);
@@ -191,6 +193,12 @@ impl Templates {
         self.index.get(i).map_or(0, |entry| entry.length() as u32)
     }
 
+    /// Memory that the frames and what is known of them take.
+    pub fn held_bytes(&self) -> u64 {
+        let known = self.index.len() * size_of::<Entry>() + self.signed_before.len() * size_of::<u32>();
+        (self.arena.len() + known) as u64
+    }
+
     /// Bytes of all templates.
     pub fn total_bytes(&self) -> u64 {
         self.index.iter().map(|e| e.length() as u64).sum()
@@ -242,6 +250,13 @@ pub fn low_words(frame: &[u8], at: usize, size: usize) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes(*source.last_chunk()?), u32::from_be_bytes(*destination.last_chunk()?)))
 }
 
+/// Whether the addresses of an IP packet may be changed by what leaves their sum as it is: the checksum behind them must
+/// cover these two, and not the ends of a route.
+pub fn changeable(packet: Option<&[u8]>) -> bool {
+    let ends = packet.and_then(|packet| Some((Ends::of(packet)?, packet.first()? >> 4 == 6)));
+    ends.is_some_and(|(ends, v6)| ends == Ends::of_header(v6))
+}
+
 /// A captured frame can be signed when its last 18 bytes are all payload of a whole TCP or UDP packet.
 pub fn room_for_signature(layers: &Layers, frame: &[u8]) -> bool {
     if layers.is_fragment() || layers.l3_end != frame.len() {
@@ -269,6 +284,28 @@ mod tests {
         frame[23] = 6;
         frame[14 + 20 + 12] = words << 4;
         frame
+    }
+
+    #[test]
+    fn packets_on_a_route_keep_their_addresses_in_all_passes() {
+        // IPv6 with a routing header of one address and one or no segment left, then UDP; IPv4 with a source route.
+        let routed = |left: u8| {
+            let mut frame = vec![0; 14 + 40 + 24 + 8];
+            frame[12..14].copy_from_slice(&[0x86, 0xdd]);
+            (frame[14], frame[19], frame[20], frame[21]) = (0x60, 32, 43, 64);
+            (frame[29], frame[45]) = (1, 2);
+            frame[54..58].copy_from_slice(&[17, 2, 0, left]);
+            frame
+        };
+        let mut source_routed = tcp(5);
+        source_routed.splice(34..34, [131, 7, 4, 10, 0, 0, 9, 0]);
+        (source_routed[14], source_routed[17]) = (0x47, 88);
+        let mut templates = Templates::new();
+        for frame in [routed(1), routed(0), source_routed, tcp(5)] {
+            templates.push(LinkType::ETHERNET, &frame).unwrap();
+        }
+        let changed: Vec<bool> = (0..4).map(|i| templates.addresses(i).0 != Addresses::None).collect();
+        assert_eq!(changed, [false, true, false, true]);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! goes on from a file of outcomes ([`resume`]). What a load is (frames per second, flows, the length of a burst) is the
 //! caller's matter.
 
+pub mod again;
 pub mod bisect;
 pub mod burst;
 pub mod ethernet;
@@ -22,6 +23,7 @@ pub mod search;
 pub mod stats;
 pub mod trial;
 
+pub use again::{Again, Bounded, Policy, bounded};
 pub use bisect::{Bisect, BisectPlan, Direction, Resolution};
 pub use burst::{BufferTime, Burst, BurstPlan, buffer_time};
 pub use limits::{Broken, Delay, Delays, Limits};

@@ -9,6 +9,10 @@ use std::fmt;
 pub struct Limits {
     /// Loss of the whole load, the sender's shortfall counted: at most (0 to 1).
     pub loss_ratio: f64,
+    /// The sender's shortfall, at most, for a trial to say anything of the device; then it is no loss. Not set: whatever was
+    /// not sent is lost, as in draft-ietf-bmwg-mlrsearch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortfall_ratio: Option<f64>,
     /// Delays, at most.
     #[serde(default, skip_serializing_if = "Delays::is_empty")]
     pub delays: Delays,
@@ -139,6 +143,13 @@ pub enum Broken {
     Order,
 }
 
+impl Broken {
+    /// Does it say something of the sender, and nothing of the device?
+    pub fn is_the_senders(self) -> bool {
+        matches!(self, Self::Shortfall | Self::Uneven)
+    }
+}
+
 impl Default for Limits {
     /// No loss at all, and nothing else: the throughput of RFC 1242, 3.17.
     fn default() -> Self {
@@ -149,20 +160,23 @@ impl Default for Limits {
 impl Limits {
     /// So much loss and no more.
     pub fn loss(loss_ratio: f64) -> Self {
-        Self { loss_ratio, delays: Delays::default(), reorder_ratio: None }
+        Self { loss_ratio, shortfall_ratio: None, delays: Delays::default(), reorder_ratio: None }
     }
 
     /// The first limit that `outcome` does not keep.
     pub fn broken(&self, outcome: &Outcome) -> Option<Broken> {
-        if outcome.loss_ratio() > self.loss_ratio {
-            // Whose fault it is: the sender's, if what it sent would have passed, or would have if it had not been held up.
-            let own = outcome.sent.max(1) as f64;
-            let over = |lost: u64| lost as f64 / own > self.loss_ratio;
-            return Some(match (over(outcome.lost()), over(outcome.lost_for_sure())) {
-                (_, true) => Broken::Loss,
-                (true, false) => Broken::Uneven,
-                (false, false) => Broken::Shortfall,
-            });
+        // Whose fault it is: the sender's, if what it sent would have passed, or would have if it had not been held up.
+        let own = outcome.sent.max(1) as f64;
+        let over = |lost: u64| lost as f64 / own > self.loss_ratio;
+        let short = match self.shortfall_ratio {
+            Some(_) => !self.tolerates_shortfall(outcome),
+            None => outcome.loss_ratio() > self.loss_ratio,
+        };
+        match (over(outcome.lost()), over(outcome.lost_for_sure())) {
+            (_, true) => return Some(Broken::Loss),
+            (true, false) => return Some(Broken::Uneven),
+            (false, false) if short => return Some(Broken::Shortfall),
+            _ => {}
         }
         if let Some(broken) = self.delays.broken(outcome.latency.as_ref()) {
             return Some(broken);
@@ -171,6 +185,12 @@ impl Limits {
             return Some(Broken::Order);
         }
         None
+    }
+
+    /// Was the load offered, as nearly as is asked?
+    pub fn tolerates_shortfall(&self, outcome: &Outcome) -> bool {
+        // A frame may be due just before the end.
+        self.shortfall_ratio.is_some_and(|most| outcome.shortfall() <= 1 || outcome.shortfall_ratio() <= most)
     }
 
     /// Does it pass?

@@ -1,6 +1,7 @@
 //! Frame loss against load: from the greatest load down in steps, until two trials in succession lose nothing
 //! (RFC 2544, 26.3).
 
+use crate::limits::Limits;
 use crate::search::{Left, Search};
 use crate::trial::{Outcome, Stage, Wanted};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,8 @@ pub struct LossCurvePlan {
     /// How much less each step is, of the greatest (RFC 2544: no more than 0.1).
     pub step_ratio: f64,
     pub trial_ns: u64,
+    /// What a trial keeps that loses nothing.
+    pub limits: Limits,
 }
 
 /// The search.
@@ -49,7 +52,7 @@ impl Search for LossCurve {
 
     fn tell(&mut self, outcome: &Outcome) {
         self.step += 1;
-        self.lossless = if outcome.loss_ratio() > 0.0 { 0 } else { self.lossless + 1 };
+        self.lossless = if self.plan.limits.hold(outcome) { self.lossless + 1 } else { 0 };
     }
 
     fn left(&self) -> Left {

@@ -81,8 +81,8 @@ pub struct Outcome {
     /// Frames that arrived behind a later one.
     #[serde(default)]
     pub reordered: u64,
-    /// Frames that left while the sender caught up with its schedule after it had been held up. So many may be lost for
-    /// the sender's sake: what is offered in a burst is more than the load.
+    /// So many frames may be lost for the sake of the sender or its machine: those that left in a burst because the sender
+    /// had been held up, or, where the device shares the machine, that were due meanwhile.
     #[serde(default)]
     pub uneven: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]

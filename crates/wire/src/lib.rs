@@ -3,6 +3,7 @@
 //! Everything here takes bytes from outside and must not panic on any of them.
 
 pub mod checksum;
+pub mod ends;
 pub mod flow;
 pub mod layers;
 pub mod link;

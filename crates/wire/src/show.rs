@@ -3,6 +3,7 @@
 //! This is the dump of `netdyno craft --show`. It reads the tables of [`crate::proto`], so whatever an expression
 //! can build is shown under the names an expression uses. It is not meant to be parsed.
 
+use crate::ends::Ends;
 use crate::proto::{self, Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 use crate::{LinkType, checksum};
 use std::fmt::Write;
@@ -44,8 +45,8 @@ pub fn show(link: LinkType, frame: &[u8]) -> String {
 /// The addresses that a transport checksum covers.
 #[derive(Clone, Copy)]
 struct Pseudo {
-    /// Sum of both addresses.
-    addresses: u64,
+    /// Sum of both addresses, if it is known which they are.
+    addresses: Option<u64>,
 }
 
 struct Walk<'a> {
@@ -198,9 +199,12 @@ impl Walk<'_> {
         let pseudo = match field.auto {
             Auto::PseudoChecksum | Auto::UdpChecksum => {
                 let Some(pseudo) = self.pseudo else { return "not checked: no IP header above".into() };
+                let Some(addresses) = pseudo.addresses else {
+                    return "not checked: it covers the end of a route that cannot be read".into();
+                };
                 let number = numbers::ip_number_of(spec.protocol).unwrap_or(0);
                 let length = covered.len() as u64;
-                pseudo.addresses + u64::from(number) + (length >> 16) + (length & 0xffff)
+                addresses + u64::from(number) + (length >> 16) + (length & 0xffff)
             }
             _ => 0,
         };
@@ -230,15 +234,15 @@ impl Walk<'_> {
             Protocol::Ipv4 => {
                 self.pseudo = {
                     let destination = proto::ipv4::final_destination(header);
-                    Some(Pseudo { addresses: sum(12..16) + sum(destination..destination + 4) })
+                    Some(Pseudo { addresses: Some(sum(12..16) + sum(destination..destination + 4)) })
                 };
                 self.fragment = get(header, 51, 13) != Some(0) || get(header, 50, 1) == Some(1);
             }
             Protocol::Ipv6 => {
                 self.fragment = false;
-                let mut ends = [sum(8..24), sum(24..40)];
-                route_ends(get(header, 48, 8), rest, &mut ends);
-                self.pseudo = Some(Pseudo { addresses: ends[0] + ends[1] });
+                let packet = [header, rest].concat();
+                self.pseudo =
+                    Some(Pseudo { addresses: Ends::of(&packet).and_then(|ends| ends.sum(&packet)) });
             }
             Protocol::Fragment => {
                 self.fragment = get(header, 16, 13) != Some(0) || get(header, 31, 1) == Some(1)
@@ -267,36 +271,6 @@ impl Walk<'_> {
             self.line("data", &excerpt(&padding));
         }
     }
-}
-
-/// Where extension headers change the addresses that a transport checksum covers, takes those: as destination the
-/// last one of a path with segments left (RFC 8200 section 8.1), as source the home address (RFC 6275).
-fn route_ends(next: Option<u128>, mut rest: &[u8], [source, destination]: &mut [u64; 2]) -> Option<()> {
-    let mut next = next?;
-    for _ in 0..MAX_LAYERS {
-        let protocol = match numbers::after_ip(next, rest) {
-            Next::Layer(protocol) if protocol.is_ipv6_extension() => protocol,
-            _ => break,
-        };
-        let length = (protocol.spec().header_len)(rest)?;
-        let header = rest.get(..length)?;
-        let address = |at: usize| header.get(at..at + 16).map(checksum::sum);
-        match protocol {
-            Protocol::DstOpts => {
-                if let Some(home) = proto::ext::home_address(header).and_then(address) {
-                    *source = home;
-                }
-            }
-            Protocol::Srv6 if header.get(3) != Some(&0) => *destination = address(8)?,
-            Protocol::Routing if header.get(3) != Some(&0) && length >= 24 => {
-                *destination = address(length - 16)?
-            }
-            _ => {}
-        }
-        next = u128::from(*rest.first()?);
-        rest = rest.get(length..)?;
-    }
-    Some(())
 }
 
 /// The header's variable part as an expression would write it.

@@ -66,6 +66,14 @@ impl Signature {
     }
 }
 
+/// The number that a sequence number of 40 bits stands for: of all with these low bits the one nearest to `near`, such as
+/// the one expected next. So a receiver can go on counting where they wrap. Before 0 there is none.
+pub fn sequence_near(sequence: u64, near: u64) -> u64 {
+    // As in `elapsed`: the sign of 40 bits is extended.
+    let ahead = ((sequence.wrapping_sub(near) << 24) as i64) >> 24;
+    near.checked_add_signed(ahead).unwrap_or(sequence & MAX_SEQUENCE)
+}
+
 /// Nanoseconds from `sent` to `received`, both modulo 2^48, as a signed difference.
 pub fn elapsed(sent: u64, received: u64) -> i64 {
     // Shifting the 48-bit difference to the top and back extends its sign.
@@ -84,6 +92,19 @@ mod tests {
         assert_eq!(Signature::at_end_of(&frame), Some(signature));
         assert_eq!(Signature::at_end_of(&frame[..59]), None);
         assert_eq!(Signature::at_end_of(&frame[45..]), None);
+    }
+
+    #[test]
+    fn sequence_numbers_go_on_where_they_wrap() {
+        const ROUND: u64 = MAX_SEQUENCE + 1;
+        for wide in [0, 7, ROUND - 2, ROUND - 1, ROUND, ROUND + 1, 3 * ROUND - 1, 3 * ROUND, 1 << 50] {
+            let written = Signature { stream: 1, sequence: wide, time: 0 }.to_bytes();
+            let sequence = Signature::at_end_of(&written).unwrap().sequence;
+            for near in [wide, wide + 1, wide.saturating_sub(1000), wide + 1000, wide + ROUND / 2 - 1] {
+                assert_eq!(sequence_near(sequence, near), wide, "{wide} near {near}");
+            }
+        }
+        assert_eq!(sequence_near(MAX_SEQUENCE, 3), MAX_SEQUENCE, "nothing comes before the first");
     }
 
     #[test]

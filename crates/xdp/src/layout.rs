@@ -11,6 +11,11 @@ pub const START: u32 = 0;
 pub const STOP: u32 = 8;
 /// Written by the engine: frames due at or after this many nanoseconds are not sent.
 pub const DURATION: u32 = 16;
+/// Written by the engine: frames due at or after this many nanoseconds are not waited for within a run, because the call
+/// is to end.
+pub const LINGER: u32 = 24;
+/// Written by the engine: nor are frames that are so many nanoseconds away, because it would rather sleep.
+pub const STAY: u32 = 32;
 
 /// 1 as soon as the program runs and waits for its start.
 pub const ARRIVED: u32 = 64;
@@ -55,6 +60,8 @@ pub const LATE_MAX: u32 = 208;
 pub const FIRST_LANE: u32 = 216;
 /// As above.
 pub const FIRST_DUE: u32 = 224;
+/// By how much the schedule was put off in all, where nothing is caught up.
+pub const PUT_OFF: u32 = 232;
 
 /// The lanes: before the histogram, because offsets in instructions have 16 bits.
 pub const LANES: u32 = 512;

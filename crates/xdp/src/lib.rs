@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Program --compile--> eBPF program ---.
-//!                                         >-- one endless BPF_PROG_TEST_RUN a core --> pages of a pool --> driver
+//!                                         >-- BPF_PROG_TEST_RUN, call by call ----> pages of a pool --> driver
 //!   start, stop, counters: shared words -'       (BPF_F_TEST_XDP_LIVE_FRAMES)            ^     |
 //!                                                                                       '-----'  recycled
 //! ```
@@ -11,9 +11,11 @@
 //! [`live`] runs it. The room `bpf` loads and runs programs; [`sys`] is the one module here with unsafe code.
 
 pub mod asm;
+pub mod calls;
 pub mod compile;
 pub mod layout;
 pub mod live;
+pub mod spare;
 pub mod sys;
 pub mod way;
 
@@ -82,6 +84,26 @@ pub enum XdpError {
     /// The kernel has no live frames.
     #[error("this kernel has no XDP live frames: they came with Linux 5.18")]
     NoLiveFrames,
+    /// The program would wait for the whole machine at each call.
+    #[error(
+        "the kernel could not be told of the program before it runs: a spare veth in a network namespace of our own was refused ({error}); load the module (`modprobe veth`), or use --engine afxdp"
+    )]
+    NoSpare {
+        /// What it said.
+        error: Errno,
+    },
+    /// A helper that this kernel does not have.
+    #[error("{what} needs {helper}, which came with Linux {since}: this kernel is older; {mend}")]
+    Helper {
+        /// What needs it.
+        what: &'static str,
+        /// Its name.
+        helper: &'static str,
+        /// The release.
+        since: &'static str,
+        /// What to do instead.
+        mend: &'static str,
+    },
     /// The interface takes no frames of XDP programs.
     #[error("{interface} takes no XDP frames: {why}")]
     NoTransmit {

@@ -1,16 +1,18 @@
-//! The engine: one endless call of BPF_PROG_TEST_RUN, watched from another thread through shared words.
+//! The engine: one call of BPF_PROG_TEST_RUN after the other, watched from another thread through shared words.
 //!
-//! A call costs milliseconds to begin and to end, because the kernel's XDP dispatcher changes with it; so there is one
-//! for a whole run, and the program inside knows when to begin, when each frame leaves and when to end. What has
-//! nothing left to send only recycles pages until the watching thread interrupts the call by a signal.
+//! The program inside knows when to begin, when each frame leaves and when to end; where it stands is kept in the shared
+//! words from call to call. Calls are short, because on a preemptible kernel whoever waits for RCU waits for their end
+//! (`crate::calls`), and cheap, because the program is attached to a spare device (`crate::spare`).
 
 use crate::XdpError;
+use crate::calls::{self, Called, Calls, Step};
 use crate::compile::{Compiled, Options, Pages, compile};
 use crate::layout::{self, lane};
+use crate::spare::{self, Known};
 use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
 use bpf::Run;
-use engine::{Control, Counts, Course, Ended, Engine, Job, Punctuality, Reach, Sent, clock};
+use engine::{Control, Counts, Course, Ended, Engine, Job, Punctuality, Reach, Sent, Waits, clock};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
 use rustix::io::Errno;
@@ -26,10 +28,13 @@ const LOOK: Duration = Duration::from_millis(2);
 /// How often the interface is.
 const LOOK_AT_LINK: Duration = Duration::from_millis(100);
 /// A run that was told to stop and does not is interrupted after so long.
-const PATIENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_millis(5);
 
-/// Frames of one call; the kernel counts them in 32 bits. A whole number of batches.
-const REPEAT: u32 = 0xffff_ff00;
+/// At more frames a second no gap is long enough to sleep in.
+const SLEEPS_BELOW: f64 = 25_000.0;
+/// Sleeps by which it is found out how late this machine wakes a thread, and the time they may take.
+const TRIES: usize = 100;
+const TRY_FOR: Duration = Duration::from_millis(60);
 
 /// A program, loaded, and the way it sends through.
 #[derive(Debug)]
@@ -37,6 +42,8 @@ pub struct Live {
     way: Arc<Way>,
     /// `None`: this core has no part in the program.
     compiled: Option<Arc<Compiled>>,
+    /// The compiled one, known to the kernel before any core begins.
+    _known: Option<Known>,
     program: Program,
 }
 
@@ -51,7 +58,8 @@ impl Live {
         let options = Options { exit: way.exit, pages, catch_up };
         let empty = program.lanes.is_empty();
         let compiled = if empty { None } else { Some(Arc::new(compile(program, &options)?)) };
-        Ok(Live { way: Arc::clone(way), compiled, program: program.clone() })
+        let _known = compiled.as_ref().map(|compiled| spare::attach(&compiled.program)).transpose()?;
+        Ok(Live { way: Arc::clone(way), compiled, _known, program: program.clone() })
     }
 
     /// Instructions of the loaded program, before the kernel compiles them.
@@ -92,11 +100,12 @@ impl Engine for Live {
         compiled.state.store(layout::LEFT as usize, count);
         compiled.state.store(layout::DURATION as usize, duration);
         let worker = {
+            let spin = job.spin;
             let (way, compiled, thread) =
                 (Arc::clone(&self.way), Arc::clone(&compiled), Arc::clone(&control.thread));
             std::thread::Builder::new().name("live".to_owned()).spawn(move || {
                 thread.store(clock::thread_number(), Relaxed);
-                work(&way, &compiled)
+                work(&way, &compiled, spin)
             })
         };
         let worker = match worker {
@@ -109,42 +118,107 @@ impl Engine for Live {
         let (start, fault) = self.watch(&compiled, &worker, control);
         // Whatever ended the run, the call ends with it.
         compiled.state.store(layout::STOP as usize, 1);
-        let since = Instant::now();
+        let (since, stopped_ns) = (Instant::now(), clock::now());
         while !worker.is_finished() {
             if compiled.state.load(layout::DONE as usize) != 0 || since.elapsed() > PATIENCE {
                 interrupt(&worker);
             }
             std::thread::sleep(Duration::from_micros(200));
         }
-        let (result, cpu_ns) = worker.join().unwrap_or((Err(Errno::FAULT), 0));
+        let (result, cpu_ns, waits) = worker.join().unwrap_or((Err(Errno::FAULT), 0, None));
         let ended = match (fault, result) {
             (Some(fault), _) => Ended::Fault(fault),
             (None, Err(error)) => Ended::Fault(self.fault("running live frames", error.into())),
             (None, Ok(())) => Ended::Done,
         };
-        self.sent(&compiled, control, start, duration, cpu_ns, ended)
+        let mut sent = self.sent(&compiled, control, (start, stopped_ns), duration, cpu_ns, ended);
+        if let Some(kept) = &mut sent.punctuality {
+            kept.waits = waits;
+        }
+        sent
     }
 }
 
-/// The sending thread: in the call until it is interrupted for good. Result, and CPU time.
-fn work(way: &Way, compiled: &Compiled) -> (Result<(), Errno>, u64) {
-    let run = || {
-        yield_priority();
-        way.enter()?;
-        let word = |at: u32| compiled.state.load(at as usize);
-        let (live, ingress) = (Some(compiled.batch), way.ingress());
-        while word(layout::DONE) == 0 && word(layout::STOP) == 0 {
-            match compiled.program.run(Run { repeat: REPEAT, live, ingress, ..Run::on(&compiled.frame) }) {
-                // The kernel ends the call now and then, after billions of frames.
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
+/// The sending thread's part: call after call until the program says that it is done. CPU time, and what it can say
+/// about its sleep.
+fn work(way: &Way, compiled: &Compiled, spin: bool) -> (Result<(), Errno>, u64, Option<Waits>) {
+    let before = clock::thread_cpu();
+    let rests = yield_priority();
+    let mut waits = None;
+    let result = way.enter().and_then(|()| call_after_call(way, compiled, (spin, rests), &mut waits));
+    (result, clock::thread_cpu() - before, waits)
+}
+
+fn call_after_call(
+    way: &Way,
+    compiled: &Compiled,
+    (spin, rests): (bool, bool),
+    waits: &mut Option<Waits>,
+) -> Result<(), Errno> {
+    let word = |at: u32| compiled.state.load(at as usize);
+    let (live, ingress) = (Some(compiled.batch), way.ingress());
+    let run =
+        |repeat: u32| match compiled.program.run(Run { repeat, live, ingress, ..Run::on(&compiled.frame) }) {
+            Ok(_) => Ok(true),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error),
+        };
+    let worth_sleeping = !spin && compiled.paced && compiled.rate.is_none_or(|rate| rate < SLEEPS_BELOW);
+    let tried = if worth_sleeping { calls::margin(&mut clock::wake_ups(TRIES, TRY_FOR)) } else { None };
+    let mut calls = Calls::new(compiled.batch, tried.map(|(_, margin)| margin), rests);
+    let mut kept = Waits { wake_up_p99_ns: tried.map(|(p99, _)| p99), slept: 0 };
+    let mut begun = false;
+    while word(layout::DONE) == 0 && word(layout::STOP) == 0 {
+        let (start, now) = (word(layout::START), clock::now());
+        if start == 0 {
+            if begun {
+                // A pause.
+                std::thread::sleep(LOOK);
+            } else {
+                // It is to be running when its start comes. Short, so that nobody waits for it long.
+                run(calls::FEW * compiled.batch)?;
+            }
+            continue;
+        }
+        begun = true;
+        // The schedule's times count from here.
+        let start = start + word(layout::PUT_OFF);
+        // What is never due ends the run at once.
+        let left = word(layout::LEFT);
+        let due = compiled.paced.then(|| match next_due(compiled) {
+            due if due >= word(layout::DURATION) || left == 0 => now,
+            due => start.saturating_add(due),
+        });
+        let step = calls.next(now, due);
+        match step {
+            Step::Sleep(until) => {
+                clock::sleep_until(until);
+                kept.slept += u64::from(due.is_some_and(|due| due > until));
+                calls.slept(now, until, clock::now());
+            }
+            Step::Call { repeat, until, stay } => {
+                compiled.state.store(layout::LINGER as usize, until.saturating_sub(start));
+                compiled.state.store(layout::STAY as usize, stay);
+                let whole = run(repeat)?;
+                let ended = clock::now();
+                // It may have been put off once more meanwhile.
+                let start = word(layout::START) + word(layout::PUT_OFF);
+                let next = compiled.paced.then(|| start.saturating_add(next_due(compiled)));
+                let sent = left.saturating_sub(word(layout::LEFT));
+                if whole {
+                    calls.called(step, &Called { began: now, ended, due: due.unwrap_or(now), next, sent });
+                }
             }
         }
-        Ok(())
-    };
-    let before = clock::thread_cpu();
-    let result = run();
-    (result, clock::thread_cpu() - before)
+    }
+    *waits = compiled.paced.then_some(kept);
+    Ok(())
+}
+
+/// When the next frame is due, from the start.
+fn next_due(compiled: &Compiled) -> u64 {
+    let lanes = (0..compiled.lanes as u32).map(|l| layout::LANES + l * layout::LANE + lane::DUE);
+    lanes.map(|at| compiled.state.load(at as usize)).min().unwrap_or(u64::MAX)
 }
 
 /// Lets the calling thread run wherever the process may: its core is the sending thread's now.
@@ -235,7 +309,7 @@ impl Live {
         &self,
         compiled: &Compiled,
         control: &Control,
-        start: u64,
+        (start, stopped_ns): (u64, u64),
         duration: u64,
         cpu_ns: u64,
         ended: Ended,
@@ -248,14 +322,22 @@ impl Live {
         let over = due == u64::MAX;
         let next = if over { lanes.map(|at| word(at + lane::END)).max().unwrap_or(0) } else { due };
         let exhausted = word(layout::LEFT) == 0 || over;
-        let active = word(layout::NOW);
+        let put_off = word(layout::PUT_OFF);
+        let mut active = word(layout::NOW) + put_off;
+        if word(layout::DONE) == 0 {
+            // It may have slept since the program looked at the clock last.
+            let lasted = stopped_ns.saturating_sub(start);
+            let paused = control.throttle.course().paused_ns(lasted);
+            active = active.max(lasted.saturating_sub(paused)).min(duration);
+        }
         let ended = match ended {
             Ended::Done if control.stopped() && !exhausted && active < duration => Ended::Stopped,
             ended => ended,
         };
         // The program's time stands still in a pause.
         let paused = control.throttle.course().paused_ns(clock::now().saturating_sub(start));
-        let (scheduled, elapsed) = (next.min(duration).saturating_add(paused), active + paused);
+        let reached = next.saturating_add(put_off).min(duration);
+        let (scheduled, elapsed) = (reached.saturating_add(paused), active + paused);
         Sent {
             counters,
             sides: Vec::new(),
@@ -299,6 +381,8 @@ fn punctuality(compiled: &Compiled) -> Punctuality {
         stalls: word(layout::STALLS),
         longest_stall_ns: word(layout::LONGEST_STALL),
         catch_up_frames: word(layout::CATCH_UP),
+        waits: None,
+        put_off_ns: word(layout::PUT_OFF),
     }
 }
 

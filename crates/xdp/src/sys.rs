@@ -1,6 +1,9 @@
-//! The only module with unsafe code: what signals and priorities need that no safe wrapper has.
-#![allow(unsafe_code, reason = "signals to threads and real-time priorities have no safe wrapper")]
+//! The only module with unsafe code: what signals, priorities and namespaces need that no safe wrapper has.
+#![allow(unsafe_code, reason = "signals to threads, real-time priorities and unshare have no safe wrapper")]
 
+use rustix::io::Errno;
+use rustix::thread::UnshareFlags;
+use std::fs::File;
 use std::io;
 use std::os::unix::thread::JoinHandleExt;
 use std::thread::JoinHandle;
@@ -24,20 +27,33 @@ pub fn interrupt<T>(thread: &JoinHandle<T>) {
     }
 }
 
-/// Puts the calling thread below its own real-time priority, if it has one: it never sleeps, and whoever is to end it
-/// must get a core.
-pub fn yield_priority() {
+/// Puts the calling thread below its own real-time priority, if it has one: it seldom sleeps, and whoever is to end it
+/// must get a core. Says whether the thread is a real-time task.
+pub fn yield_priority() -> bool {
     let mut param = libc::sched_param { sched_priority: 0 };
     // SAFETY: no pointers but the one to `param`, which is initialised and outlives both calls; 0 is this thread.
     unsafe {
         let policy = libc::sched_getscheduler(0);
         let real_time = [libc::SCHED_FIFO, libc::SCHED_RR].contains(&(policy & !libc::SCHED_RESET_ON_FORK));
         if !real_time || libc::sched_getparam(0, &raw mut param) != 0 {
-            return;
+            return false;
         }
         param.sched_priority -= 1;
         let below = if param.sched_priority > 0 { policy } else { libc::SCHED_OTHER };
         // Lowering oneself is always permitted.
         libc::sched_setscheduler(0, below, &raw const param);
+        below != libc::SCHED_OTHER
     }
+}
+
+/// A new network namespace, which nobody is in: it goes when its last descriptor is closed.
+pub fn new_namespace() -> Result<File, Errno> {
+    let make = || {
+        // SAFETY: unsafe only with FILES, since descriptors would then differ between threads.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
+        File::open("/proc/thread-self/ns/net")
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    };
+    // A thread that left its namespace does not come back: one goes for us, and ends.
+    std::thread::scope(|scope| scope.spawn(make).join().unwrap_or(Err(Errno::FAULT)))
 }

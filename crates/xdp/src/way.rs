@@ -7,11 +7,13 @@
 //! redirect; the kernel allows that when the interface's receive queue is registered for XDP.
 
 use crate::XdpError;
-use crate::asm::{Asm, R0};
 use crate::compile::Exit;
-use bpf::{Hook, Link, Program, Run};
-use port::interface::xdp_features;
-use port::netlink::{Message, REQUEST, Socket, read_u32};
+use crate::spare;
+use bpf::pass::{NotPassing, Passing};
+use bpf::{Link, Program, Run};
+use port::ethtool::{Ethtool, Offload};
+use port::interface::{Interface, xdp_features};
+use port::netlink::{Attributes, Message, REQUEST, Socket, read_u32};
 use port::packet::Target;
 use rustix::io::Errno;
 use std::fs::File;
@@ -60,20 +62,42 @@ pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Res
         .map_err(|_| XdpError::System { what: "opening a netlink socket", error: Errno::IO })?;
     let mut way =
         Way { target: target.clone(), exit: Exit::Back, namespace, watch: Mutex::new(watch), attached: None };
+    // Before anything is attached to the interface, which may take its link down: has the kernel live frames at all?
+    let nothing = program(XDP_DROP)?;
+    let _known = spare::attach(&nothing)?;
+    nothing.run(Run { live: Some(1), ..Run::on(&[0; 60]) }).map_err(failed)?;
     let veth = kind == Some("veth");
-    if !way.transmits() {
-        if !veth {
-            way.attach()?;
+    match way.transmits() {
+        Some(true) => {}
+        None if veth => peer_polls(&target.name)
+            .map_err(|why| XdpError::NoTransmit { interface: target.name.clone(), why })?,
+        None if puts_itself_out(&target.name) => {
+            return Err(XdpError::NoTransmit {
+                interface: target.name.clone(),
+                why: BROKEN_BEFORE_6_3.to_owned(),
+            });
         }
-        let start = Instant::now();
-        while !way.transmits() {
-            if veth || start.elapsed() > SETTLE {
-                return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why_not(kind) });
+        // Drivers that transmit such frames at all do so with a program attached.
+        None => {
+            way.attach()?;
+            if way.attached.is_none() && !has_native_program(target.index, None) {
+                let why = "the XDP program that is attached there is a generic one, with which no driver transmits them; use --engine afxdp or packet";
+                return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why.to_owned() });
             }
-            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(false) => {
+            if !veth {
+                way.attach()?;
+            }
+            let start = Instant::now();
+            while way.transmits() != Some(true) {
+                if veth || start.elapsed() > SETTLE {
+                    return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why_not(kind) });
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
         }
     }
-    let nothing = program(XDP_DROP)?;
     match way.takes_back(&nothing) {
         Ok(()) => return Ok(way),
         Err(Errno::INVAL) => {}
@@ -84,33 +108,85 @@ pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Res
         return Ok(way);
     }
     way.exit = Exit::Redirect(target.index);
-    nothing.run(Run { live: Some(1), ..Run::on(&[0; 60]) }).map_err(failed)?;
     Ok(way)
 }
 
 const XDP_DROP: i32 = 1;
-const XDP_PASS: i32 = 2;
+
+const BROKEN_BEFORE_6_3: &str = "on kernels before 6.3 they put virtio_net's device out of action until it is reset (seen on 6.1: the device finds a frame without bytes in its ring): use --engine afxdp or packet";
+
+/// Is this a driver that such frames were seen to harm, on kernels that cannot say what it transmits? The interface then sends
+/// nothing any more, whoever asks.
+fn puts_itself_out(name: &str) -> bool {
+    let driver = Ethtool::open(name).and_then(|device| device.driver());
+    driver.is_ok_and(|driver| driver.name == "virtio_net")
+}
 
 /// A program that returns `verdict`.
 fn program(verdict: i32) -> Result<Program, XdpError> {
-    let mut asm = Asm::new();
-    asm.mov_imm(R0, verdict as u64);
-    asm.exit();
-    let code = asm.finish().unwrap_or_default();
-    Program::load(c"netdyno_pass", &code, true).map_err(|refused| match refused.error {
+    bpf::pass::returning(verdict).map_err(refused)
+}
+
+fn refused(refused: bpf::Refused) -> XdpError {
+    match refused.error {
         Errno::PERM | Errno::ACCESS => XdpError::Permission,
         error => XdpError::Refused { error, log: refused.log },
-    })
+    }
 }
 
 /// A call for live frames that failed.
 fn failed(error: Errno) -> XdpError {
     match error {
         // Before live frames, their flag was no flag.
-        Errno::INVAL => XdpError::NoLiveFrames,
+        Errno::INVAL | Errno::TOOBIG => XdpError::NoLiveFrames,
         Errno::PERM | Errno::ACCESS => XdpError::Permission,
         error => XdpError::System { what: "running live frames", error },
     }
+}
+
+/// Does a veth's peer poll for frames? It does with a native program, and with GRO. For kernels that do not say whether
+/// the device transmits. Else what mends it.
+fn peer_polls(name: &str) -> Result<(), String> {
+    const MEND: &str = "measure there (--measure, netdyno measure or netdyno reflect attach a program), or use --engine afxdp";
+    let unseen = || {
+        format!(
+            "this kernel (before 6.3) does not say whether the veth's peer takes them, and no XDP program is seen there: {MEND}"
+        )
+    };
+    let near = Interface::by_name(name).map_err(|_| unseen())?;
+    let peer = near.link.ok_or_else(unseen)?;
+    if has_native_program(peer, near.link_namespace.filter(|_| near.link_elsewhere)) {
+        return Ok(());
+    }
+    // Its GRO can be looked at only in our own namespace.
+    if near.link_elsewhere {
+        return Err(unseen());
+    }
+    let links = Interface::list().map_err(|_| unseen())?;
+    let gro = links
+        .iter()
+        .find(|link| link.index == peer)
+        .and_then(|link| Ethtool::open(&link.name).and_then(|peer| peer.offload(Offload::Gro)).ok());
+    if gro == Some(true) { Ok(()) } else { Err(unseen()) }
+}
+
+/// Has that interface an XDP program of its driver's? `namespace` is its number in ours, if it is not here.
+fn has_native_program(index: u32, namespace: Option<u32>) -> bool {
+    const IFLA_XDP: u16 = 43;
+    const IFLA_XDP_ATTACHED: u16 = 2;
+    const IFLA_TARGET_NETNSID: u16 = 46;
+    // XDP_ATTACHED_DRV and XDP_ATTACHED_MULTI.
+    const NATIVE: [u8; 2] = [1, 4];
+    let ask = Message::new(libc::RTM_GETLINK, REQUEST).link(index, 0, 0);
+    let ask = match namespace {
+        Some(number) => ask.attr_u32(IFLA_TARGET_NETNSID, number),
+        None => ask,
+    };
+    let answers = Socket::route().and_then(|mut socket| socket.request(ask)).unwrap_or_default();
+    let attached = answers
+        .first()
+        .and_then(|answer| Attributes::after(answer, 16).nested(IFLA_XDP).u8(IFLA_XDP_ATTACHED));
+    attached.is_some_and(|how| NATIVE.contains(&how))
 }
 
 fn why_not(kind: Option<&str>) -> String {
@@ -122,27 +198,23 @@ fn why_not(kind: Option<&str>) -> String {
 }
 
 impl Way {
-    /// Does the device say that it takes XDP frames now? Kernels that cannot say (before 6.3) get the benefit of the
-    /// doubt: the interface's counters tell in the end.
-    fn transmits(&self) -> bool {
-        match xdp_features(self.target.index) {
-            Ok(Some(features)) => features.transmit,
-            Ok(None) | Err(_) => true,
-        }
+    /// Does the device say that it takes XDP frames now? `None`: kernels before 6.3 cannot say.
+    fn transmits(&self) -> Option<bool> {
+        xdp_features(self.target.index).ok().flatten().map(|features| features.transmit)
     }
 
     /// Attaches a program that lets everything pass. Somebody else's is left alone.
     fn attach(&mut self) -> Result<(), XdpError> {
-        let pass = program(XDP_PASS)?;
-        match pass.attach(self.target.index, Hook::XdpNative) {
-            Ok(link) => {
+        match bpf::pass::attach(self.target.index) {
+            Ok(Passing::Ours(link)) => {
                 self.attached = Some(link);
                 Ok(())
             }
             // One is there already, which serves as well.
-            Err(Errno::BUSY | Errno::EXIST) => Ok(()),
-            Err(Errno::PERM) => Err(XdpError::Permission),
-            Err(error) => Err(XdpError::NoTransmit {
+            Ok(Passing::Others) => Ok(()),
+            Err(NotPassing::Refused(why)) => Err(refused(why)),
+            Err(NotPassing::Attach(Errno::PERM)) => Err(XdpError::Permission),
+            Err(NotPassing::Attach(error)) => Err(XdpError::NoTransmit {
                 interface: self.target.name.clone(),
                 why: format!("its driver takes no XDP program ({error}); use --engine packet"),
             }),

@@ -239,18 +239,34 @@ fn passes_far_into_a_run_have_their_addresses() {
     }
 }
 
+fn numbered(name: &str, port: u16) -> Stream {
+    let text = format!("ipv4(src=10.0.0.0/8)/udp(sport=1..60000, dport={port})");
+    let shape =
+        Shape { size: Some("64".parse().expect("a size")), seed: 1, signature: None, name: name.to_owned() };
+    expression(&text, &shape).expect("an expression").streams.remove(0)
+}
+
+#[test]
+fn times_whose_fractions_need_all_bits_are_kept() {
+    let step = |end_ns, per_ns| traffic::schedule::Step { end_ns, frames: u64::MAX / 2 + 11, per_ns };
+    let speed = traffic::schedule::Speed {
+        numerator: 17_999_999_999_999_999_999,
+        denominator: 9_999_999_999_999_999_999,
+    };
+    let lanes = [
+        Schedule::Frames { frames: 17_999_999_999_999_999_999, per_ns: u64::MAX },
+        Schedule::Steps { steps: Arc::new([step(150, u64::MAX / 3), step(100_000, u64::MAX - 4)]) },
+        Schedule::Times { offsets: Arc::new([0, 1, 3]), period_ns: 5, speed },
+    ];
+    let program = Program {
+        streams: (0..lanes.len()).map(|i| numbered("s", 1000 + i as u16)).collect(),
+        lanes: lanes.into_iter().enumerate().map(|(i, schedule)| Lane::new([i as u32], schedule)).collect(),
+    };
+    assert_same(&program, 900, Pages::Kept);
+}
+
 #[test]
 fn lanes_are_merged_by_their_due_times() {
-    let numbered = |name: &str, port: u16| {
-        let text = format!("ipv4(src=10.0.0.0/8)/udp(sport=1..60000, dport={port})");
-        let shape = Shape {
-            size: Some("64".parse().expect("a size")),
-            seed: 1,
-            signature: None,
-            name: name.to_owned(),
-        };
-        expression(&text, &shape).expect("an expression").streams.remove(0)
-    };
     let step = |end_ns, frames| traffic::schedule::Step { end_ns, frames, per_ns: 1_000_000 };
     let lanes = [
         Schedule::Frames { frames: 7, per_ns: 10_000 },

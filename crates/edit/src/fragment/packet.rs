@@ -1,6 +1,7 @@
 //! A whole IP packet, and where its parts are.
 
-use wire::checksum::{finish, finish_udp, pseudo_v4, pseudo_v6, sum};
+use wire::checksum::{finish, finish_udp, sum};
+use wire::ends::Ends;
 
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
@@ -144,18 +145,11 @@ impl Packet {
                 UDP => 6,
                 _ => return,
             };
+        // Behind a route of which nothing is known it cannot be made right: it stays.
+        let Some(addresses) = Ends::of(&self.bytes).and_then(|ends| ends.sum(&self.bytes)) else { return };
         set(&mut self.bytes, at, &[0, 0]);
         let Some(upper) = self.bytes.get(layout.upper..) else { return };
-        let pseudo = if layout.v6 {
-            let address = |at: usize| self.bytes.get(at..)?.first_chunk::<16>().copied();
-            let (Some(source), Some(destination)) = (address(8), address(24)) else { return };
-            pseudo_v6(source, destination, layout.protocol, upper.len())
-        } else {
-            let address = |at: usize| self.bytes.get(at..)?.first_chunk::<4>().copied();
-            let (Some(source), Some(destination)) = (address(12), address(16)) else { return };
-            pseudo_v4(source, destination, layout.protocol, upper.len())
-        };
-        let total = pseudo + sum(upper);
+        let total = addresses + u64::from(layout.protocol) + upper.len() as u64 + sum(upper);
         let checksum = if layout.protocol == UDP { finish_udp(total) } else { finish(total) };
         set(&mut self.bytes, at, &checksum.to_be_bytes());
     }

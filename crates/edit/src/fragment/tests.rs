@@ -109,6 +109,20 @@ fn checksums_are_right(packet: &Packet) -> bool {
 }
 
 #[test]
+fn segments_of_a_packet_on_a_route_have_checksums_of_its_end() {
+    let whole = tcp(true, 0x18, &data(40));
+    let [routed] = &apply("ip6_opt route 1 2001:db8::9", &whole)[..] else { panic!() };
+    let segments = apply("tcp_seg 16", routed);
+    assert_eq!(segments.len(), 3);
+    for segment in segments {
+        let (source, end) =
+            (segment.bytes[8..24].try_into().unwrap(), segment.bytes[48..64].try_into().unwrap());
+        let upper = &segment.bytes[64..];
+        assert_eq!(finish(pseudo_v6(source, end, 6, upper.len()) + sum(upper)), 0);
+    }
+}
+
+#[test]
 fn fragments_are_put_together_again_to_what_was_taken_apart() {
     for v6 in [false, true] {
         for (whole, length) in [(udp(v6, &data(300)), 308), (tcp(v6, 0x18, &data(300)), 320)] {

@@ -1,6 +1,7 @@
 //! Edits of IPv4, IPv6 and ARP, in place. Each function gets the bytes from its header on, to the end of the frame.
 
 use wire::checksum::sum;
+use wire::ends::Ends;
 
 use super::bytes::{read16, read32, read128, write, write16};
 use super::plan::{AddressMap, Plan, Side};
@@ -150,13 +151,16 @@ fn shift_numbers(upper: &mut [u8], shift: u32) {
     }
 }
 
-/// Corrects what covers an address for its change, given as partial sums.
+/// Corrects what covers the address at `at` for its change, given as partial sums.
 #[inline]
-fn address_changed(bytes: &mut [u8], packet: &Packet, old: u64, new: u64) {
+fn address_changed(bytes: &mut [u8], packet: &Packet, at: usize, old: u64, new: u64) {
     if !packet.v6
         && let Some(checksum) = read16(bytes, 10)
     {
         write16(bytes, 10, sums::bytes_changed(checksum, old, new));
+    }
+    if !covers(bytes, packet, at) {
+        return;
     }
     if let Some((protocol, upper)) = packet.upper_mut(bytes) {
         // ICMP over IPv4 does not cover the addresses, and a header cut off has no checksum.
@@ -170,6 +174,17 @@ fn address_changed(bytes: &mut [u8], packet: &Packet, old: u64, new: u64) {
             sums::upper_changed(upper, protocol, |checksum| sums::bytes_changed(checksum, old, new));
         }
     }
+}
+
+/// Whether the upper layer's checksum covers the header's address at `at`. With a route or a home address before it, it may
+/// be another.
+#[inline]
+fn covers(bytes: &[u8], packet: &Packet, at: usize) -> bool {
+    let plain = if packet.v6 { 40 } else { 20 };
+    packet.header == plain
+        || Ends::of(bytes).is_some_and(|ends| {
+            ends.source.start == at || ends.destination.is_some_and(|place| place.start == at)
+        })
 }
 
 /// The address maps that apply to a frame's source and to its destination, in their order.
@@ -299,7 +314,7 @@ fn change_v4(bytes: &mut [u8], packet: &Packet, at: usize, sums: Sums, change: i
         write(bytes, at, &new.to_be_bytes());
         if sums == Sums::Corrected {
             let sum = |address: u32| u64::from(address >> 16) + u64::from(address & 0xffff);
-            address_changed(bytes, packet, sum(old), sum(new));
+            address_changed(bytes, packet, at, sum(old), sum(new));
         }
     }
 }
@@ -310,7 +325,7 @@ fn change_v6(bytes: &mut [u8], packet: &Packet, at: usize, change: impl FnOnce(u
     let new = change(old);
     if new != old {
         write(bytes, at, &new.to_be_bytes());
-        address_changed(bytes, packet, sum(&old.to_be_bytes()), sum(&new.to_be_bytes()));
+        address_changed(bytes, packet, at, sum(&old.to_be_bytes()), sum(&new.to_be_bytes()));
     }
 }
 

@@ -314,16 +314,10 @@ fn tags(frame: &mut Vec<u8>, link: &mut Link, start: usize, plan: &Plan) -> bool
     }
 }
 
-/// What tcprewrite takes for one host's address: not broadcast, not the groups of IPv4 and IPv6, not those that
-/// virtual routers share (RFC 9568).
+/// What tcprewrite takes for one host's address: not broadcast, not the groups of IPv4 and IPv6. Those of virtual routers
+/// (RFC 9568) are a host's, whichever it is, and tell as much about a network as any.
 fn is_unicast(mac: Mac) -> bool {
-    !matches!(
-        mac.0,
-        [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]
-            | [0x01, 0x00, 0x5e, ..]
-            | [0x33, 0x33, ..]
-            | [0x00, 0x00, 0x5e, 0x00, 0x01 | 0x02, _]
-    )
+    !matches!(mac.0, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff] | [0x01, 0x00, 0x5e, ..] | [0x33, 0x33, ..])
 }
 
 fn scrambled(mac: Mac, scramble: &MacScramble) -> Mac {

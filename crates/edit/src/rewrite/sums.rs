@@ -1,6 +1,7 @@
 //! Checksums in frames: corrected for what changed (RFC 1624), or computed afresh.
 
-use wire::checksum::{finish, finish_udp, fold, pseudo_v4, pseudo_v6, sum};
+use wire::checksum::{finish, finish_udp, fold, sum};
+use wire::ends::Ends;
 
 use super::bytes::{read16, write16};
 use super::ip::{ICMP, ICMPV6, TCP, UDP};
@@ -73,30 +74,33 @@ pub(super) fn ipv4_header(header: &mut [u8]) {
 
 /// The upper layer of an IPv4 packet that ends where its header says.
 pub(super) fn ipv4_upper(packet: &mut [u8], header_len: usize) {
-    let Some((header, rest)) = packet.split_at_mut_checked(header_len) else { return };
-    let Some(&[s0, s1, s2, s3, d0, d1, d2, d3]) = header.get(12..20).and_then(<[u8]>::first_chunk) else {
-        return;
-    };
-    let protocol = header.get(9).copied().unwrap_or(0);
+    let protocol = packet.get(9).copied().unwrap_or(0);
     let pseudo = match protocol {
         ICMP => 0,
         ICMPV6 => return,
-        _ => pseudo_v4([s0, s1, s2, s3], [d0, d1, d2, d3], protocol, rest.len()),
+        _ => {
+            let ends = if header_len == 20 { Some(Ends::of_header(false)) } else { Ends::of(packet) };
+            let Some(addresses) = ends.and_then(|ends| ends.sum(packet)) else { return };
+            addresses + pseudo_rest(protocol, packet.len() - header_len.min(packet.len()))
+        }
     };
-    upper(rest, protocol, pseudo);
+    if let Some(rest) = packet.get_mut(header_len..) {
+        upper(rest, protocol, pseudo);
+    }
 }
 
-/// The upper layer of an IPv6 packet, at `at`, that ends where its header says.
+/// What a pseudo header has besides the addresses (RFC 8200 section 8.1; RFC 9293 section 3.1).
+fn pseudo_rest(protocol: u8, length: usize) -> u64 {
+    u64::from(protocol) + length as u64
+}
+
+/// The upper layer of an IPv6 packet, at `at`, that ends where its header says. It is left alone where it cannot be told
+/// which addresses its checksum covers.
 pub(super) fn ipv6_upper(packet: &mut [u8], protocol: u8, at: usize) {
-    let Some((header, rest)) = packet.split_at_mut_checked(at) else { return };
-    let (Some(source), Some(destination)) = (
-        header.get(8..24).and_then(|bytes| bytes.first_chunk::<16>()),
-        header.get(24..40).and_then(|bytes| bytes.first_chunk::<16>()),
-    ) else {
-        return;
-    };
-    if protocol != ICMP {
-        let pseudo = pseudo_v6(*source, *destination, protocol, rest.len());
+    let ends = if at == 40 { Some(Ends::of_header(true)) } else { Ends::of(packet) };
+    let Some(addresses) = ends.and_then(|ends| ends.sum(packet)).filter(|_| protocol != ICMP) else { return };
+    if let Some(rest) = packet.get_mut(at..) {
+        let pseudo = addresses + pseudo_rest(protocol, rest.len());
         upper(rest, protocol, pseudo);
     }
 }

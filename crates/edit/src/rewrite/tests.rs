@@ -65,6 +65,93 @@ fn ports_behind_extension_headers_are_mapped() {
     assert_eq!(finish(pseudo_v6(addresses[0], addresses[1], 6, segment.len()) + sum(segment)), 0);
 }
 
+/// Hop-by-hop options, then a route over two hosts whose last is host 9, with `left` segments left.
+fn on_a_route(kind: u8, left: u8, upper: u8, payload: &[u8]) -> Vec<u8> {
+    let hosts = if kind == 4 { [host(9), host(8)] } else { [host(8), host(9)] };
+    let last_entry = if kind == 4 { 1 } else { 0 };
+    let options = [43, 0, 1, 4, 0, 0, 0, 0];
+    [&options[..], &[upper, 4, kind, left, last_entry, 0, 0, 0], hosts.as_flattened(), payload].concat()
+}
+
+#[test]
+fn checksums_behind_a_route_cover_its_end() {
+    for (kind, left) in [(0, 1), (0, 2), (2, 1), (4, 1), (4, 2), (0, 0), (4, 0)] {
+        let end = if left == 0 { host(2) } else { host(9) };
+        for (protocol, at, upper) in
+            [(6, 16, tcp()), (17, 6, [&[0, 80, 0, 80, 0, 12, 0, 0][..], &[7; 4]].concat())]
+        {
+            let right = with_checksum(protocol, upper, at, [host(1), end]);
+            let whole = ether(0x86dd, &ipv6(0, &on_a_route(kind, left, protocol, &right)));
+            let fix = Plan { fix_checksums: true, ..Plan::default() };
+            assert_eq!(edited(&whole, &fix).0, whole, "type {kind}, {left} left: right sums stay");
+            let mut wrong = whole.clone();
+            let field = whole.len() - right.len() + at;
+            wrong[field] ^= 0x5a;
+            assert_eq!(edited(&wrong, &fix).0, whole, "type {kind}, {left} left: wrong sums become right");
+
+            // Mapping the header's addresses, with sums computed afresh and with sums corrected.
+            for fix_checksums in [false, true] {
+                let (out, _) = edited(&whole, &Plan { fix_checksums, ..maps_and_ports() });
+                let source: [u8; 16] = out[22..38].try_into().unwrap();
+                let end = if left == 0 { out[38..54].try_into().unwrap() } else { end };
+                let upper = &out[out.len() - right.len()..];
+                assert_ne!((source, &out[38..54]), (host(1), &host(2)[..]));
+                let total = pseudo_v6(source, end, protocol, upper.len()) + sum(upper);
+                assert_eq!(finish(total), 0, "type {kind}, {left} left, mapped");
+            }
+        }
+    }
+}
+
+#[test]
+fn checksums_behind_a_route_that_cannot_be_read_are_left() {
+    let upper =
+        with_checksum(17, [&[0, 80, 0, 80, 0, 12, 0, 0][..], &[7; 4]].concat(), 6, [host(1), host(7)]);
+    let whole = ether(0x86dd, &ipv6(0, &on_a_route(5, 1, 17, &upper)));
+    assert_eq!(edited(&whole, &Plan { fix_checksums: true, ..Plan::default() }).0, whole);
+    // They cover the header's source all the same: a type not known, one that is listed in short, and no address at all.
+    let in_short = [17, 1, 3, 1, 0x80, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0];
+    for route in [&[17, 4, 5, 1, 0, 0, 0, 0][..], &in_short, &[17, 0, 0, 1, 0, 0, 0, 0]] {
+        let missing = (8 * (usize::from(route[1]) + 1)).saturating_sub(route.len());
+        let whole = ether(0x86dd, &ipv6(43, &[route, &vec![8; missing], &upper].concat()));
+        for fix_checksums in [false, true] {
+            let (out, _) = edited(&whole, &Plan { fix_checksums, ..maps_and_ports() });
+            let source: [u8; 16] = out[22..38].try_into().unwrap();
+            assert_ne!((source, &out[38..54]), (host(1), &host(2)[..]));
+            let upper = &out[out.len() - upper.len()..];
+            assert_eq!(finish(pseudo_v6(source, host(7), 17, upper.len()) + sum(upper)), 0, "{route:?}");
+        }
+    }
+}
+
+#[test]
+fn checksums_behind_an_ipv4_source_route_cover_its_end() {
+    let segment = [0, 80, 0, 80, 0, 12, 0, 0, 7, 7, 7, 7];
+    let mut packet = vec![0x47, 0, 0, 40, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    packet.extend([131, 7, 4, 10, 0, 0, 9, 1]);
+    packet.extend(segment);
+    let whole = ether(0x0800, &packet);
+    let plan = Plan {
+        fix_checksums: true,
+        map_destination: address_map("10.0.0.2=10.5.5.5").unwrap(),
+        ..Plan::default()
+    };
+    let right = |frame: &[u8], source: [u8; 4]| {
+        let pseudo = wire::checksum::pseudo_v4(source, [10, 0, 0, 9], 17, 12);
+        finish(sum(&frame[14..42])) == 0 && finish(pseudo + sum(&frame[42..])) == 0
+    };
+    // One without a checksum keeps having none.
+    assert_eq!(edited(&whole, &plan).0[42..], segment);
+    let mut summed = whole;
+    summed[48] = 1;
+    let (out, _) = edited(&summed, &plan);
+    assert_eq!(out[30..34], [10, 5, 5, 5]);
+    assert!(right(&out, [10, 0, 0, 1]));
+    let (again, _) =
+        edited(&out, &Plan { map_source: address_map("10.0.0.1=10.6.6.6").unwrap(), ..Plan::default() });
+    assert!(right(&again, [10, 6, 6, 6]));
+}
+
 #[test]
 fn a_quoted_packet_is_edited_and_the_messages_checksum_stays_right() {
     let inner = ipv6(6, &with_checksum(6, tcp(), 16, [host(1), host(2)]));
@@ -96,6 +183,25 @@ fn what_is_no_ethernet_ii_frame_is_kept_or_left_out() {
     assert_eq!(edited(&spanning_tree, &plan), (spanning_tree.clone(), Verdict::Unsupported));
     plan.drop_unsupported = true;
     assert_eq!(edited(&spanning_tree, &plan).1, Verdict::Left);
+}
+
+#[test]
+fn virtual_routers_addresses_are_scrambled_and_groups_are_not() {
+    let plan = Plan { scramble_mac: Some(MacScramble::new(42, 0)), ..Plan::default() };
+    let packet = [0x45, 0, 0, 20, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    for (address, stays) in [
+        ([0, 0, 0x5e, 0, 1, 7], false),
+        ([0, 0, 0x5e, 0, 2, 9], false),
+        ([1, 0, 0x5e, 1, 2, 3], true),
+        ([0x33, 0x33, 0, 0, 0, 1], true),
+        ([0xff; 6], true),
+    ] {
+        let mut frame = ether(0x0800, &packet);
+        frame[..6].copy_from_slice(&address);
+        frame[6..12].copy_from_slice(&address);
+        let (out, _) = edited(&frame, &plan);
+        assert_eq!((out[..6] == address, out[6..12] == address), (stays, stays), "{address:02x?}");
+    }
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl Input {
     }
 
     /// Starts again.
-    pub(super) fn rewind(&mut self) -> Result<(), SourceError> {
+    pub fn rewind(&mut self) -> Result<(), SourceError> {
         self.first.rewind()?;
         self.last = 0;
         if let Some(second) = &mut self.second {

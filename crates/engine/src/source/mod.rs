@@ -81,6 +81,17 @@ pub enum SourceError {
         /// Why.
         what: traffic::templates::NotTaken,
     },
+    /// Does not fit in the memory that there is for it.
+    #[error(
+        "{files}: the frames take more than the {} MiB of memory that there are for them; let them be read while sending (--stream)",
+        most >> 20
+    )]
+    NoRoom {
+        /// The captures.
+        files: String,
+        /// How much there is.
+        most: u64,
+    },
     /// A cache file of another capture.
     #[error(
         "{cache} has {entries} entries, but {file} has {packets} packets: it was made from another capture; make it anew (`netdyno tcpprep`)"

@@ -25,8 +25,11 @@ pub struct Loaded {
     pub odd: Oddities,
 }
 
-/// Reads the frames of `inputs`, one file after the other; each begins where the one before ended.
-pub fn preload(inputs: &mut [Input], reading: &Reading) -> Result<Loaded, SourceError> {
+/// Reads the frames of `inputs`, one file after the other; each begins where the one before ended. They may take `most`
+/// bytes of memory: how large a compressed file's contents are is known only when they are there.
+pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loaded, SourceError> {
+    let no_room = |inputs: &[Input]| SourceError::NoRoom { files: Input::names(inputs), most };
+    let mut full = false;
     let mut loaded = Loaded {
         templates: Templates::new(),
         offsets: Vec::new(),
@@ -56,10 +59,20 @@ pub fn preload(inputs: &mut [Input], reading: &Reading) -> Result<Loaded, Source
                 .push(LinkType::ETHERNET, &frame.data)
                 .map_err(|what| SourceError::NotTaken { file: file.clone(), what })?;
             loaded.offsets.push(clock.offset.saturating_add(base));
+            full = loaded.memory() > most;
+            if full {
+                break;
+            }
+        }
+        if full {
+            break;
         }
         input.note(&mut loaded.odd);
         let gap = reading.seam.gap(clock.offset, count);
         base = clock.offset.saturating_add(gap).saturating_add(base);
+    }
+    if full {
+        return Err(no_room(inputs));
     }
     loaded.period_ns = base;
     if loaded.templates.is_empty() {
@@ -69,6 +82,12 @@ pub fn preload(inputs: &mut [Input], reading: &Reading) -> Result<Loaded, Source
 }
 
 impl Loaded {
+    /// Bytes that it takes: the frames, and what is known of each.
+    pub fn memory(&self) -> u64 {
+        let frames = self.templates.len() as u64;
+        self.templates.held_bytes() + frames * (size_of::<u64>() as u64) + self.sides.len() as u64
+    }
+
     /// Notes the side of the next frame.
     fn take_side(&mut self, side: u8) {
         if self.sides.is_empty() && side > 0 {

@@ -9,7 +9,7 @@ use edit::rewrite::Frame;
 use std::num::NonZeroU64;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
 use traffic::schedule::{Position, Speed};
-use traffic::templates::{Addresses, low_words, room_for_signature};
+use traffic::templates::{Addresses, changeable, low_words, room_for_signature};
 use traffic::{Buffers, Schedule};
 use wire::LinkType;
 use wire::flow::{FlowKey, FlowOf, FlowSet};
@@ -346,7 +346,8 @@ impl StreamSource {
                     self.seen.flows[side] += expiry.expired - before;
                 }
             }
-            if round > 0 {
+            // What does as another tool, changes what that changes.
+            if round > 0 && (self.options.only_unique || changeable(frame.get(layers.l3_offset..))) {
                 let (addresses, at, size) = match layers.l3 {
                     L3::V4 => (Addresses::V4(layers.l3_offset + 12), layers.l3_offset + 12, 4),
                     L3::V6 => (Addresses::V6(layers.l3_offset + 8), layers.l3_offset + 8, 16),

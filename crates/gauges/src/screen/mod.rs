@@ -14,7 +14,8 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::{cursor, execute, terminal};
 use ratatui::text::Text;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use rustix::event::{PollFd, PollFlags, poll};
+use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::iterator::Signals;
 use std::io::{self, IsTerminal, Stderr, stderr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -84,8 +85,8 @@ impl Screen {
             }));
         });
         let failed = |what| move |error| GaugesError::Io(what, error);
-        let signals =
-            Signals::new([SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT]).map_err(failed("catching signals"))?;
+        let caught = crate::ending_signals().into_iter().chain([SIGTSTP, SIGCONT]);
+        let signals = Signals::new(caught).map_err(failed("catching signals"))?;
         take().inspect_err(|_| give_back()).map_err(failed("preparing the terminal"))?;
         let end = Arc::new(AtomicBool::new(false));
         let own = Arc::clone(&end);
@@ -93,7 +94,9 @@ impl Screen {
             // A terminal that is gone: what SIGHUP means, to those that it is sent to. One that merely hangs is no error.
             if show(&board, &stop, &own, signals).is_err() {
                 give_back();
-                stop.store(true, Relaxed);
+                if !crate::signals::outlives_the_terminal() {
+                    stop.store(true, Relaxed);
+                }
             }
         });
         let thread = thread.inspect_err(|_| give_back()).map_err(failed("starting a thread"))?;
@@ -175,6 +178,10 @@ fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals
             stop.store(true, Relaxed);
             view.quitting = true;
         }
+        // What is gone is readable for ever, and has nothing: whoever waited for keys would never wait.
+        if is_gone() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
         let mut changed = false;
         if event::poll(LOOK)? {
             changed = true;
@@ -210,6 +217,18 @@ fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals
         }
     }
     Ok(())
+}
+
+/// Whether the terminal that is drawn on, or that keys come from, was closed.
+fn is_gone() -> bool {
+    let closed = |fd: &dyn std::os::fd::AsFd| {
+        let fd = fd.as_fd();
+        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&now)).is_ok()
+            && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)
+    };
+    closed(&stderr()) || io::stdin().is_terminal() && closed(&io::stdin())
 }
 
 fn paint(terminal: &mut Terminal<CrosstermBackend<Stderr>>, view: &View, manner: Manner) -> io::Result<()> {

@@ -9,7 +9,7 @@ use crate::attach;
 use crate::error::MeterError;
 use crate::loader::{self, LoadedBridge};
 use crate::ring;
-use bpf::{Hook, Link};
+use bpf::{Hook, Link, kernel};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
@@ -46,6 +46,9 @@ impl Way {
     }
 }
 
+/// The Linux that brought tcx.
+const TCX: (u32, u32) = (6, 6);
+
 /// How to forward.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Options {
@@ -57,6 +60,9 @@ pub struct Options {
     pub mtu: [u32; 2],
     /// Frames that arrive on the first, on the second interface may have checksums that were left to hardware.
     pub complete: [bool; 2],
+    /// The driver of the second interface sends for XDP only while it has a program: give it one where nothing is taken from
+    /// it (`one_way`).
+    pub needs_program: bool,
 }
 
 /// What went in one direction up to now. Bytes are layer 2 without FCS.
@@ -116,7 +122,14 @@ impl Forwarder {
     /// Afterwards it can be looked at from any thread.
     pub fn attach(names: [&str; 2], way: Way, options: &Options) -> Result<Forwarder, MeterError> {
         let indices = [attach::index_of(names[0])?, attach::index_of(names[1])?];
-        let loaded = loader::load_bridge(indices, way, options)?;
+        let loaded = loader::load_bridge(indices, way, options).map_err(|error| match error {
+            MeterError::Load { .. } if way == Way::Tc && kernel::is_before(TCX) => MeterError::NotPossible {
+                what: "bridge",
+                interface: names[0].to_owned(),
+                reasons: kernel::needs("tcx", TCX),
+            },
+            other => other,
+        })?;
         let inward = if options.one_way { 1 } else { 2 };
         let (mut links, mut promiscuous) = (Vec::new(), Vec::new());
         for (name, index) in names.into_iter().zip(indices).take(inward) {
@@ -126,13 +139,16 @@ impl Forwarder {
                     .map_err(|error| MeterError::System { what: "promiscuous mode", error })?,
             );
         }
+        if options.one_way && options.needs_program && way == Way::XdpNative {
+            links.push(join(&loader::load_pass()?, names[1], indices[1], way)?);
+        }
         Ok(Forwarder { loaded, links, _promiscuous: promiscuous })
     }
 
     /// Does a bridge take already what arrives on an interface of the calling thread's network namespace? It would leave
     /// another one nothing, or the other one it.
     pub fn is_at_work(name: &str) -> Result<bool, MeterError> {
-        const OURS: [&str; 3] = ["bridge_xdp", "bridge_tc", "hold_tc"];
+        const OURS: [&str; 4] = ["bridge_xdp", "bridge_xdp_5_9", "bridge_tc", "hold_tc"];
         let programs = bpf::at_ingress(attach::index_of(name)?);
         Ok(programs.iter().any(|program| OURS.contains(&program.as_str())))
     }
@@ -166,7 +182,7 @@ fn join(loaded: &LoadedBridge, name: &str, index: u32, way: Way) -> Result<Link,
     loaded.program.attach(index, way.hook()).map_err(|error| {
         let reasons = match (way, error) {
             (_, Errno::PERM) => return MeterError::Permission { what: "attaching the bridge" },
-            (Way::Tc, Errno::INVAL) => "this kernel has no tcx (Linux 6.6 or newer)".to_owned(),
+            (Way::Tc, Errno::INVAL) => kernel::needs("tcx", TCX),
             (Way::Tc, other) => other.to_string(),
             _ => {
                 let native = way == Way::XdpNative;

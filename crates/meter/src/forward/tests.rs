@@ -1,7 +1,7 @@
 //! The XDP program on single frames, without an interface: what it finishes, and what it leaves alone.
 
 use super::*;
-use crate::loader::load_bridge;
+use crate::loader::{Needs, Which, load_bridge, load_bridge_with};
 use crate::runs::transform;
 use wire::checksum::{finish, sum};
 
@@ -130,4 +130,27 @@ fn frames_too_long_for_the_other_side_are_dropped_but_for_a_tag() {
     assert_eq!(verdicts, [true, false, true, false, false]);
     let passed = Forwarder { loaded, links: Vec::new(), _promiscuous: Vec::new() }.finish();
     assert_eq!((passed[0].too_long, passed[0].forwarded), (3, 2));
+}
+
+/// What older kernels take, this one must as well, and it is the same.
+#[test]
+fn every_program_is_loaded_here_and_the_oldest_forwards_as_the_newest_does() {
+    let (frame, _, _) = unfinished(false, 0, 17, 100);
+    let options = Options { complete: [true; 2], mtu: [9000; 2], ..Options::default() };
+    let whole = program(true);
+    let wanted = transform(&whole.program, &frame);
+    for which in [Which::Xdp(Needs::Atomics), Which::Xdp(Needs::Links)] {
+        let loaded = load_bridge_with([1, 1], which, &options).expect("loaded (as root)");
+        assert_eq!(transform(&loaded.program, &frame), wanted, "{which:?}");
+        assert_eq!(counted(&loaded), counted(&whole), "{which:?}");
+    }
+    for which in [Which::Tc, Which::Hold, Which::Pass, Which::PassWhole] {
+        load_bridge_with([1, 1], which, &options).expect("loaded (as root)");
+    }
+}
+
+fn counted(loaded: &LoadedBridge) -> [u64; 3] {
+    let shares = (0..loaded.counters.len()).filter_map(|entry| loaded.counters.get(entry));
+    let sum = shares.fold(Passed::default(), |sum, share| sum.with(&share));
+    [sum.forwarded, sum.completed, sum.forwarded_bytes]
 }

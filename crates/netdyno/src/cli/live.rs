@@ -58,6 +58,9 @@ pub struct Live {
     /// Send a segment again so often before the server is given up.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub retries: u32,
+    /// Yes, play on this interface although it carries the default route or your login.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Option<String>,
     /// Where the capture lacks some of what the client said, play up to there. Default: refuse the connection.
     #[arg(long)]
     pub until_gap: bool,

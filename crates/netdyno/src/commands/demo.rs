@@ -48,7 +48,7 @@ pub fn run(args: Demo) -> Result<u8> {
         json: args.json,
         report: Some(args.report.clone()),
         quiet: args.quiet,
-        gauges: args.gauges,
+        gauges: args.gauges.clone(),
         ..Output::default()
     };
     let replayed = Replay {
@@ -72,7 +72,13 @@ pub fn run(args: Demo) -> Result<u8> {
         sign: true,
         oversize: if args.capture.is_some() { OversizeChoice::Skip } else { OversizeChoice::Refuse },
         skip_corrupt: args.capture.is_some(),
-        through: Through { engine: Engine::Auto, cores: None, core: None, yes_disrupt: None },
+        through: Through {
+            engine: Engine::Auto,
+            calibration: None,
+            cores: None,
+            core: None,
+            yes_disrupt: None,
+        },
         metering: Metering::none(),
         output: output.clone(),
         loss: None,

@@ -1,6 +1,7 @@
 //! `netdyno live`: plays the client's side of captured TCP connections against a server.
 
 use super::shared;
+use crate::carrier;
 use crate::cli::live::{Answers, Flow, Live, Port, Timing};
 use crate::output::{conclude, note};
 use crate::panel::{Names, Panel};
@@ -37,6 +38,7 @@ pub fn run(args: Live) -> Result<u8> {
     let mut panel = Panel::prepare(&args.output)?;
     let settings = Arc::new(settings(&args)?);
     let place = Place::find(&args.interface)?;
+    place.guard(args.yes_disrupt.as_deref())?;
     if !place.interface.ethernet {
         bail!("{} is not an Ethernet interface: netdyno sends Ethernet frames", place.spec);
     }
@@ -53,6 +55,13 @@ pub fn run(args: Live) -> Result<u8> {
             to.ip()
         );
     }
+    let stop = run::stop_on_signals_with(&args.output)?;
+    // A command before this one may have taken the link down with its programs; this one's guard takes none down.
+    let mut links = carrier::Ends::none();
+    links.needed(&place, "live")?;
+    report.environment = environment::collect();
+    report.environment.interfaces.push(place.describe("live"));
+    let following = links.wait(&stop, &mut report, args.output.quiet || args.output.gauges.tui)?;
     let wire = wire(&args, &place, to)?;
     let ends = ends(&args, &place, &wire, &dialogues)?;
     let start = dialogues.iter().map(|dialogue| dialogue.start_ns).min().unwrap_or(0);
@@ -75,9 +84,6 @@ pub fn run(args: Live) -> Result<u8> {
         interfaces: vec![place.spec.clone()],
         ..Requested::default()
     };
-    report.environment = environment::collect();
-    report.environment.interfaces.push(place.describe("live"));
-    let stop = run::stop_on_signals_with(&args.output)?;
     if !args.output.quiet && !args.output.gauges.tui {
         let what = report::units::counted(dialogues.len() as u64, "connection");
         let own = if wire.borrowed { ", answering for it" } else { "" };
@@ -104,10 +110,13 @@ pub fn run(args: Live) -> Result<u8> {
             panel.show(moment(at_ns, traffic, plays), None);
         }
     };
+    let started = engine::clock::now();
     let outcomes =
         place.run_in(|| live::run::run(&wire, &mut plays, record.as_mut(), &stop, &mut look))??;
     drop(panel);
     drop(ends);
+    following.end(Some(carrier::Lasted::since(started)), &mut report);
+    carrier::warn(&mut report);
     if let Some(record) = record {
         record.finish()?;
     }

@@ -2,12 +2,13 @@
 
 use super::samples::{SAMPLE, Samples, Spreads};
 use super::shared;
+use crate::carrier::{self, Ends};
 use crate::cli::Measure;
 use crate::output::{self, conclude};
 use crate::panel::{Names, Panel};
 use crate::place::Place;
 use crate::{environment, run};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use gauges::{Count, Moment, Title};
 use meter::{Action, Meter};
 use report::live::{Pace, Progress};
@@ -22,7 +23,8 @@ pub fn run(args: Measure) -> Result<u8> {
     }
     let mut panel = Panel::prepare(&args.output)?;
     let place = Place::find(&args.interface)?;
-    if args.drop {
+    // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
+    if args.meter != crate::cli::Meter::Packet || args.drop {
         place.guard(args.yes_disrupt.as_deref())?;
     }
     shared::measurable(&place)?;
@@ -34,9 +36,22 @@ pub fn run(args: Measure) -> Result<u8> {
         stream_histograms: args.stream_histograms,
         clock: shared::stamp_clock(args.clock),
         midstream: true,
+        tags_taken_out: shared::takes_tags_out(&place),
         ..meter::Options::default()
     };
+    let takes = u64::from(args.streams) * 256 + u64::from(args.stream_histograms) * 32_768;
+    let available = engine::memory::available();
+    if takes > available {
+        bail!(
+            "--streams {} and their percentiles take {} of memory, and {} are available: give fewer",
+            args.streams,
+            report::units::bytes(takes),
+            report::units::bytes(available)
+        );
+    }
     let name = &place.interface.name;
+    let mut ends = Ends::none();
+    ends.optional(&place, "measure")?;
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
     let stop = run::stop_on_signals_with(&args.output)?;
@@ -51,6 +66,8 @@ pub fn run(args: Measure) -> Result<u8> {
     report.environment = environment::collect();
     report.environment.interfaces.push(place.describe("measure"));
     report.environment.meter = Some(run::mode(&meter));
+    report.warnings.extend(run::blind(&meter, &place));
+    let following = ends.wait(&stop, &mut report, args.output.quiet || args.output.gauges.tui)?;
 
     let clock = run::WatchedClock::start(options.clock);
     let start = Instant::now();
@@ -127,6 +144,8 @@ pub fn run(args: Measure) -> Result<u8> {
         let what = format!("{} was removed, or the meter detached from it by force", place.spec);
         report.result.verdict.fall_short(what);
     }
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
     let measured = meter.finish();
     run::fill_measured(&mut report, &measured);
     clock.tell(&mut report, &measured);

@@ -1,6 +1,7 @@
 //! One file for each verb: what its words mean together, then the rooms that do it.
 
 pub mod bridge;
+mod calibrate;
 mod compare;
 mod craft;
 mod demo;

@@ -2,6 +2,7 @@
 
 use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
+use crate::carrier::{self, Ends};
 use crate::cli::Reflect;
 use crate::output::{self, conclude};
 use crate::panel::{Names, Panel};
@@ -38,6 +39,8 @@ pub fn run(args: Reflect) -> Result<u8> {
     let mut counters = place.counters()?;
     let before = counters.read()?;
     let name = &place.interface.name;
+    let mut ends = Ends::none();
+    ends.optional(&place, "reflect")?;
     let attached = place.run_in(|| Reflector::attach(name, &options))?;
     let reflector = attached.with_context(|| format!("reflecting on {}", place.spec))?;
     let mut report = Report::new("reflect");
@@ -51,6 +54,8 @@ pub fn run(args: Reflect) -> Result<u8> {
     report.environment = environment::collect();
     report.environment.interfaces.push(place.describe("reflect"));
     report.environment.engine = Some(choice(&reflector));
+    report.warnings.extend(tags(&place, &reflector));
+    let following = ends.wait(&stop, &mut report, args.output.quiet || args.output.gauges.tui)?;
 
     let start = Instant::now();
     if !args.output.quiet && !args.output.gauges.tui {
@@ -62,6 +67,7 @@ pub fn run(args: Reflect) -> Result<u8> {
         if let Some(obstacle) = obstacle(&place, &reflector) {
             output::note(&obstacle);
         }
+        report.warnings.iter().for_each(|warning| output::note(&format!("Warning: {warning}")));
     }
     let mut live = output::live(&args.output);
     if let Some(panel) = &mut panel {
@@ -113,6 +119,8 @@ pub fn run(args: Reflect) -> Result<u8> {
         let _ = live.clear();
     }
     let (detached, mode) = (!reflector.is_attached(), reflector.mode());
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
     let done = reflector.finish();
     fill(&mut report, &done, mode);
     report.intervals = samples.intervals().map(interval).collect();
@@ -160,6 +168,18 @@ fn obstacle(place: &Place, reflector: &Reflector) -> Option<String> {
             "the other end of {} takes no frames from XDP yet: it does while it has an XDP program of its own, such as \
              the meter of `netdyno send --round-trip`; --generic does without",
             place.spec
+        )
+    })
+}
+
+/// That frames go back without the VLAN tags they came with, if they do. In the kernel's receive path a tag that was taken
+/// out stays with its frame.
+fn tags(place: &Place, reflector: &Reflector) -> Option<String> {
+    (reflector.mode() == Mode::XdpNative && shared::takes_tags_out(place)).then(|| {
+        format!(
+            "frames with a VLAN tag go back without it: {} takes tags out before XDP sees a frame (`ethtool -K {} rxvlan \
+             off`, or --generic, keeps them)",
+            place.spec, place.interface.name
         )
     })
 }

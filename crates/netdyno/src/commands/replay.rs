@@ -25,6 +25,8 @@ use wire::LinkType;
 
 /// Captures up to this size are read into memory in any case: it costs nothing, and flows can be counted.
 const SMALL: u64 = 32 << 20;
+/// ... unless their contents take more than this: a packed file does not tell.
+const MOST_UNASKED: u64 = 4 * SMALL;
 /// Buffers of a streamed replay: as long as any frame that an interface takes.
 const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 
@@ -303,16 +305,11 @@ pub fn replay(
         interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &second, &settings.metering),
         ..Requested::default()
     };
-    let (source, requested_rate, total, truncated, longest) = if !preloaded {
-        let (mut source, rate) =
-            streamed(&settings, inputs, reading, loops, place.as_ref(), second.tx.as_ref())?;
-        if let Source::Stream(stream) = &mut source {
-            stream.hooks = std::mem::take(&mut settings.hooks);
-        }
-        let longest = stream_buffer(place.as_ref(), second.tx.as_ref());
-        (source, rate, settings.pace.count, ([0, 0], 1), longest)
-    } else {
-        let mut loaded = load(inputs, &reading, settings.output.quiet)?;
+    let loaded = match preloaded {
+        true => load(&mut inputs, &reading, &settings)?,
+        false => None,
+    };
+    let (source, requested_rate, total, truncated, longest) = if let Some(mut loaded) = loaded {
         run::oddities(&loaded.odd, &mut warnings);
         damage = std::mem::take(&mut loaded.odd.cut_short);
         let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
@@ -332,6 +329,14 @@ pub fn replay(
         let unique = settings.unique_every.is_some();
         let program = loaded.into_program(name, schedule, unique, settings.signature());
         (Source::Program(Arc::new(program)), rate, total, truncated, longest)
+    } else {
+        let (mut source, rate) =
+            streamed(&settings, inputs, reading, loops, place.as_ref(), second.tx.as_ref())?;
+        if let Source::Stream(stream) = &mut source {
+            stream.hooks = std::mem::take(&mut settings.hooks);
+        }
+        let longest = stream_buffer(place.as_ref(), second.tx.as_ref());
+        (source, rate, settings.pace.count, ([0, 0], 1), longest)
     };
     let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
     let stop = run::stop_on_signals_with(&settings.output)?;
@@ -353,7 +358,7 @@ pub fn replay(
     run::run(Setup {
         command,
         requested: Requested { rate: Some(requested_rate), ..asked },
-        open: shared::open_engines(settings.through.engine),
+        open: shared::open_by(&settings.through, false)?,
         longest,
         job,
         total,
@@ -386,10 +391,22 @@ pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {
     Ok(readers)
 }
 
-fn load(mut inputs: Vec<Input>, reading: &Reading, quiet: bool) -> Result<Loaded> {
+/// Reads captures into memory. `None` if they turned out to be large, and nobody asked for it: then they are read while
+/// sending.
+fn load(inputs: &mut [Input], reading: &Reading, settings: &Settings) -> Result<Option<Loaded>> {
     let start = Instant::now();
-    let loaded = preload(&mut inputs, reading)?;
-    if !quiet && start.elapsed().as_millis() > 200 {
+    let passes = settings.unique_every.map_or(1, NonZeroU64::get);
+    let passes = settings.loops.filter(|loops| *loops > 0).map_or(passes, |loops| passes.min(loops));
+    let available = engine::memory::available();
+    let most = if settings.preload { available } else { available.min(MOST_UNASKED) };
+    let loaded = match preload(inputs, reading, most / passes) {
+        Err(SourceError::NoRoom { .. }) if !settings.preload => {
+            inputs.iter_mut().try_for_each(Input::rewind)?;
+            return Ok(None);
+        }
+        loaded => loaded?,
+    };
+    if !settings.output.quiet && start.elapsed().as_millis() > 200 {
         note(&format!(
             "preloaded {} ({}) in {}",
             units::counted(loaded.templates.len() as u64, "frame"),
@@ -397,7 +414,7 @@ fn load(mut inputs: Vec<Input>, reading: &Reading, quiet: bool) -> Result<Loaded
             units::time(start.elapsed().as_nanos() as u64)
         ));
     }
-    Ok(loaded)
+    Ok(Some(loaded))
 }
 
 /// The schedule of a preloaded capture, and how the result tells it.

@@ -1,5 +1,6 @@
 //! `--resolve`: fills in the Ethernet addresses that an expression leaves open.
 
+use crate::carrier::await_link;
 use crate::place::Place;
 use anyhow::{Context, Result, bail};
 use port::resolve::neighbour;
@@ -26,6 +27,7 @@ pub fn resolve(program: &mut Program, place: &Place) -> Result<Vec<String>> {
             .any(|field| field.range().start < range.end && field.range().end > range.start);
         !varies && stream.templates.get(0).get(range.clone()) == unset.get(range)
     };
+    await_link(place)?;
     let mut found = Vec::new();
     for stream in program.streams.iter_mut().filter(|stream| !stream.is_captured()) {
         let mut bytes = stream.templates.get(0).to_vec();

@@ -62,7 +62,7 @@ pub fn run(args: Send) -> Result<u8> {
     let report = run::run(Setup {
         command: "send",
         requested,
-        open: shared::open_engines(args.through.engine),
+        open: shared::open_by(&args.through, false)?,
         longest: program.longest() as usize,
         job: Job {
             source: Source::Program(Arc::new(program)),

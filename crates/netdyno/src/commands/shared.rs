@@ -6,13 +6,14 @@ use crate::place::Place;
 use crate::run::Second;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
+use port::ethtool::Ethtool;
 use report::RequestedRate;
 use std::sync::Arc;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
 use traffic::{Program, Rate, Schedule};
 
-pub use crate::engines::open_engines;
+pub use crate::engines::{open_by, open_engines};
 
 /// Frames of a run that are timed one by one at the receiver.
 const ARRIVALS: usize = 4_000_000;
@@ -149,6 +150,7 @@ pub fn with_meter(
         mode: meter_mode(how),
         hardware: hardware(&place, who, how)?,
         arrivals: if paced { ARRIVALS } else { 0 },
+        tags_taken_out: takes_tags_out(&place),
         ..meter::Options::default()
     };
     Ok((place, options))
@@ -165,29 +167,37 @@ pub fn measurable(place: &Place) -> Result<()> {
     Ok(())
 }
 
+/// Whether XDP programs there see frames without their VLAN tags. (A veth says so, too, and takes nothing out.)
+pub fn takes_tags_out(place: &Place) -> bool {
+    let name = &place.interface.name;
+    let takes = place.run_in(|| Ethtool::open(name)?.takes_tags_out());
+    matches!(takes, Ok(Ok(true))) && place.interface.kind.as_deref() != Some("veth")
+}
+
 /// Time stamps of the hardware at `place`: asked for, or there to be had.
 pub fn hardware(place: &Place, who: Timestamps, how: crate::cli::Meter) -> Result<Option<meter::Hardware>> {
     use crate::cli::Meter;
-    let seen_by = matches!(how, Meter::Auto | Meter::Xdp);
     match who {
-        Timestamps::Auto if seen_by => {}
-        Timestamps::Auto | Timestamps::Software => return Ok(None),
-        Timestamps::Hardware if seen_by => {}
-        Timestamps::Hardware => {
-            bail!("--timestamps hardware: only a native XDP program sees them; leave out --meter")
+        Timestamps::Software => return Ok(None),
+        Timestamps::Auto if how == Meter::XdpGeneric => return Ok(None),
+        Timestamps::Hardware if how == Meter::XdpGeneric => {
+            bail!("--timestamps hardware: generic XDP sees none; leave out --meter, or take --meter packet")
         }
+        Timestamps::Auto | Timestamps::Hardware => {}
     }
     let (name, index) = (&place.interface.name, place.interface.index);
-    let clock = match place.run_in(|| port::timestamps::receive_clock(name, index))? {
-        Ok(clock) => clock,
+    let stamping = match place.run_in(|| port::timestamps::receive_stamps(name, index))? {
+        Ok(stamping) => stamping,
         Err(_) if who == Timestamps::Auto => return Ok(None),
         Err(why) => bail!("--timestamps hardware on {}: {why}", place.spec),
     };
+    let (clock, to_xdp) = (stamping.clock, stamping.to_xdp);
     let compare = move || {
         let port::phc::Comparison { before_ns, device_ns, after_ns } = clock.compare()?;
         Ok(meter::Comparison { before_ns, device_ns, after_ns })
     };
-    Ok(Some(meter::Hardware { compare: Arc::new(compare), required: who == Timestamps::Hardware }))
+    let required = who == Timestamps::Hardware;
+    Ok(Some(meter::Hardware { compare: Arc::new(compare), to_xdp, required }))
 }
 
 pub fn stamp_clock(clock: crate::cli::Clock) -> meter::Clock {

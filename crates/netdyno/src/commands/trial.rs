@@ -49,20 +49,24 @@ pub fn run(args: Trial) -> Result<u8> {
         row.number = number as u32;
         row.part = "trial".to_owned();
         row.frame_size.clone_from(name);
-        if row.latency_ns.is_some() && !ran.stopped {
+        if row.latency_ns.is_some() && !ran.stopped && ran.port_lost.is_none() {
             row.floor = floors.at(load, nanos(args.duration), size, name)?;
         }
         if let Some(show) = &rig.show {
             show.over(shown(&row), Vec::new(), String::new());
         }
+        if let Some(why) = &ran.port_lost {
+            reasons.push(format!("frames of {name} bytes: the trial is not judged: {why}"));
+        }
         if ran.stopped {
             reasons.push("interrupted by a signal before its end".to_owned());
-        } else if row.verdict != "passed" {
+        } else if ran.port_lost.is_none() && row.verdict != "passed" {
             reasons.push(why(&row, name, &ran.report));
         }
         rows.push(row);
+        let over = ran.stopped || ran.port_lost.is_some();
         whole.get_or_insert(ran.report);
-        if ran.stopped {
+        if over {
             break;
         }
     }

@@ -79,6 +79,9 @@ pub fn scenario(
 
 /// Asks for the Ethernet addresses that a scenario wants, each once.
 fn resolve(compiled: &mut Compiled, place: &Place) -> Result<()> {
+    if !compiled.resolve.is_empty() {
+        crate::carrier::await_link(place)?;
+    }
     let mut known = std::collections::HashMap::new();
     for unresolved in compiled.resolve.clone() {
         let (name, next_hop, source) = (&place.interface.name, unresolved.next_hop, unresolved.source);

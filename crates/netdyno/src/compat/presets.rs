@@ -44,7 +44,7 @@ pub fn save(path: &Path, program: &str, parsed: &Parsed) -> Result<()> {
     written.with_context(|| format!("writing {}", path.display()))
 }
 
-fn read(text: &str, program: &str, specs: &[Spec]) -> Result<Vec<(&'static str, String)>> {
+pub(super) fn read(text: &str, program: &str, specs: &[Spec]) -> Result<Vec<(&'static str, String)>> {
     let mut options = Vec::new();
     // What stands before the first section is for every program.
     let mut ours = true;

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Write, stdout};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 
 const HELP: &str = "\
@@ -44,7 +44,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     if files.is_empty() {
         bail!("which files? netdyno tcpcapinfo FILE...");
     }
-    let mut out = BufWriter::new(stdout().lock());
+    let mut out = crate::output::printer();
     let mut sound = true;
     for path in files {
         let listed = File::open(path).map_err(anyhow::Error::from).and_then(|file| {

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-const SPECS: [Spec; 7] = [
+const SPECS: [Spec; 8] = [
     Spec { name: "dbug", short: Some('d'), value: Some("LEVEL") },
     Spec { name: "version", short: Some('V'), value: None },
     Spec { name: "less-help", short: Some('h'), value: None },
@@ -20,19 +20,22 @@ const SPECS: [Spec; 7] = [
     Spec { name: "more-help", short: Some('!'), value: None },
     Spec { name: "save-opts", short: None, value: Some("FILE") },
     Spec { name: "load-opts", short: None, value: Some("FILE") },
+    Spec { name: "yes-disrupt", short: None, value: Some("IFACE") },
 ];
 
 const HELP: &str = "\
 Plays the client's side of the first TCP connection of a capture against a server, as tcpliveplay does. No firewall rule is
 needed. `netdyno live` does the same and more: IPv6, any connection or all of them, other ports, reports.
 
-Usage: netdyno tcpliveplay [-d LEVEL] IFACE FILE ADDRESS MAC random|PORT
+Usage: netdyno tcpliveplay [-d LEVEL] [--yes-disrupt IFACE] IFACE FILE ADDRESS MAC random|PORT
 
   IFACE        the interface
   FILE         the capture
   ADDRESS      the server's IPv4 address
   MAC          the server's Ethernet address, or that of the next hop to it
   random|PORT  the port to play from; the server's is the captured one
+
+  --yes-disrupt IFACE: yes, on this interface, although it carries the default route or your login
 ";
 
 /// Runs `netdyno tcpliveplay` with the words that follow its name; returns the exit status.
@@ -83,6 +86,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
         timeout: Duration::from_secs(10),
         quiet_time: Duration::from_secs(1),
         retries: 3,
+        yes_disrupt: parsed.value("yes-disrupt").map(str::to_owned),
         until_gap: false,
         skip_corrupt: false,
         write: None,

@@ -11,7 +11,7 @@ use capture::{AtomicFile, Reader};
 use edit::cache::{Cache, MAX_COMMENT, Way};
 use edit::classify::{Auto, Mode, Rules, Selection, Services, classify};
 use std::ffi::OsString;
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -117,7 +117,7 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     for (name, show) in [("print-comment", comment as Show), ("print-info", info), ("print-stats", stats)] {
         if let Some(file) = parsed.value(name) {
             let cache = Cache::open(Path::new(file))?;
-            let mut out = BufWriter::new(stdout().lock());
+            let mut out = crate::output::printer();
             show(&cache, &mut out)?;
             out.flush()?;
             return Ok(0);

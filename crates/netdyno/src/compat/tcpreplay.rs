@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use traffic::Rate;
 use traffic::rate::parse_speed;
+use traffic::schedule::Speed;
 
 /// Wrong usage, and a run that fell short.
 const USAGE: u8 = 1;
@@ -172,7 +173,7 @@ fn conclude(
 /// 0 if it was printed, or nobody wanted to read on.
 fn told(tool: Tool, printed: Result<()>) -> u8 {
     match printed {
-        Err(error) if !crate::is_broken_pipe(&error) => {
+        Err(error) if !crate::output::reader_left(&error) => {
             note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
             FAILED
         }
@@ -304,12 +305,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
             measure2: None,
         },
         write: given.value("write").map(PathBuf::from),
-        speed: given
-            .value("multiplier")
-            .map(|_| exact(&given, "multiplier"))
-            .transpose()?
-            .map(|text| parse_speed(&text))
-            .transpose()?,
+        speed: speed(&given)?,
         pace: Pace {
             rate: rate.filter(|rate| *rate != Rate::TopSpeed),
             topspeed: rate == Some(Rate::TopSpeed),
@@ -327,6 +323,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         skip_corrupt: true,
         through: Through {
             engine: Engine::Auto,
+            calibration: None,
             cores: None,
             core: None,
             yes_disrupt: given.value("yes-disrupt").map(str::to_owned),
@@ -442,6 +439,19 @@ fn rate(given: &Parsed) -> Result<Option<Rate>> {
         };
     }
     Ok(None)
+}
+
+/// How many times as fast as captured. Zero is as captured in that tool, and what Scapy's `sendpfast` passes where it
+/// was given no rate (`--multiplier=0.000000`).
+fn speed(given: &Parsed) -> Result<Option<Speed>> {
+    if !given.has("multiplier") {
+        return Ok(None);
+    }
+    let text = exact(given, "multiplier")?;
+    if text.bytes().all(|c| matches!(c, b'0' | b'.')) {
+        return Ok(Some(Speed::ONE));
+    }
+    Ok(Some(parse_speed(&text)?))
 }
 
 /// The share of packets that is not sent.

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use engine::source::{Hooks, Passed};
 use report::{Totals, classic};
 use std::io::{BufWriter, Write, stdin};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -112,7 +112,7 @@ struct Tcpdump {
 impl Tcpdump {
     /// `options` beyond `-n -l`.
     fn start(options: Option<&str>) -> Result<Tcpdump> {
-        let mut child = Command::new("tcpdump")
+        let mut child = port::outside::program("tcpdump")
             .args(["-n", "-l", "-r", "-"])
             .args(options.unwrap_or_default().split_whitespace())
             .stdin(Stdio::piped())

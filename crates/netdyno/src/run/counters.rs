@@ -1,14 +1,16 @@
 //! What interfaces, drivers and hosts counted during a run, held to what we did.
 
 use crate::place::Place;
-use engine::Sent;
+use engine::{Counts, Sent};
 use port::interface::{CounterReader, Counters};
-use port::watch::Source as Counting;
-use report::{HostCounter, InterfaceCounters, Report, units};
+use port::tx::TxCounters;
+use port::watch::{Rise, Source as Counting};
+use report::{HostCounter, InterfaceCounters, Report, Witness, units};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Drivers that update their counters now and then do so at least this often.
-const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
+pub const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
 
 /// What the interface counted since `before`, once it has counted `ours` or will not any more; `None` when its
 /// counters can no longer be read.
@@ -23,12 +25,94 @@ pub fn moved(reader: &mut CounterReader, before: &Counters, ours: u64) -> Option
     }
 }
 
-/// Of frames that were handed over ([`engine::Counts::HandedOver`]) sent is what the interface counts, the rest was refused.
-pub fn believe_the_interface(sent: &mut Sent, moved: &Counters) {
+/// What was seen of the frames that were handed to one interface.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen {
+    /// Handed over.
+    pub ours: u64,
+    /// Rise of the interface's `tx_packets`.
+    pub interface: u64,
+    /// Rise of the driver's own counter of XDP frames, where it has one that rose.
+    pub driver: Option<u64>,
+    /// Arrived at a meter of ours, where there is one for just these frames.
+    pub arrived: Option<u64>,
+    /// What the engine knows of its frames.
+    pub counts: Counts,
+}
+
+/// So many frames of others, of the kernel itself above all (ARP, IPv6), say nothing about whether a counter knows ours.
+pub fn few(ours: u64) -> u64 {
+    (ours / 50).max(8).min(ours / 4)
+}
+
+impl Seen {
+    /// Who is to be believed, and how many frames that one saw leave. Whether a counter knows the frames of XDP programs
+    /// and AF_XDP sockets is the driver's choice; it shows in the count, and is not looked up by the driver's name.
+    pub fn judge(&self) -> (Witness, u64) {
+        let Seen { ours, interface, driver, arrived, counts } = *self;
+        if interface >= ours {
+            return (Witness::Interface, ours);
+        }
+        let clearly_more = |other: u64| other > interface + few(ours);
+        if let Some(driver) = driver.filter(|driver| clearly_more(*driver)) {
+            return (Witness::Driver, driver.min(ours));
+        }
+        let contradicted = arrived.is_some_and(clearly_more);
+        if interface > few(ours) && !contradicted {
+            return (Witness::Interface, interface);
+        }
+        match arrived {
+            Some(arrived) if arrived >= ours => (Witness::Meter, ours),
+            Some(arrived) if contradicted => (Witness::Meter, arrived),
+            None if counts == Counts::Completed => (Witness::Completions, ours),
+            _ => (Witness::Nobody, interface),
+        }
+    }
+
+    /// Did none leave, as somebody would have seen? A few that the interface counted are others'. Without a meter nobody can
+    /// tell: there are drivers that count frames of XDP nowhere.
+    pub fn vanished(&self) -> bool {
+        let unseen = |count: Option<u64>| count.is_none_or(|count| count == 0);
+        self.ours > 0 && self.interface <= few(self.ours) && unseen(self.driver) && self.arrived == Some(0)
+    }
+}
+
+/// What the driver counted of frames that XDP programs and AF_XDP sockets sent, among all that rose. Drivers name it as
+/// they like: `tx0_xdp_tx` (virtio_net), `tx_queue_0_xdp_xmit` (veth), `tx_xdp_xmit`, `rx_xdp_tx_xmit` and
+/// `tx_xsk_xmit` with one of each for every queue (mlx5), `tx_xsk_sent[0]` (gve).
+///
+/// Some count what they were handed (virtio_net), others what they sent (veth), so what they dropped is taken away.
+pub fn xdp_sent(rises: &[Rise]) -> Option<u64> {
+    // Of each name without its numbers: of the whole interface, and added up over its queues.
+    let mut names: BTreeMap<(String, bool), (u64, u64)> = BTreeMap::new();
+    for rise in rises.iter().filter(|rise| rise.source == Counting::Driver) {
+        let words = rise.name.split(|c: char| !c.is_ascii_alphabetic());
+        let mut words: Vec<&str> = words.filter(|word| !word.is_empty() && *word != "queue").collect();
+        let lost =
+            words.pop_if(|word| matches!(*word, "drops" | "drop" | "errors" | "err" | "full")).is_some();
+        let by_xdp = words.iter().any(|word| matches!(*word, "xdp" | "xsk"));
+        let sent = words.last().is_some_and(|word| matches!(*word, "xmit" | "tx" | "sent"));
+        if !by_xdp || !sent {
+            continue;
+        }
+        let of = names.entry((words.join("_"), lost)).or_default();
+        let all = if rise.name.contains(|c: char| c.is_ascii_digit()) { &mut of.1 } else { &mut of.0 };
+        *all += rise.by;
+    }
+    let sum = |sums: &(u64, u64)| sums.0.max(sums.1);
+    let left = |((name, _), sent): (&(String, bool), &(u64, u64))| {
+        sum(sent).saturating_sub(names.get(&(name.clone(), true)).map_or(0, sum))
+    };
+    // A frame may be counted under two names, so the largest is what is certain.
+    names.iter().filter(|((_, lost), _)| !lost).map(left).max()
+}
+
+/// Of frames that were handed over ([`engine::Counts::HandedOver`]) sent is what a counter that knows them saw, the rest
+/// was refused.
+pub fn believe(sent: &mut Sent, seen: u64) {
     let counters = &mut sent.counters;
-    let missing = counters.frames.saturating_sub(moved.tx_packets);
-    // A driver that counts no frame of XDP programs at all says nothing.
-    if missing == 0 || moved.tx_packets == 0 {
+    let missing = counters.frames.saturating_sub(seen);
+    if missing == 0 {
         return;
     }
     let bytes = (u128::from(counters.bytes) * u128::from(missing) / u128::from(counters.frames)) as u64;
@@ -38,26 +122,55 @@ pub fn believe_the_interface(sent: &mut Sent, moved: &Counters) {
     counters.failed_bytes += bytes;
 }
 
-/// Holds what we counted to what the interface did.
-pub fn compare_counters(report: &mut Report, place: &Place, ours: u64, moved: Option<Counters>) {
+/// Holds what we counted, `ours`, to what the interface did, and to whoever else saw the frames.
+pub fn compare_counters(
+    report: &mut Report,
+    place: &Place,
+    ours: TxCounters,
+    moved: Option<Counters>,
+    seen: &Seen,
+) {
     let Some(moved) = moved else {
         report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
         return;
     };
-    let mut compared = InterfaceCounters::compare(&place.spec, ours, moved.tx_packets);
+    let mut compared = InterfaceCounters::compare(&place.spec, ours.frames, moved.tx_packets);
     compared.tx_bytes = Some(moved.tx_bytes);
     compared.tx_errors = Some(moved.tx_errors);
     compared.tx_dropped = Some(moved.tx_dropped);
-    if compared.missing_frames > 0 {
-        report.result.verdict.fall_short(format!(
-            "unaccounted frames: the kernel accepted {} but {} counts only {} as transmitted ({} dropped, {} errors): {} are missing",
-            units::counted(ours, "frame"),
-            place.spec,
-            units::count(moved.tx_packets),
-            units::count(moved.tx_dropped),
-            units::count(moved.tx_errors),
-            units::count(compared.missing_frames),
-        ));
+    compared.driver_xdp_frames = seen.driver;
+    compared.beyond_layer2_bytes = beyond_layer2(&ours, &moved);
+    let (witness, known) = Seen { ours: ours.frames, ..*seen }.judge();
+    compared.confirmed_by = (ours.frames > 0).then_some(witness);
+    let (frames, on) = (units::counted(ours.frames, "frame"), &place.spec);
+    let counted = units::count(moved.tx_packets);
+    let unknown = format!("the counter of {on} does not know these frames ({counted} of {frames})");
+    match witness {
+        _ if compared.missing_frames == 0 => {}
+        Witness::Interface => report.result.verdict.fall_short(unaccounted(&compared, &moved)),
+        Witness::Driver => {
+            report.warnings.push(format!("{unknown}: its driver's own counter of XDP frames is believed"));
+            if known < ours.frames {
+                report.result.verdict.fall_short(format!(
+                    "unaccounted frames: {on} was handed {frames}, and its driver counts only {} as sent by XDP",
+                    units::count(known)
+                ));
+            }
+        }
+        Witness::Meter => report.warnings.push(format!(
+            "{unknown}: that they left is known from {} that arrived",
+            if known >= ours.frames { "all".to_owned() } else { units::count(known) }
+        )),
+        Witness::Completions => report.warnings.push(format!(
+            "{unknown}, and nobody else counted them: that its driver gave the memory of all of them back as sent is all \
+             that is known; measure where they arrive (--measure)"
+        )),
+        Witness::Nobody if seen.counts == Counts::HandedOver => report.result.verdict.fall_short(format!(
+            "nobody saw these frames leave: {on} was handed {frames} by XDP and counts {counted}{}: the driver dropped \
+             them without a word, or counts no XDP frames; use --engine afxdp or packet, or measure where they arrive",
+            if seen.arrived == Some(0) { ", and none arrived" } else { "" }
+        )),
+        Witness::Nobody => report.result.verdict.fall_short(unaccounted(&compared, &moved)),
     }
     if compared.foreign_frames > 0 {
         report.warnings.push(format!(
@@ -69,6 +182,29 @@ pub fn compare_counters(report: &mut Report, place: &Place, ours: u64, moved: Op
     if let Some(tx) = &mut report.result.tx {
         tx.interface_counters.push(compared);
     }
+}
+
+fn unaccounted(compared: &InterfaceCounters, moved: &Counters) -> String {
+    format!(
+        "unaccounted frames: the kernel accepted {} but {} counts only {} as transmitted ({} dropped, {} errors): {} are missing",
+        units::counted(compared.sent_frames, "frame"),
+        compared.interface,
+        units::count(moved.tx_packets),
+        units::count(moved.tx_dropped),
+        units::count(moved.tx_errors),
+        units::count(compared.missing_frames),
+    )
+}
+
+/// What the interface counts of each frame beyond its bytes here, if it counted these frames and no others.
+fn beyond_layer2(ours: &TxCounters, moved: &Counters) -> Option<i64> {
+    if ours.frames == 0 || moved.tx_packets != ours.frames {
+        return None;
+    }
+    let (frames, all) = (i64::try_from(ours.frames).ok()?, i64::try_from(moved.tx_bytes).ok()?);
+    let beyond = all - i64::try_from(ours.bytes).ok()?;
+    // No counter adds more to a frame than preamble, FCS and gap; anything else was counted at another moment.
+    (beyond % frames == 0 && (beyond / frames).abs() <= 24).then_some(beyond / frames)
 }
 
 /// What rose at each end of the run.
@@ -123,6 +259,77 @@ pub fn another_run(report: &Report, odd: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn seen(interface: u64, driver: Option<u64>, arrived: Option<u64>, counts: Counts) -> Seen {
+        Seen { ours: 300, interface, driver, arrived, counts }
+    }
+
+    #[test]
+    fn a_counter_is_believed_unless_somebody_saw_more() {
+        use Counts::{Accepted, Completed, HandedOver};
+        for (seen, expected) in [
+            (seen(300, None, None, Accepted), (Witness::Interface, 300)),
+            (seen(305, None, Some(250), HandedOver), (Witness::Interface, 300)),
+            // A part is what it says, and a neighbour's frame more at the receiver contradicts nothing.
+            (seen(255, None, None, HandedOver), (Witness::Interface, 255)),
+            (seen(255, None, Some(256), Completed), (Witness::Interface, 255)),
+            (seen(255, None, Some(300), HandedOver), (Witness::Meter, 300)),
+            // virtio_net counts nothing of zero-copy.
+            (seen(0, None, Some(300), Completed), (Witness::Meter, 300)),
+            (seen(4, None, Some(280), Completed), (Witness::Meter, 280)),
+            (seen(0, None, None, Completed), (Witness::Completions, 300)),
+            (seen(0, None, Some(0), Completed), (Witness::Nobody, 0)),
+            (seen(0, Some(300), None, HandedOver), (Witness::Driver, 300)),
+            (seen(3, Some(290), Some(300), HandedOver), (Witness::Driver, 290)),
+            (seen(0, None, None, HandedOver), (Witness::Nobody, 0)),
+            (seen(6, None, Some(0), HandedOver), (Witness::Nobody, 6)),
+            (seen(0, None, None, Accepted), (Witness::Nobody, 0)),
+        ] {
+            assert_eq!(seen.judge(), expected, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn frames_vanished_only_if_nobody_saw_one() {
+        let counts = Counts::HandedOver;
+        assert!(seen(0, None, Some(0), counts).vanished() && seen(0, Some(0), Some(0), counts).vanished());
+        // Others', as none arrived.
+        assert!(seen(6, None, Some(0), counts).vanished());
+        // Without a receiver nobody can tell: a driver may send what it counts nowhere.
+        assert!(!seen(6, None, None, counts).vanished() && !seen(0, None, None, counts).vanished());
+        assert!(!seen(0, Some(1), None, counts).vanished() && !seen(0, None, Some(1), counts).vanished());
+        assert!(!Seen { ours: 0, ..seen(0, None, None, counts) }.vanished());
+    }
+
+    #[test]
+    fn drivers_counters_of_xdp_are_found_and_added_up() {
+        let rise = |(name, by): (&str, u64)| Rise { source: Counting::Driver, name: name.to_owned(), by };
+        for (rises, expected) in [
+            (&[("tx0_xdp_tx", 200), ("tx1_xdp_tx", 100), ("tx0_xdp_tx_drops", 7)][..], Some(293)),
+            (&[("tx_queue_0_xdp_xmit", 300), ("rx_queue_0_xdp_tx_errors", 2)], Some(300)),
+            (&[("tx_xsk_xmit", 300), ("tx0_xsk_xmit", 300), ("tx_xsk_full", 9)], Some(300)),
+            (&[("tx_xsk_sent[0]", 300), ("tx_packets", 900), ("rx_xdp_drop", 5)], Some(300)),
+            (&[("tx_packets", 300), ("rx0_xdp_redirect", 3)], None),
+        ] {
+            let rises: Vec<Rise> = rises.iter().copied().map(rise).collect();
+            assert_eq!(xdp_sent(&rises), expected, "{rises:?}");
+        }
+    }
+
+    #[test]
+    fn whether_a_counter_knows_the_fcs_shows_in_its_bytes() {
+        let ours = TxCounters { frames: 10, bytes: 600, ..TxCounters::default() };
+        let moved = |tx_packets, tx_bytes| Counters { tx_packets, tx_bytes, ..Counters::default() };
+        for (moved, beyond) in [
+            (moved(10, 600), Some(0)),
+            (moved(10, 640), Some(4)),
+            (moved(10, 560), Some(-4)),
+            (moved(10, 641), None),
+            (moved(11, 660), None),
+        ] {
+            assert_eq!(beyond_layer2(&ours, &moved), beyond);
+        }
+    }
 
     #[test]
     fn only_counters_that_tell_are_named_for_a_loss() {

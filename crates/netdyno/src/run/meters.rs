@@ -3,6 +3,7 @@
 use crate::place::Place;
 use anyhow::{Context, Result};
 use meter::{Measurement, Meter, Snapshot};
+use port::interface::Interface;
 
 /// At least one meter.
 pub struct Meters {
@@ -29,6 +30,21 @@ pub fn attach((place, _): &(Place, meter::Options), options: &meter::Options) ->
     let name = &place.interface.name;
     let meter = place.run_in(|| Meter::attach(name, options))?;
     meter.with_context(|| format!("measuring on {}", place.spec))
+}
+
+/// What the user must know of a packet socket behind a program of somebody else's.
+pub fn blind(meter: &Meter, place: &Place) -> Option<String> {
+    if meter.mode() != meter::Mode::PacketSocket {
+        return None;
+    }
+    let name = &place.interface.name;
+    // As it is now, not as it was when the command began.
+    let xdp = place.run_in(|| Interface::by_name(name)).ok()?.ok()?.xdp?;
+    Some(format!(
+        "{} has another XDP program (id {}): what that drops or redirects never reaches the packet socket \
+         that measures here, and counts as lost; detach it (`ip link set {name} xdp off`) to measure all that arrives",
+        place.spec, xdp.program_id
+    ))
 }
 
 impl Meters {

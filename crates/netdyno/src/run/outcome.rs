@@ -5,6 +5,7 @@ use super::counters::{another_run, where_they_went};
 use super::meters::Measured;
 use super::offered::dues;
 use super::received::{add, distribution, fill_measured, list_streams, stream};
+use crate::carrier;
 use crate::place::Place;
 use engine::source::{Oddities, Source};
 use engine::{Counts, Ended, Job, LATE_NS, Merged, Sent};
@@ -91,8 +92,10 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
                 longest_stall_ns: kept.longest_stall_ns,
                 frames: kept.catch_up_frames,
                 rate_limit_ratio: setup.job.catch_up,
-                abandoned_ns: 0,
+                abandoned_ns: kept.put_off_ns,
             }),
+            waiting: kept.waits.map(|waits| if waits.slept > 0 { "slept" } else { "spun" }.to_owned()),
+            wake_up_p99_ns: kept.waits.and_then(|waits| waits.wake_up_p99_ns),
             ..Pacing::default()
         });
     }
@@ -476,6 +479,33 @@ fn gaps(report: &mut Report, run: &Outcome<'_>, arrivals: &[u64]) {
     }
 }
 
+/// Frames that an end of the run has no room for, although the sending interface does: told before any is sent.
+pub fn too_long(setup: &Setup) -> Option<String> {
+    // A VLAN tag may stand on top of the MTU.
+    const TAG: usize = 4;
+    const FCS: usize = traffic::expr::FCS as usize;
+    if matches!(setup.job.source, Source::Stream(_)) {
+        // That is how long its buffers are. What a capture has is seen as it is read, and held to the sending interface.
+        return None;
+    }
+    let ends = setup.rx.iter().chain(&setup.second.rx).map(|(place, _)| place);
+    let ends = ends.chain(&setup.tx).chain(&setup.second.tx);
+    let short = ends.min_by_key(|place| place.interface.mtu)?;
+    let most = short.interface.max_frame();
+    (setup.longest > most + TAG).then(|| {
+        format!(
+            "frames of up to {} bytes (with FCS) are sent, and {}, whose MTU is {}, takes no more than {}: `ip link set {} \
+             mtu {}` there, or a smaller --size",
+            setup.longest + FCS,
+            short.spec,
+            short.interface.mtu,
+            most + FCS,
+            short.interface.name,
+            setup.longest.saturating_sub(14)
+        )
+    })
+}
+
 /// Did the run do what was asked?
 pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     let (setup, sent) = (run.setup, run.sent());
@@ -495,10 +525,15 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     }
     if sent.counters.failed > 0 {
         let why = match run.counts {
-            Counts::HandedOver => {
-                "its ring was full, or this core has none: a lower --rate or other --cores; or the link was down for a while"
+            Counts::HandedOver if !report.result.link_events.is_empty() => {
+                "the link was down for a while".to_owned()
             }
-            Counts::Accepted => "too long for its MTU, or malformed for its driver",
+            Counts::HandedOver => too_long(setup).unwrap_or_else(|| {
+                "its ring was full, or this core has none: a lower --rate or other --cores".to_owned()
+            }),
+            Counts::Accepted | Counts::Completed => {
+                "too long for its MTU, or malformed for its driver".to_owned()
+            }
         };
         verdict.fall_short(format!(
             "the interface refused {} ({why})",
@@ -512,6 +547,15 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
             "{} arrived with other content than was sent",
             units::counted(corrupted, "frame")
         ));
+    }
+    let lost = report.result.loss.is_some_and(|loss| loss.frames > 0);
+    if let Some(said) = carrier::told(&report.result.link_events) {
+        let for_good = report.result.link_events.iter().any(|event| event.duration_ns.is_none());
+        if lost || for_good || sent.counters.failed > 0 {
+            verdict.fall_short(format!("{said}: what was sent meanwhile was lost there, not by the device"));
+        } else {
+            report.warnings.push(said);
+        }
     }
     if let Some(loss) = report.result.loss
         && loss.frames > 0

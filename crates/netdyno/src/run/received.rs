@@ -57,6 +57,12 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
         .filter(|(_, count)| *count > 0)
         .map(|(&(from, to), count)| Bucket { from: from.into(), to: to.into(), count })
         .collect();
+    if measured.tags_unseen
+        && let Some(rx) = &report.result.rx
+        && let Some(said) = tags(report.result.tx.as_ref().map(|tx| &tx.totals), &rx.totals)
+    {
+        report.warnings.push(said);
+    }
     if totals.negative_latencies > 0 {
         report.warnings.push(format!(
             "{} carry a time stamp of the future: the sender's clock is not this host's, and no latency can be given",
@@ -88,6 +94,28 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
             units::counted(totals.late, "frame")
         ));
     }
+}
+
+/// Whether what a NIC takes out of frames before they are counted matters here, for a person.
+fn tags(sent: Option<&Totals>, received: &Totals) -> Option<String> {
+    const MEND: &str = "the receiving interface takes VLAN tags out before XDP sees a frame, so that sizes, bytes and bit \
+                        rates miss 4 bytes of each that had one (`ethtool -K IFACE rxvlan off`, or --meter packet, counts them)";
+    let Some(sent) = sent else {
+        return (received.frames > 0)
+            .then(|| format!("if frames came with VLAN tags, that cannot be told here: {MEND}"));
+    };
+    if sent.frames == received.frames {
+        let missing = sent
+            .bytes
+            .checked_sub(received.bytes)
+            .filter(|missing| *missing > 0 && missing.is_multiple_of(4))?;
+        let said = units::counted(missing / 4, "frame");
+        return Some(format!("{said} arrived 4 bytes shorter than sent: {MEND}"));
+    }
+    // Of frames that were lost nobody knows how long they were: the mean tells, unless only some had a tag.
+    let mean = |of: &Totals| of.bytes as f64 / of.frames.max(1) as f64;
+    let shorter = received.frames > 0 && mean(sent) - mean(received) >= 1.0;
+    shorter.then(|| format!("frames arrived shorter than sent, at the mean: {MEND}"))
 }
 
 /// A stream of which this many frames were lost.
@@ -184,7 +212,8 @@ impl WatchedClock {
             return;
         }
         let hardware = measured.stamps.as_ref().map(|stamps| hardware(report, stamps, &measured.totals));
-        let arrivals = Some(if hardware.is_some() { "hardware" } else { "software" }.to_owned());
+        let stamped = hardware.as_ref().is_some_and(|hardware| hardware.frames > 0);
+        let arrivals = Some(if stamped { "hardware" } else { "software" }.to_owned());
         if self.clock == meter::Clock::Monotonic {
             let name = "monotonic".to_owned();
             let clock = LatencyClock { name, arrivals, hardware, ..LatencyClock::default() };
@@ -234,14 +263,15 @@ fn hardware(report: &mut Report, stamps: &meter::Stamps, totals: &Snapshot) -> H
             units::counted(software_frames, "frame")
         ));
     }
-    if let Some(set) = stamps.set_ns {
+    // What nothing was timed by is not spoken of.
+    if let Some(set) = stamps.set_ns.filter(|_| stamps.frames > 0) {
         report.warnings.push(format!(
             "the clock of the hardware's time stamps was set by {} during the run: times of arrival are wrong for up \
              to 50 ms after that, and gaps across it",
             units::signed_time(set)
         ));
     }
-    if let Some(why) = &stamps.lost {
+    if let Some(why) = stamps.lost.as_ref().filter(|_| stamps.frames > 0) {
         report.warnings.push(format!(
             "the clock of the hardware's time stamps could not be read at times ({why}): its error is not known then"
         ));
@@ -257,6 +287,25 @@ fn hardware(report: &mut Report, stamps: &meter::Stamps, totals: &Snapshot) -> H
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_that_was_taken_out_is_said_where_it_matters() {
+        let totals = |frames, bytes| Totals::over(frames, bytes, 1_000_000);
+        let said = |sent: Option<(u64, u64)>, received: (u64, u64)| {
+            tags(sent.map(|(frames, bytes)| totals(frames, bytes)).as_ref(), &totals(received.0, received.1))
+        };
+        assert_eq!(said(Some((300, 37_200)), (300, 37_200)), None);
+        let all = said(Some((300, 37_200)), (300, 36_000)).expect("all had one");
+        assert!(all.starts_with("300 frames arrived 4 bytes shorter") && all.contains("rxvlan off"), "{all}");
+        let some = said(Some((300, 37_200)), (300, 37_160)).expect("ten had one");
+        assert!(some.starts_with("10 frames"), "{some}");
+        // Lost frames, and a device that adds a trailer.
+        assert!(said(Some((300, 37_200)), (299, 35_880)).is_some_and(|said| said.contains("at the mean")));
+        assert_eq!(said(Some((300, 37_200)), (299, 37_076)), None);
+        assert_eq!(said(Some((300, 37_200)), (300, 40_000)), None);
+        assert_eq!((said(None, (0, 0)), said(Some((3, 300)), (0, 0))), (None, None));
+        assert!(said(None, (5, 600)).is_some_and(|said| said.contains("cannot be told")));
+    }
 
     #[test]
     fn parts_of_a_stream_are_added_by_their_weight() {

@@ -28,22 +28,31 @@ const CSIT_EXCEED: f64 = 0.5;
 /// No drop rate, and partial drop rate, with their losses.
 const CSIT: [(&str, &str, f64); 2] = [("ndr", "NDR", 0.0), ("pdr", "PDR", 0.005)];
 
+/// A sender that fell short by more did not offer the load: half of the precision that searches have by default.
+pub const SHORTFALL: f64 = 0.00125;
+
 impl Goal {
-    /// Trials that only measure: whatever comes passes.
+    /// Trials that only measure: whatever comes of the load passes.
     pub fn any() -> Goal {
-        Goal { name: None, limits: Limits::loss(1.0), exceed: 0.0, sum: None, trial: None }
+        Goal { name: None, limits: limits(1.0), exceed: 0.0, sum: None, trial: None }
     }
 
     /// Not a frame lost.
     pub fn no_loss() -> Goal {
-        Goal { limits: Limits::default(), ..Self::any() }
+        Goal { limits: limits(0.0), ..Self::any() }
+    }
+
+    /// For a search that is so exact: what is found is then as exact, too.
+    pub fn within(mut self, precision: f64) -> Goal {
+        self.limits.shortfall_ratio = Some((precision / 2.0).min(4.0 * SHORTFALL));
+        self
     }
 
     fn named(name: &str) -> Option<Goal> {
         let (_, name, loss) = CSIT.into_iter().find(|(written, ..)| name.eq_ignore_ascii_case(written))?;
         Some(Goal {
             name: Some(name),
-            limits: Limits::loss(loss),
+            limits: limits(loss),
             exceed: CSIT_EXCEED,
             sum: Some(CSIT_SUM),
             trial: Some(CSIT_TRIAL),
@@ -114,22 +123,40 @@ impl Goal {
 
     /// What came of a trial, in two words at most.
     pub fn verdict(&self, outcome: &Outcome) -> &'static str {
-        match self.limits.broken(outcome) {
-            None => "passed",
-            Some(Broken::Loss) => "loss",
-            Some(Broken::Shortfall) => "sender short",
-            Some(Broken::Uneven) => "sender uneven",
-            Some(Broken::Latency) => "latency",
-            Some(Broken::Variation) => "variation",
-            Some(Broken::LatencyUnknown) => "latency unknown",
-            Some(Broken::Order) => "order",
-        }
+        verdict(self.limits.broken(outcome))
     }
+}
+
+/// What was not kept, as the report says it.
+fn verdict(broken: Option<Broken>) -> &'static str {
+    match broken {
+        None => "passed",
+        Some(Broken::Loss) => "loss",
+        Some(Broken::Shortfall) => "sender short",
+        Some(Broken::Uneven) => "sender uneven",
+        Some(Broken::Latency) => "latency",
+        Some(Broken::Variation) => "variation",
+        Some(Broken::LatencyUnknown) => "latency unknown",
+        Some(Broken::Order) => "order",
+    }
+}
+
+/// And back.
+fn broken_of(written: &str) -> Option<Broken> {
+    use Broken::{Latency, LatencyUnknown, Loss, Order, Shortfall, Uneven, Variation};
+    [Loss, Shortfall, Uneven, Latency, LatencyUnknown, Variation, Order]
+        .into_iter()
+        .find(|broken| verdict(Some(*broken)) == written)
+}
+
+/// So much loss, of a load that was offered.
+fn limits(loss: f64) -> Limits {
+    Limits { shortfall_ratio: Some(SHORTFALL), ..Limits::loss(loss) }
 }
 
 /// Does a verdict say that it was the sender who failed?
 pub fn is_the_senders(verdict: &str) -> bool {
-    matches!(verdict, "sender short" | "sender uneven")
+    broken_of(verdict).is_some_and(Broken::is_the_senders)
 }
 
 #[cfg(test)]
@@ -159,10 +186,10 @@ mod tests {
         let pdr = Goal::parse("pdr").unwrap();
         let written = Goal::parse("loss=0.5%,exceed=50%,sum=21s,trial=1s").unwrap();
         assert_eq!(Goal { name: None, ..pdr }, written);
-        assert_eq!(Goal::parse("NDR").unwrap().limits, Limits::default());
+        assert_eq!(Goal::parse("NDR").unwrap().limits, limits(0.0));
         assert_eq!(Goal::parse("pdr,sum=5s").unwrap().sum, Some(Duration::from_secs(5)));
         // Bisection takes their limits alone, and refuses sums that were asked for.
-        assert_eq!(pdr.by_one_trial().unwrap().limits, Limits::loss(0.005));
+        assert_eq!(pdr.by_one_trial().unwrap().limits, limits(0.005));
         assert_eq!(pdr.by_one_trial().unwrap().sum, None);
         assert_eq!(written.by_one_trial(), None);
         assert_eq!(pdr.text(), "PDR: loss 0.50 %, but in 50.0 % of the time");

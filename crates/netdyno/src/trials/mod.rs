@@ -5,9 +5,8 @@
 //!                 <- Outcome --         <- Ran ----                                   <--
 //! ```
 
-mod again;
 pub mod floor;
-mod goal;
+pub mod goal;
 mod outcome;
 mod ports;
 mod rig;
@@ -18,7 +17,7 @@ mod watch;
 pub use goal::{Goal, is_the_senders};
 pub use ports::{frame_sizes, mean_bytes};
 pub use rig::{Offer, Ran, Rig};
-pub use session::{How, Session, row, rows_of, shown};
+pub use session::{How, Session, outcome_of, row, rows_of, shown};
 
 use std::time::Duration;
 use traffic::{Rate, Schedule};

@@ -7,16 +7,14 @@ use report::Report;
 use traffic::Schedule;
 use trial::{FrameToFrame, Latency, Outcome};
 
-/// A sender that was held up for longer than this may have made the loss that a trial saw.
-const HELD_UP_NS: u64 = 1_500_000;
 /// A run that took this much longer than its schedule did not offer the load.
 const LONGER: f64 = 0.001;
 /// And by this, which a batch's last frames may take.
 const LONGER_NS: f64 = 1e6;
 
-/// What one way's run says of the trial. Into a device of the lab frames go without a wire: what its full input queue
-/// refuses would be lost on one.
-pub fn outcome_of(report: &Report, offer: &Offer, into_a_lab: bool) -> Result<Outcome> {
+/// What one way's run says of the trial. `lab_device`: into a device of the lab frames go without a wire: what its full
+/// input queue refuses would be lost on one. `in_a_lab`: all that the frames pass is on this machine.
+pub fn outcome_of(report: &Report, offer: &Offer, in_a_lab: bool, lab_device: bool) -> Result<Outcome> {
     let result = &report.result;
     if let report::Verdict::Failed { reasons } = &result.verdict {
         bail!("{}", reasons.join("; "));
@@ -25,10 +23,13 @@ pub fn outcome_of(report: &Report, offer: &Offer, into_a_lab: bool) -> Result<Ou
     let mut sent = tx.totals.frames;
     let lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
     let mut intended = offer.count.or(tx.offered_frames).unwrap_or(sent);
+    let held_up = result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
+    let put_off = held_up.map_or(0, |held_up| held_up.abandoned_ns);
     // What took longer was a lower load: by its rate it should have sent more in the time it took.
     if let Some(asked) = scheduled_ns(offer) {
         let took = tx.totals.duration_ns as f64;
-        if took > asked * (1.0 + LONGER) && took - asked > LONGER_NS {
+        let of_count = offer.duration.is_none() && put_off > 0;
+        if of_count || took > asked * (1.0 + LONGER) && took - asked > LONGER_NS {
             intended = intended.max((intended as f64 * took / asked) as u64);
         }
     }
@@ -53,12 +54,14 @@ pub fn outcome_of(report: &Report, offer: &Offer, into_a_lab: bool) -> Result<Ou
         frames: d.count,
         frame_to_frame: frame_to_frame(report),
     });
-    let caught_up = result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
-    let mut uneven = caught_up
-        .filter(|catch_up| catch_up.longest_stall_ns >= HELD_UP_NS)
-        .map_or(0, |catch_up| catch_up.frames);
+    // Nothing was caught up, so what was lost was lost of no more than the load. But what held up the sender may have held
+    // up a device on the same machine, too, for as long again.
+    let mut uneven = match in_a_lab {
+        true => 2 * intended.saturating_sub(sent).min(frames_in(put_off, offer)),
+        false => 0,
+    };
     let received = sent.saturating_sub(lost);
-    if into_a_lab && intended > sent && tx.retried_enobufs >= intended - sent {
+    if lab_device && intended > sent && tx.retried_enobufs >= intended - sent {
         // It was the device that held up the sender.
         (sent, uneven) = (intended, 0);
     }
@@ -73,6 +76,18 @@ pub fn outcome_of(report: &Report, offer: &Offer, into_a_lab: bool) -> Result<Ou
         last_loss_ns: None,
         outage_ns: None,
     })
+}
+
+/// Frames that are due in so much of the offer's time, and one; all there are where that is not even.
+fn frames_in(ns: u64, offer: &Offer) -> u64 {
+    match (&offer.schedule, ns) {
+        (_, 0) => 0,
+        (Schedule::Frames { frames, per_ns }, ns) => {
+            let due = u128::from(ns) * u128::from(*frames) / u128::from((*per_ns).max(1));
+            u64::try_from(due).unwrap_or(u64::MAX).saturating_add(1)
+        }
+        _ => u64::MAX / 4,
+    }
 }
 
 /// How long the offer takes a sender that keeps to it; `None` at top speed.

@@ -1,6 +1,5 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
-use super::again;
 use super::outcome::{add, outcome_of};
 use super::ports::{Ports, Way};
 use super::schedule;
@@ -12,7 +11,7 @@ use crate::commands::shared;
 use crate::run::{self, Setup};
 use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
-use engine::{Job, Priority};
+use engine::{Awake, Job, Priority};
 use report::{Environment, Report, Requested};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::expr::{Options, Size, compile};
 use traffic::{Program, Schedule};
-use trial::{Broken, Outcome};
+use trial::{Again, Broken, Outcome, Policy};
 
 /// What is offered, on every way.
 #[derive(Debug, Clone)]
@@ -62,6 +61,8 @@ pub struct Ran {
     pub repeated: u32,
     /// Ended by a signal.
     pub stopped: bool,
+    /// A port of ours had no link for a time, or is gone: nothing can be said of the device.
+    pub port_lost: Option<String>,
     /// The report of the first way, for what it says of the machine and the engine.
     pub report: Report,
 }
@@ -74,7 +75,7 @@ pub struct Rig {
     meter: crate::cli::Meter,
     timestamps: crate::cli::Timestamps,
     seed: u64,
-    retries: u32,
+    again: Again,
     warm_up: Option<Duration>,
     learning: bool,
     learnt: Option<Instant>,
@@ -114,7 +115,7 @@ impl Rig {
             meter: bench.meter,
             timestamps: bench.timestamps,
             seed: bench.seed.unwrap_or_else(shared::draw_seed),
-            retries: bench.retries,
+            again: Again::new(Policy { retries: bench.retries, in_a_lab: bench.lab }),
             warm_up: bench.warm_up,
             learning: !bench.no_learning,
             learnt: None,
@@ -125,7 +126,7 @@ impl Rig {
             told_trouble: false,
             priority: match bench.no_real_time {
                 true => Priority::Ordinary,
-                false => Priority::RealTime { resting: false },
+                false => Priority::RealTime,
             },
             stop,
             warnings: Vec::new(),
@@ -166,30 +167,79 @@ impl Rig {
     }
 
     /// Does it; again when it did not pass for a moment in which this machine did something else. `broken` says what it did
-    /// not keep.
+    /// not keep. A port that is lost once trials have been done is told in what came of it, and is no error: what was
+    /// measured before is worth keeping.
     pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Ran> {
+        match self.attempt(offer, broken) {
+            Err(error) if self.environment.is_some() => {
+                let lacking = self.lacking_ports();
+                if lacking.is_empty() {
+                    return Err(error);
+                }
+                let (stopped, report) = (self.is_stopped(), Report::new("trial"));
+                let (outcome, port_lost) = (Outcome::default(), Some(lacking.join("; ")));
+                Ok(Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report })
+            }
+            other => other,
+        }
+    }
+
+    /// The ports that are gone, down or without their carrier, each in words.
+    fn lacking_ports(&self) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for way in &self.ports.ways {
+            for (name, place) in [(&way.from_name, way.sender()), (&way.to_name, way.receiver())] {
+                let what = match place {
+                    Err(_) => "was removed",
+                    Ok(place) if !place.interface.up => "is down",
+                    Ok(place) if !place.interface.carrier => "has no carrier",
+                    Ok(_) => continue,
+                };
+                lacking.push(format!("{name} {what}"));
+            }
+        }
+        lacking.dedup();
+        lacking
+    }
+
+    fn attempt(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Ran> {
         self.teach(offer)?;
         if let Some(warm_up) = self.warm_up {
             let warming = Offer { duration: Some(warm_up), count: None, command: None, ..offer.clone() };
             self.once(&warming)?;
         }
         let mut repeated = 0;
+        self.again.begin();
         loop {
             let mut ran = self.once(offer)?;
-            let why = broken(&ran.outcome);
-            // Others want this core, too: a sender that never gives it up has it taken away.
-            let held_up = ran.outcome.uneven > 0 || why == Some(Broken::Shortfall);
-            if let (true, Priority::RealTime { resting }) = (held_up, &mut self.priority) {
-                *resting = true;
+            if ran.port_lost.is_some() {
+                // A link that came back is worth another try.
+                let for_good = ran.report.result.link_events.iter().any(|event| event.duration_ns.is_none());
+                if !for_good && repeated < self.again.policy().retries && !ran.stopped {
+                    repeated += 1;
+                    continue;
+                }
+                ran.repeated = repeated;
+                return Ok(ran);
             }
             let seconds = offer.duration.map(|duration| duration.as_secs_f64());
-            let most = again::most(why, &ran.outcome, seconds, self.ports.lab.is_some(), self.retries);
-            if repeated < most && !ran.stopped {
-                repeated += 1;
-                continue;
+            let wait = self.again.after(broken(&ran.outcome), &ran.outcome, seconds);
+            match wait {
+                Some(ns) if !ran.stopped => self.pause(Duration::from_nanos(ns)),
+                _ => {
+                    ran.repeated = repeated;
+                    return Ok(ran);
+                }
             }
-            ran.repeated = repeated;
-            return Ok(ran);
+            repeated += 1;
+        }
+    }
+
+    /// Waits for this machine to become quieter; not any longer when all is interrupted.
+    fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.is_stopped() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -246,7 +296,7 @@ impl Rig {
                 source: Source::Program(Arc::new(program)),
                 count,
                 duration,
-                catch_up: 1.5,
+                catch_up: engine::pacer::NEVER,
                 spin: false,
             },
             total: count,
@@ -290,6 +340,15 @@ impl Rig {
         self.begun += 1;
         let rig = &*self;
         let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
+        // A core that is halted in each of the sender's rests is given back late.
+        let cpus: Vec<usize> = match self.priority {
+            Priority::Ordinary => Vec::new(),
+            Priority::RealTime => {
+                let ways = 0..self.ports.ways.len();
+                ways.filter_map(|way| self.cpus(way).ok()).flatten().flatten().collect()
+            }
+        };
+        let _awake = Awake::keep(&cpus);
         let started = Instant::now();
         let reports: Vec<Result<Report>> = std::thread::scope(|scope| {
             let runs: Vec<_> = rig
@@ -321,14 +380,21 @@ impl Rig {
             runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked()))).collect()
         });
         let reports = reports.into_iter().collect::<Result<Vec<_>>>()?;
+        let events: Vec<_> =
+            reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();
         let mut outcome = Outcome::default();
-        let into_a_lab = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
+        let in_a_lab = self.ports.lab.is_some();
+        let lab_device = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
         let mut rate = 0.0f64;
         let (mut late, mut arrived) = (0, false);
         for ((report, way), watch) in reports.iter().zip(&self.ports.ways).zip(&watches) {
-            let one = outcome_of(report, offer, into_a_lab)
-                .with_context(|| format!("from {} to {}", way.from_name, way.to_name))?;
-            late += self.late_in(report);
+            let one = match outcome_of(report, offer, in_a_lab, lab_device) {
+                // Of what was sent without a link nothing follows.
+                Err(_) if !events.is_empty() => Outcome::default(),
+                one => one.with_context(|| format!("from {} to {}", way.from_name, way.to_name))?,
+            };
+            // Which frames of a run without a link are whose is not known.
+            late += if events.is_empty() { self.late_in(report) } else { 0 };
             arrived |= report.result.rx.as_ref().is_some_and(|rx| rx.totals.frames > 0);
             rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
             add(&mut outcome, &one);
@@ -339,7 +405,7 @@ impl Rig {
             }
         }
         let mut reports = reports.into_iter();
-        let report = reports.next().context("there are no ports")?;
+        let mut report = reports.next().context("there are no ports")?;
         if self.environment.is_none() {
             let mut environment = report.environment.clone();
             environment.interfaces.extend(reports.flat_map(|report| report.environment.interfaces));
@@ -348,6 +414,7 @@ impl Rig {
         for warning in &report.warnings {
             // Each trial says that of itself, and what is late is told above.
             let said = warning.starts_with("the rate was not reached")
+                || warning.starts_with(crate::carrier::LOST)
                 || late > 0 && warning.contains("arrived that this run did not send");
             if !said && !self.warnings.contains(warning) && self.warnings.len() < 8 {
                 self.warnings.push(warning.clone());
@@ -361,7 +428,10 @@ impl Rig {
         }
         let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
         let stopped = self.is_stopped();
-        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, report })
+        // A device that is reset takes its links down, which is what is timed (RFC 6201).
+        let port_lost = crate::carrier::told(&events).filter(|_| offer.command.is_none());
+        report.result.link_events = events;
+        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, port_lost, report })
     }
 
     /// The number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
@@ -427,10 +497,13 @@ impl Rig {
         let program = program.with_schedule(offer.schedule.clone());
         let (tx, rx) = (way.sender()?, way.receiver()?);
         shared::check_mtu(&program, &tx)?;
+        // What the other way sends arrives here.
+        let crossed = self.ports.ways.iter().any(|other| other.receiver().is_ok_and(|at| at.is_same_as(&tx)));
         let setup = Setup {
             tx: Some(tx),
             rx: Some(shared::with_meter(rx, (self.meter, self.timestamps), false)?),
             cpus: self.cpus(number)?,
+            open: shared::open_by(&self.through, crossed)?,
             onlooker,
             ..self.setup(program, offer.count, offer.duration, stop)
         };
@@ -445,8 +518,11 @@ impl Rig {
     fn reset(&self, text: &str) {
         let device = self.ports.lab.as_ref().and_then(|lab| lab.device.as_ref());
         let command = match device {
-            Some([port, _]) => port.namespace.command("sh").map_err(|error| error.to_string()),
-            None => Ok(std::process::Command::new("sh")),
+            Some([port, _]) => port
+                .namespace
+                .command(port::outside::program("sh").get_program())
+                .map_err(|error| error.to_string()),
+            None => Ok(port::outside::program("sh")),
         };
         let child = command.and_then(|mut command| {
             let command = command.arg("-c").arg(text).stdin(std::process::Stdio::null());

@@ -40,6 +40,8 @@ pub struct Session {
     /// Of the search for throughput, as they are written.
     pub goals: Vec<String>,
     pub quiet: bool,
+    /// What ended the search: a port of ours that was lost.
+    pub port_lost: Option<String>,
     started: Instant,
     sending_ns: u64,
     /// Time between the trials done here, to tell how long the rest takes.
@@ -58,6 +60,7 @@ impl Session {
             size_number: (1, 1),
             goals: Vec::new(),
             quiet,
+            port_lost: None,
             started: Instant::now(),
             sending_ns: 0,
             between: Duration::ZERO,
@@ -78,7 +81,7 @@ impl Session {
         self.kept.len()
     }
 
-    /// Carries a search to its end; false when it was interrupted before.
+    /// Carries a search to its end; false when it was interrupted before, or a port was lost.
     pub fn drive<S: Search>(&mut self, search: &mut S, how: &How<'_, S>) -> Result<bool> {
         while let Some(wanted) = search.next() {
             if let Some(outcome) = self.earlier(&wanted, how.part)? {
@@ -92,7 +95,8 @@ impl Session {
             let offer = (how.offer)(&wanted);
             self.show_begin(&wanted, search, how);
             let ran = self.rig.run(&offer, &|outcome| how.goal.limits.broken(outcome))?;
-            if ran.stopped {
+            if ran.stopped || ran.port_lost.is_some() {
+                self.port_lost = ran.port_lost;
                 return Ok(false);
             }
             let sending = Duration::from_nanos(wanted.sending_ns());
@@ -213,6 +217,9 @@ pub fn shown(row: &Trial) -> gauges::Trial {
     }
 }
 
+/// The verdict of a trial that is not judged.
+pub const PORT_LOST: &str = "port lost";
+
 /// A trial as the report has it.
 pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
     let outcome = &ran.outcome;
@@ -233,7 +240,10 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         sent_frames: outcome.sent,
         received_frames: outcome.received,
         lost_frames: outcome.lost(),
-        loss_ratio: outcome.loss_ratio(),
+        loss_ratio: match goal.limits.tolerates_shortfall(outcome) {
+            true => outcome.lost() as f64 / outcome.intended.max(1) as f64,
+            false => outcome.loss_ratio(),
+        },
         shortfall_ratio: outcome.shortfall_ratio(),
         duplicated_frames: outcome.duplicated,
         reordered_frames: outcome.reordered,
@@ -255,7 +265,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         last_loss_ns: outcome.last_loss_ns,
         outage_ns: outcome.outage_ns,
         repeated: ran.repeated,
-        verdict: goal.verdict(outcome).to_owned(),
+        verdict: if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) }.to_owned(),
         ..Trial::default()
     }
 }
@@ -278,7 +288,8 @@ fn wanted_of(trial: &Trial) -> Option<Wanted> {
     Some(Wanted { load: trial.load, duration_ns: trial.duration_ns, then, stage })
 }
 
-fn outcome_of(trial: &Trial) -> Outcome {
+/// What a trial in a report came to.
+pub fn outcome_of(trial: &Trial) -> Outcome {
     Outcome {
         intended: trial.intended_frames,
         sent: trial.sent_frames,

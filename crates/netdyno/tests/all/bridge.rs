@@ -372,7 +372,7 @@ fn a_second_bridge_on_the_same_interfaces_is_refused() {
         }
         // The first is none the worse for it. (B answers that it has no such port.)
         three.send(
-            "send ether(dst=02:00:00:00:00:02)/ipv4(dst=198.18.0.2)/udp --size 64 --count 5 --rate 1kpps",
+            "send ether(dst=02:00:00:00:00:02)/ipv4(dst=198.18.0.2)/udp --size 64 --count 5 --topspeed",
         );
         let report = interrupted(first);
         assert_eq!(passed(&report)[0], [5, 5], "{engine}");

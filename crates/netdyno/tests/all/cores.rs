@@ -115,24 +115,25 @@ fn the_sum_meets_the_rate_and_the_result_is_told_as_of_one() {
 #[test]
 fn a_rate_is_kept_by_two_cores_over_a_duration() {
     let net = two_queues();
-    // On a busy machine it may be too slow, which it then says; not once in some tries would be our fault. So slow that
-    // both cores sleep between frames: what is before all others may not have all of every core's time.
-    within_tries(5, "4,000 frames in a second from two cores", || {
-        let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 4kpps --duration 1s --cores 2 --json";
-        let report = net.run(format!("{FIRST} {send} --engine packet")).result();
-        let tx = &report["result"]["tx"];
-        assert_eq!(tx["offered_frames_per_second"], 4_000.0);
-        let kept = reasons(&report).is_empty();
-        if kept {
-            assert_all_by(&report, 2, 4_000);
-            assert_eq!(
-                rows(&report).iter().map(|row| number(&row["frames"])).collect::<Vec<_>>(),
-                [2_000; 2]
-            );
-            assert_eq!(number(&tx["duration_ns"]), 1_000_000_000);
-        }
-        kept.then_some(())
-    });
+    let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 4kpps --cores 2 --json --engine packet";
+    let frames = |report: &Value| rows(report).iter().map(|row| number(&row["frames"])).collect::<Vec<_>>();
+    // Never faster than asked, and evenly.
+    let report = net.run(format!("{send} --count 4000")).result();
+    assert_all_by(&report, 2, 4_000);
+    assert_eq!(frames(&report), [2_000; 2]);
+    assert!(number(&report["result"]["tx"]["duration_ns"]) >= 1_000_000_000, "{report}");
+    // And no slower, unless it says so.
+    let report = net.run(format!("{send} --duration 1s")).result();
+    let tx = &report["result"]["tx"];
+    assert_eq!(tx["offered_frames_per_second"], 4_000.0);
+    assert_eq!(number(&tx["offered_frames"]), 4_000);
+    assert_eq!(tx["frames"], report["result"]["rx"]["frames"]);
+    if reasons(&report).is_empty() && number(&tx["duration_ns"]) == 1_000_000_000 {
+        assert_all_by(&report, 2, 4_000);
+        assert_eq!(frames(&report), [2_000; 2]);
+    } else {
+        assert!(was_held_up(&report), "{report}");
+    }
 }
 
 #[test]
@@ -184,22 +185,20 @@ fn streams_with_rates_of_their_own_and_with_weights_are_shared_out_too() {
     ];
     std::fs::write(&file, scenario.join("\n")).expect("a scenario");
     let send = format!("netdyno send {file} --on tx0 --measure rx0 --engine packet --json --cores 2");
-    within_tries(5, "2,000 frames in half a second from two cores", || {
-        let report = net.run(format!("{FIRST} {send}")).result();
-        let kept = reasons(&report).is_empty();
-        if kept {
-            assert_all_by(&report, 2, 2000);
-            let keys = ["stream", "tx_frames", "rx_frames", "lost_frames", "reordered_frames"];
-            let streams = report["streams"].as_array().expect("streams");
-            let told: Vec<_> = streams.iter().map(|stream| counted(stream, &keys)).collect();
-            let wanted =
-                [[0, 500, 500, 0, 0], [1, 1000, 1000, 0, 0], [2, 375, 375, 0, 0], [3, 125, 125, 0, 0]];
-            assert_eq!(told, wanted);
-            assert_eq!(streams[1]["name"], "fast");
-        }
-        kept.then_some(())
-    });
-    net.run(format!("{send} --count 100")).refused(&["--count 100", "2 cores", "--duration"]);
+    let report = net.run(send).result();
+    let keys = ["stream", "tx_frames", "rx_frames", "lost_frames", "reordered_frames"];
+    let streams = report["streams"].as_array().expect("streams");
+    let told: Vec<_> = streams.iter().map(|stream| counted(stream, &keys)).collect();
+    let wanted = [[0, 500, 500, 0, 0], [1, 1000, 1000, 0, 0], [2, 375, 375, 0, 0], [3, 125, 125, 0, 0]];
+    assert_eq!(streams[1]["name"], "fast");
+    if longest_stall(&report) < 10_000_000 {
+        assert_all_by(&report, 2, 2000);
+        assert_eq!(told, wanted);
+    }
+    // What a sender that was held up leaves out at the end is missing from all of them.
+    for (told, wanted) in told.iter().zip(wanted) {
+        assert!(told[1] <= wanted[1] && told[1] == told[2] && told[3..] == [0, 0], "{told:?}");
+    }
 }
 
 #[test]
@@ -295,4 +294,24 @@ fn cores_that_cannot_be_are_refused_with_the_mend() {
         .says(&["cannot be used with"]);
     let link = net.run("ip -s -j link show tx0").ok().json();
     assert_eq!(number(&link[0]["stats64"]["tx"]["packets"]), 0, "what was refused sent nothing");
+}
+
+#[test]
+fn live_frames_from_two_cores_let_others_change_links_and_say_how_they_waited() {
+    let net = two_queues();
+    for pace in ["--topspeed", "--rate 2kpps"] {
+        let send =
+            format!("netdyno send ipv4/udp --on tx0 --measure rx0 {pace} --engine xdp --cores 2 --json");
+        let sender = net.start(send);
+        net.until_frames_leave();
+        // On a preemptible kernel each of these waits until no call is under way that was when it began.
+        net.run("ip link add dum0 type veth peer name dum1").ok();
+        net.run("ip link del dum0").ok();
+        sender.signal("INT");
+        let result = &sender.wait().ok().json()["result"];
+        assert_eq!(number(&result["tx"]["frames"]), number(&result["rx"]["frames"]), "{result}");
+        let waiting = &result["pacing"]["waiting"];
+        let told = waiting == "slept" || waiting == "spun";
+        assert_eq!(told, pace != "--topspeed", "{pace}: {result}");
+    }
 }

@@ -232,3 +232,47 @@ fn frames_without_use_or_place_are_refused() {
         .refused(&["a file has no link"]);
     assert_eq!(listing(dir.path()), [""; 0]);
 }
+
+/// Standard output whose reader has gone.
+fn into_nothing(line: &str) -> Ran {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut child = command(line);
+    child.stdin(std::process::Stdio::null()).stdout(writer).stderr(std::process::Stdio::piped());
+    let out = child.spawn().expect("a child").wait_with_output().expect("its end");
+    Ran {
+        status: out.status.code().expect("a status"),
+        what: line.to_owned(),
+        stdout: String::new(),
+        stderr: String::from_utf8_lossy(&out.stderr).into_owned(),
+    }
+}
+
+#[test]
+fn a_capture_that_a_pipe_did_not_take_is_no_success_and_text_is() {
+    let dir = folder();
+    let file = path(&dir, "some.pcap");
+    run(format!("netdyno craft ipv4/udp --count 5 -w {file}")).ok();
+    let cache = path(&dir, "some.cache");
+    run(format!("netdyno tcpprep --cidr=10.0.0.0/8 -i {file} -o {cache}")).ok();
+    for line in [
+        "netdyno craft ipv4/udp --count 5 -w -".to_owned(),
+        "netdyno craft ipv4/udp --count 100000 -w -".to_owned(),
+        format!("netdyno edit {file} --ttl 9 -w -"),
+        format!("netdyno replay {file} -w - --topspeed"),
+        "netdyno synth --profile smallflows -w -".to_owned(),
+    ] {
+        into_nothing(&line).with(2).says(&["Broken pipe"]);
+    }
+    into_nothing(&format!("netdyno tcpreplay -w - {file}")).with(255).says(&["Broken pipe"]);
+    for line in [
+        format!("netdyno info --json {file}"),
+        format!("netdyno info {file}"),
+        format!("netdyno tcpcapinfo {file}"),
+        format!("netdyno tcpprep -S {cache}"),
+        "netdyno craft ipv4/udp --show".to_owned(),
+        "netdyno completions bash".to_owned(),
+    ] {
+        assert_eq!(into_nothing(&line).ok().stderr, "", "{line}");
+    }
+}

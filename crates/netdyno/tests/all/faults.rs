@@ -379,10 +379,16 @@ fn the_interface_of_the_default_route_is_refused_unless_named() {
     net.run(format!("netdyno replay {file} --on tx0")).refused(&words);
     net.run(format!("{send} --yes-disrupt rx0")).refused(&words);
     net.run(format!("{send} --yes-disrupt tx0")).ok();
-    // Dropping what arrives would cut the user off as well; looking at it does not.
-    net.run("netdyno measure --on tx0 --drop --duration 1s").refused(&["tx0 carries the default route"]);
+    // Dropping what arrives would cut the user off as well, and so does attaching a program, with some drivers; looking on
+    // does not.
+    for how in ["--drop", "", "--meter xdp", "--meter packet --drop"] {
+        let measure = format!("netdyno measure --on tx0 --duration 1s {how}");
+        net.run(measure).refused(&["tx0 carries the default route"]);
+    }
+    net.run(format!("netdyno live {file} --on tx0 --to 192.0.2.2:80"))
+        .refused(&["tx0 carries the default route"]);
     net.run(format!("{send} --yes-disrupt tx0 --measure rx0")).refused(&["rx0 carries the default route"]);
-    net.run("netdyno measure --on tx0 --duration 100ms").ok();
+    net.run("netdyno measure --on tx0 --meter packet --duration 100ms").ok();
 }
 
 #[test]
@@ -402,6 +408,21 @@ fn an_interrupt_ends_a_run_with_statistics_and_report() {
         assert_eq!(result["tx"]["frames"], result["rx"]["frames"]);
         assert!(reasons(&report)[0].starts_with("stopped by a signal after"), "{:?}", reasons(&report));
         assert_eq!(listing(dir), ["intervals.csv", "report.html", "result.json"]);
+    }
+}
+
+#[test]
+fn a_hangup_ends_a_run_unless_it_was_ignored_from_the_start() {
+    // What nohup does; and the opposite, should these tests run under it.
+    for (how, goes_on) in [("ignore", true), ("default", false)] {
+        let net = Net::new();
+        let line = "netdyno send ipv4/udp --on tx0 --rate 1kpps --duration 3s --json --engine packet";
+        let send = net.start(format!("env --{how}-signal=HUP {line}"));
+        net.until_frames_leave();
+        send.signal("HUP");
+        let report = send.wait().json();
+        let stopped = reasons(&report).iter().any(|why| why.starts_with("stopped by a signal"));
+        assert_eq!(stopped, !goes_on, "{how}: {report}");
     }
 }
 

@@ -59,6 +59,18 @@ fn signals_are_passed_on() {
     lab.wait().with(9);
 }
 
+#[test]
+fn a_hangup_that_was_ignored_from_the_start_is_not_passed_on() {
+    let mut lab = command("env --ignore-signal=HUP netdyno lab -- env --default-signal=HUP sh -c");
+    lab.arg("trap 'exit 9' HUP; trap 'exit 7' TERM; echo ready >&2; while :; do sleep 0.05; done");
+    let mut lab = start(lab);
+    lab.until_it_says("ready");
+    lab.signal("HUP");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    lab.signal("TERM");
+    lab.wait().with(7);
+}
+
 /// Sends `frames` of 1018 bytes with FCS through the device; the result, and how many arrived.
 fn through(options: &str, expression: &str, rate: &str, frames: u64) -> (Ran, u64) {
     let binary = env!("CARGO_BIN_EXE_netdyno");
@@ -105,4 +117,41 @@ fn a_bottleneck_lets_its_rate_through_and_no_more() {
     assert!((24..1_500).contains(&received), "{received}");
     // What is less than the rate passes whole.
     assert_eq!(through("--bottleneck 400mbps", "ipv4/udp", "5mbps", 500).1, 500);
+}
+
+/// Runs a command on a terminal of its own, as that session's leader, closes the terminal once it has said something, and
+/// prints the exit status, or "hangs".
+const ON_A_TERMINAL: &str = "
+import os, pty, signal, sys, time
+pid, terminal = pty.fork()
+if pid == 0:
+    # Whoever runs these tests may have it ignored (nohup).
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.environ['TERM'] = 'xterm'
+    os.execv(sys.argv[1], sys.argv[1:])
+os.read(terminal, 1)
+time.sleep(0.5)
+os.close(terminal)
+for _ in range(1500):
+    ended, status = os.waitpid(pid, os.WNOHANG)
+    if ended:
+        print(os.waitstatus_to_exitcode(status))
+        break
+    time.sleep(0.02)
+else:
+    print('hangs')
+    os.kill(pid, signal.SIGKILL)
+";
+
+#[test]
+fn a_closed_terminal_ends_what_runs_in_a_lab() {
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    for screen in ["", " --tui"] {
+        let mut python = command("python3 -c");
+        python.arg(ON_A_TERMINAL);
+        let send = format!("{binary} lab -- {binary} send ipv4/udp --on tx0 --rate 100pps{screen}");
+        python.args(send.split(' '));
+        let said = start(python).wait().ok().stdout;
+        assert_ne!(said.trim(), "hangs", "with `{screen}`");
+    }
 }

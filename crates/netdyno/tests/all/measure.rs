@@ -303,7 +303,7 @@ fn delays_are_told_by_interval_with_their_variation() {
         let gaps = &result["arrival_gap_ns"];
         assert!((19_990..20_000).contains(&number(&gaps["count"])), "{how}");
         let mean = gaps["mean"].as_f64().expect("a mean");
-        assert!((45_000.0..1_000_000.0).contains(&mean), "{how}: {mean}");
+        assert!((45_000.0..1_000_000_000.0).contains(&mean), "{how}: {mean}");
         assert_eq!(number(&stream["gap_max_ns"]), number(&gaps["max"]), "{how}");
         // The worst of all intervals is the worst of all, to the width of a bucket.
         let intervals = report["intervals"].as_array().expect("intervals");
@@ -373,7 +373,8 @@ fn delays_by_a_clock_that_hosts_share_come_with_its_error() {
         assert!(clock["max_error_ns"].is_u64() && clock["synchronised"].is_boolean(), "{how}: {clock}");
         assert!(clock["stepped_ns"].is_null(), "{how}: {clock}");
         assert_eq!(number(&latency["count"]), 2000, "{how}");
-        assert!(number(&latency["max"]) < 2_000_000_000, "{how}: {latency}");
+        // The clocks that may be mistaken for each other are 37 s apart, or all the time since 1970.
+        assert!(number(&latency["p50"]) < 20_000_000_000, "{how}: {latency}");
         // A meter that is told another clock finds times of years, or of the future.
         let wrong = measured(&net, &format!("--count 2000 --drop --meter {how}"), &send).json();
         let median = wrong["result"]["latency_ns"]["p50"].as_u64().unwrap_or(u64::MAX);
@@ -396,9 +397,10 @@ fn who_timed_arrivals_is_said_and_hardware_that_cannot_is_refused() {
     net.run_there("netdyno measure --on rx0 --duration 1s --timestamps hardware").refused(&no_clock);
     net.run("netdyno trial --on tx0 --measure rx0 --rate 1kpps --duration 1s --timestamps hardware")
         .refused(&no_clock);
-    for how in ["packet", "xdp-generic"] {
-        net.run(format!("{send} --timestamps hardware --meter {how}")).refused(&["native XDP", "--meter"]);
-    }
+    // A packet socket would see them, were there any; generic XDP never does.
+    net.run(format!("{send} --timestamps hardware --meter packet")).refused(&no_clock);
+    net.run(format!("{send} --timestamps hardware --meter xdp-generic"))
+        .refused(&["generic XDP", "--meter packet"]);
     assert!(!net.run_there("ip -d link show rx0").ok().stdout.contains("prog/xdp"));
     let said = net.run_there("netdyno doctor rx0").ok().stdout;
     assert!(said.contains("time stamps") && said.contains("no PTP hardware clock"), "{said}");

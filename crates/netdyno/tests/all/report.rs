@@ -229,15 +229,16 @@ fn what_the_hosts_counted_stands_beside_the_result() {
 #[test]
 fn another_runs_frames_that_hide_a_loss_are_told() {
     let net = Net::new();
-    let send = "netdyno send ipv4/udp --sign --engine packet --on tx0 --rate 1kpps";
-    let first = net.start(format!("{send} --duration 1500ms --measure rx0 --json"));
+    let send = "netdyno send ipv4/udp --sign --engine packet --on tx0";
+    let first = net.start(format!("{send} --rate 1kpps --duration 600s --measure rx0 --json"));
     let sent = || number(&net.run("ip -s -j link show tx0").ok().json()[0]["stats64"]["tx"]["packets"]);
-    eventually("the first run sends", || sent() > 20);
-    net.run(format!("{send} --count 100 --quiet")).ok();
+    eventually("the first run sends", || sent() > 300);
+    net.run(format!("{send} --topspeed --count 100 --quiet")).ok();
+    first.signal("INT");
     let report = first.wait().json();
     let warnings = report["warnings"].to_string();
     assert!(warnings.contains("100 signed frames came twice or") && warnings.contains("its own"), "{report}");
     // Alone nothing of the kind is said.
-    let report = net.run(format!("{send} --count 100 --measure rx0 --json")).result();
+    let report = net.run(format!("{send} --topspeed --count 100 --measure rx0 --json")).result();
     assert!(!report["warnings"].to_string().contains("came twice"), "{report}");
 }

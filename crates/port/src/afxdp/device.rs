@@ -10,8 +10,12 @@ use crate::packet::Target;
 #[derive(Debug, Clone)]
 pub struct Device {
     pub driver: String,
-    /// Queues that send.
+    /// Queues that send now. There may be room for more.
     pub queues: u32,
+    /// Those that receive now, too: zero-copy takes a queue's both halves.
+    pub pairs: u32,
+    /// Somebody's XDP program is attached.
+    pub occupied: bool,
     /// The driver sends from the UMEM; `None` if this kernel does not tell (before 6.3).
     pub zero_copy: Option<bool>,
     /// Buffers that a frame may consist of with zero-copy.
@@ -22,13 +26,17 @@ impl Device {
     /// Asks, in the network namespace of the calling thread.
     pub fn ask(target: &Target) -> Result<Device, AfxdpError> {
         let interface = Interface::by_name(&target.name)?;
-        let channels = Ethtool::open(&target.name).and_then(|ethtool| ethtool.channels());
-        let now = channels.map_or(0, |channels| channels.transmit().now);
+        let channels = Ethtool::open(&target.name).and_then(|ethtool| ethtool.channels()).ok();
+        // Netlink tells how many there are room for; who cannot change their number does not tell another.
+        let of = |now: Option<u32>, room: u32| now.filter(|now| *now > 0).map_or(room, |now| now.min(room));
+        let queues = of(channels.map(|channels| channels.transmit().now), interface.tx_queues);
+        let receiving = of(channels.map(|channels| channels.receive().now), interface.rx_queues);
         let features = xdp_features(target.index).ok().flatten();
         Ok(Device {
             driver: interface.driver.unwrap_or_else(|| "this driver".to_owned()),
-            // Netlink tells how many there are room for; who cannot change their number does not tell another.
-            queues: if now == 0 { interface.tx_queues } else { now.min(interface.tx_queues) },
+            queues,
+            pairs: queues.min(receiving),
+            occupied: interface.xdp.is_some(),
             zero_copy: features.map(|features| features.zero_copy),
             segments: segments(target.index).ok().flatten().unwrap_or(1),
         })

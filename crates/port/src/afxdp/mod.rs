@@ -31,12 +31,15 @@ pub use sender::Afxdp;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bpf::Link;
+use bpf::pass::Passing;
 use rustix::io::Errno;
 use rustix::net::xdp::SocketAddrXdpFlags as Flags;
 
-use crate::interface::InterfaceError;
+use crate::interface::{Interface, InterfaceError};
 use crate::packet::{BATCH, Target};
 use device::Device;
 use socket::{BINDING, Failed, Memory, OPENING, REGISTERING, Socket};
@@ -58,8 +61,8 @@ pub enum Mode {
     /// Zero-copy where the driver has it, else copy.
     #[default]
     Auto,
-    /// The kernel copies each frame; every driver.
-    Copy,
+    /// The kernel copies each frame; every driver. With the reason.
+    Copy(&'static str),
     /// The driver reads the UMEM, or it is an error.
     ZeroCopy,
 }
@@ -94,6 +97,8 @@ pub struct Description {
     pub huge_pages: bool,
     /// Buffers that the longest frame takes.
     pub segments: usize,
+    /// A program of ours is attached to the interface meanwhile, because the driver sends only then.
+    pub program: bool,
 }
 
 impl fmt::Display for Description {
@@ -106,7 +111,10 @@ impl fmt::Display for Description {
         if self.segments > 1 {
             write!(f, ", up to {} buffers a frame", self.segments)?;
         }
-        if self.huge_pages { f.write_str(", huge pages") } else { Ok(()) }
+        if self.huge_pages {
+            f.write_str(", huge pages")?;
+        }
+        if self.program { f.write_str(", with a program of ours attached meanwhile") } else { Ok(()) }
     }
 }
 
@@ -151,8 +159,8 @@ pub enum AfxdpError {
     },
     /// There is no such queue.
     #[error(
-        "{interface} has no transmit queue {queue}: it has {there}, numbered from 0; use as many cores at most, or see \
-         `ethtool -l {interface}` and add queues with `ethtool -L`"
+        "{interface} has no transmit queue {queue}: it has {there}, numbered from 0; `ethtool -l {interface}` lists \
+         them, `ethtool -L` changes their number"
     )]
     NoQueue {
         /// The interface.
@@ -161,6 +169,19 @@ pub enum AfxdpError {
         queue: u32,
         /// How many there are.
         there: u32,
+    },
+    /// More senders than queues.
+    #[error(
+        "{cores} cores need {cores} transmit queues, one each, and {interface} has {queues}: give --cores {queues}, or \
+         make more with `ethtool -L {interface} combined {cores}` (a veth: `tx {cores}`, in a lab --queues {cores})"
+    )]
+    TooFewQueues {
+        /// The interface.
+        interface: String,
+        /// Its queues.
+        queues: u32,
+        /// The cores asked for.
+        cores: usize,
     },
     /// One queue, two senders.
     #[error("queue {queue} of {interface} is asked for twice: one sender serves one queue")]
@@ -229,6 +250,28 @@ pub enum AfxdpError {
     },
 }
 
+/// The queue of each of several workers: that of its CPU's number, as the kernel counts for other sockets, if each then
+/// has its own; of those that the interface has now. To be called in the interface's network namespace.
+pub fn queues_for(target: &Target, cpus: &[Option<usize>]) -> Result<Vec<u32>, AfxdpError> {
+    let queues = Device::ask(target)?.queues;
+    if cpus.len() > queues.max(1) as usize {
+        return Err(AfxdpError::TooFewQueues { interface: target.name.clone(), queues, cores: cpus.len() });
+    }
+    Ok(deal(cpus, queues))
+}
+
+/// Transmit queues that an interface of the calling thread's network namespace has now.
+pub fn queues_now(target: &Target) -> Option<u32> {
+    Device::ask(target).ok().map(|device| device.queues)
+}
+
+fn deal(cpus: &[Option<usize>], queues: u32) -> Vec<u32> {
+    let modulo = |cpu: &Option<usize>| cpu.and_then(|cpu| u32::try_from(cpu).ok()?.checked_rem(queues));
+    let by_cpu: Option<Vec<u32>> = cpus.iter().map(modulo).collect();
+    let distinct = |queues: &Vec<u32>| queues.iter().collect::<BTreeSet<_>>().len() == queues.len();
+    by_cpu.filter(distinct).unwrap_or_else(|| (0..).take(cpus.len()).collect())
+}
+
 /// Senders for frames of up to `longest` bytes, one for each of `queues` and in that order. To be called in the
 /// interface's network namespace; the senders work from everywhere.
 pub fn open(
@@ -254,21 +297,27 @@ pub fn open(
     }
     let plan = Plan { target, longest, queues, options, device: &device, segments };
     let why_copy = match (options.mode, plan.no_zero_copy()) {
-        (Mode::Copy, _) => "asked for".to_owned(),
+        (Mode::Copy(why), _) => why.to_owned(),
         (Mode::ZeroCopy, Some(why)) => return Err(AfxdpError::NoZeroCopy { interface: interface(), why }),
         (Mode::ZeroCopy, None) => {
-            return plan
-                .open(true, None)?
-                .map_err(|why| AfxdpError::NoZeroCopy { interface: interface(), why });
+            return plan.zero_copy()?.map_err(|why| AfxdpError::NoZeroCopy { interface: interface(), why });
         }
         (Mode::Auto, Some(why)) => why,
-        (Mode::Auto, None) => match plan.open(true, None)? {
+        (Mode::Auto, None) => match plan.zero_copy()? {
             Ok(senders) => return Ok(senders),
             Err(why) => why,
         },
     };
     // Copy mode either works or is an error: it has no `Err(why)`.
-    plan.open(false, Some(&why_copy))?.map_err(|why| AfxdpError::NoZeroCopy { interface: interface(), why })
+    let copying = plan.open(false, Some(&why_copy), None)?;
+    copying.map_err(|unwilling| AfxdpError::NoZeroCopy { interface: interface(), why: unwilling.why })
+}
+
+/// A driver that does not send without copying.
+struct Unwilling {
+    why: String,
+    /// It may with an XDP program attached.
+    wants_program: bool,
 }
 
 /// What is to be opened.
@@ -286,15 +335,47 @@ struct Plan<'a> {
 impl Plan<'_> {
     /// Why zero-copy need not even be tried.
     fn no_zero_copy(&self) -> Option<String> {
-        if self.device.zero_copy == Some(false) {
-            return Some(format!("{} has no zero-copy", self.device.driver));
+        let Device { driver, zero_copy, segments, pairs, occupied, .. } = self.device;
+        if *zero_copy == Some(false) {
+            return Some(format!("{driver} has no zero-copy"));
         }
-        (self.segments > 1 && self.segments > self.device.segments as usize).then(|| {
+        if *occupied {
+            return Some(
+                "an XDP program is attached, and zero-copy would take from it what arrives on the queue"
+                    .to_owned(),
+            );
+        }
+        if let Some(queue) = self.queues.iter().find(|queue| *queue >= pairs) {
+            return Some(format!("queue {queue} does not receive, which zero-copy needs"));
+        }
+        (self.segments > 1 && self.segments > *segments as usize).then(|| {
             format!(
-                "frames of {} bytes need {} buffers, and {} takes {} with zero-copy",
-                self.longest, self.segments, self.device.driver, self.device.segments
+                "frames of {} bytes need {} buffers, and {driver} takes {segments} with zero-copy",
+                self.longest, self.segments
             )
         })
+    }
+
+    /// Opens all senders without copying, with a program on the interface where the driver wants one: Intel's set up
+    /// their rings for it only then. The inner error says why the driver would not have it.
+    fn zero_copy(&self) -> Result<Result<Vec<Afxdp>, String>, AfxdpError> {
+        let bare = match self.open(true, None, None)? {
+            Ok(senders) => {
+                wait_for_carrier(&self.target.name);
+                return Ok(Ok(senders));
+            }
+            Err(unwilling) if !unwilling.wants_program => return Ok(Err(unwilling.why)),
+            Err(unwilling) => unwilling.why,
+        };
+        let passing = match bpf::pass::attach(self.target.index) {
+            Ok(Passing::Ours(link)) => Arc::new(link),
+            Ok(Passing::Others) | Err(_) => return Ok(Err(bare)),
+        };
+        wait_for_carrier(&self.target.name);
+        let opened = self.open(true, None, Some(&passing))?;
+        // Binding changes the rings once more.
+        wait_for_carrier(&self.target.name);
+        Ok(opened.map_err(|unwilling| format!("{}, also with an XDP program attached", unwilling.why)))
     }
 
     /// Opens all senders in one mode. The inner error says why the driver would not have it without copying.
@@ -302,7 +383,8 @@ impl Plan<'_> {
         &self,
         zero_copy: bool,
         why_copy: Option<&str>,
-    ) -> Result<Result<Vec<Afxdp>, String>, AfxdpError> {
+        passing: Option<&Arc<Link>>,
+    ) -> Result<Result<Vec<Afxdp>, Unwilling>, AfxdpError> {
         let stride = slot_size(self.longest);
         let slots = self.options.slots.min(REGION / stride).next_multiple_of(BATCH).max(BATCH);
         let interface = || self.target.name.clone();
@@ -326,7 +408,10 @@ impl Plan<'_> {
                 Ok(socket) => socket,
                 Err(Failed { what: BINDING, errno }) if zero_copy && senders.is_empty() => match errno {
                     Errno::BUSY => return Err(self.failed(Failed { what: BINDING, errno }, queue, bytes)),
-                    errno => return Ok(Err(format!("{} refuses it: {errno}", self.device.driver))),
+                    errno => {
+                        let why = format!("{} refuses it: {errno}", self.device.driver);
+                        return Ok(Err(Unwilling { why, wants_program: wants_program(errno) }));
+                    }
                 },
                 Err(failed) => return Err(self.failed(failed, queue, bytes)),
             };
@@ -336,15 +421,17 @@ impl Plan<'_> {
                 why_copy: why_copy.map(str::to_owned),
                 huge_pages: region.umem().huge,
                 segments: self.segments,
+                program: passing.is_some(),
             };
-            let sender = Afxdp::new(socket, region, self.target, description)
+            let sender = Afxdp::new(socket, region, self.target, description, passing.cloned())
                 .map_err(|source| InterfaceError::Netlink { name: interface(), source })?;
             if zero_copy && let Err(errno) = sender.probe() {
-                // Intel's drivers bind without an XDP program, but send only with one.
-                return Ok(Err(format!(
-                    "{} does not send from it as it is ({errno}; some drivers need an XDP program attached)",
-                    self.device.driver
-                )));
+                let why = format!("{} does not send from it: {errno}", self.device.driver);
+                return Ok(Err(Unwilling { why, wants_program: wants_program(errno) }));
+            }
+            if zero_copy && !sender.describe().zero_copy {
+                let why = format!("{} bound the socket, but copies", self.device.driver);
+                return Ok(Err(Unwilling { why, wants_program: false }));
             }
             senders.push(sender);
         }
@@ -387,5 +474,50 @@ impl Plan<'_> {
             (BINDING, Errno::INVAL) if self.segments > 1 => AfxdpError::NoSegments { longest: self.longest },
             _ => AfxdpError::Io { what, interface, queue, source: errno },
         }
+    }
+}
+
+/// Is it what drivers answer that have no rings for XDP because no program is attached? They say it when the socket is
+/// bound (igb, virtio_net), or when they are first told to send (i40e, ice, ixgbe, mlx5).
+fn wants_program(errno: Errno) -> bool {
+    matches!(errno, Errno::INVAL | Errno::NXIO)
+}
+
+/// A driver may take the link down to change its rings, and is given some time to get it back. Whoever sends looks again.
+fn wait_for_carrier(name: &str) {
+    const LINK: Duration = Duration::from_secs(5);
+    let since = Instant::now();
+    // It goes down a moment after the call that makes it has returned.
+    std::thread::sleep(Duration::from_millis(20));
+    while since.elapsed() < LINK && Interface::by_name(name).is_ok_and(|interface| !interface.carrier) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::Lab;
+
+    #[test]
+    fn each_worker_has_the_queue_of_its_cpu_or_else_any_of_its_own() {
+        let cpus = |list: &[usize]| list.iter().map(|cpu| Some(*cpu)).collect::<Vec<_>>();
+        assert_eq!(deal(&cpus(&[3]), 1), [0]);
+        assert_eq!(deal(&cpus(&[3]), 2), [1]);
+        assert_eq!(deal(&cpus(&[2, 3]), 2), [0, 1]);
+        assert_eq!(deal(&cpus(&[1, 3]), 2), [0, 1], "both of queue 1");
+        assert_eq!(deal(&[None, None], 2), [0, 1]);
+    }
+
+    /// A plain veth has room for a queue for each CPU, and one.
+    #[test]
+    fn a_queue_that_is_only_room_for_one_is_not_asked_for() {
+        let lab = Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
+        let index = lab.sender.namespace.index_of("tx0").unwrap().unwrap();
+        let target = Target { name: "tx0".to_owned(), index, mtu: 1500 };
+        let of = |cpus: &[Option<usize>]| lab.sender.namespace.run_in(|| queues_for(&target, cpus)).unwrap();
+        assert_eq!(of(&[Some(1)]).unwrap(), [0]);
+        let refused = of(&[Some(0), Some(1)]).unwrap_err().to_string();
+        assert!(refused.contains("--cores 1"), "{refused}");
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bpf::Link;
 use rustix::io::Errno;
 use rustix::net::xdp::{XdpDesc, XdpDescOptions};
 
@@ -74,6 +75,8 @@ pub struct Afxdp {
     /// Descriptors refused whose frames were written off.
     written_off: u64,
     counters: TxCounters,
+    /// What the driver wants attached while it sends; goes after the socket, which is further up.
+    _passing: Option<Arc<Link>>,
 }
 
 /// What a wait is for.
@@ -91,6 +94,7 @@ impl Afxdp {
         region: Region,
         target: &Target,
         description: Description,
+        passing: Option<Arc<Link>>,
     ) -> Result<Afxdp, NetlinkError> {
         let slots = region.slots();
         let netlink = netlink::Socket::route()?;
@@ -114,6 +118,7 @@ impl Afxdp {
             taken,
             written_off: 0,
             counters: TxCounters::default(),
+            _passing: passing,
         })
     }
 

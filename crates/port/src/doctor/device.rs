@@ -149,7 +149,7 @@ impl Device {
                 topic,
                 State::Unknown,
                 "this kernel does not tell (6.3 and later do)",
-                "native XDP is tried when it is needed",
+                "native XDP is tried when it is needed, and what a driver sends of it is counted",
             ));
             return findings;
         };
@@ -174,7 +174,7 @@ impl Device {
                 topic,
                 State::Good,
                 found,
-                "counts at full rate; sockets hand frames over without copying",
+                "counts at full rate; sockets can hand frames over without copying, in some drivers only while a program is attached (igb), or where their memory is mapped (virtio_net: iommu_platform=on)",
             )
         } else {
             finding(
@@ -200,7 +200,7 @@ impl Device {
                 topic,
                 State::Note,
                 "not declared now",
-                "the xdp engine may be able to send only after a program is attached (virtio_net needs that, and as many queues as cores)",
+                "several drivers declare it only while a program is attached (igb, virtio_net, which needs as many queues as cores besides): netdyno attaches one and asks again",
             ),
         });
         findings
@@ -302,9 +302,9 @@ impl Device {
         Some(if self.offload("LRO") == Some(true) {
             finding(
                 "offloads",
-                State::Bad,
+                State::Note,
                 found,
-                "LRO joins frames in the NIC: XDP cannot attach, and counts are of joined frames",
+                "LRO joins frames in the NIC: a packet socket counts joined ones. Some drivers take no XDP program while it is on, others switch it off for one (vmxnet3)",
             )
             .command(format!("sudo ethtool -K {name} lro off"))
         } else if self.offload("GRO") == Some(true) && !self.is_veth() {

@@ -7,13 +7,10 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType};
 
 use super::{Area, Finding, State, probe, read};
+use crate::netlink::Socket;
 
 /// `AF_XDP` (`linux/socket.h`), for the architectures whose C library does not name it.
 const AF_XDP: u16 = 44;
-
-/// Linux versions that brought something netdyno uses: live frames, and drivers' XDP features.
-const LIVE_FRAMES_SINCE: (u32, u32) = (5, 18);
-const FEATURES_SINCE: (u32, u32) = (6, 3);
 
 /// Capabilities, by their numbers in `linux/capability.h`.
 const CAPABILITIES: [(u32, &str); 4] =
@@ -33,6 +30,8 @@ pub struct Machine {
     /// Nanoseconds to make and drop one live frame.
     pub live_frame_ns: Result<u32, Errno>,
     pub xdp_socket: Result<(), Errno>,
+    /// Does the kernel tell what drivers do with XDP?
+    pub tells_features: bool,
     pub packet_socket: Result<(), Errno>,
     /// Whether the kernel turned the probe into machine code; `None` if it could not be seen.
     pub compiled: Option<bool>,
@@ -58,6 +57,7 @@ impl Machine {
             compiled,
             xdp: program.map(drop),
             live_frame_ns: live,
+            tells_features: Socket::generic().and_then(|mut socket| socket.family("netdev")).is_ok(),
             xdp_socket: socket(AddressFamily::from_raw(AF_XDP), SocketType::RAW),
             packet_socket: socket(AddressFamily::PACKET, SocketType::RAW),
         }
@@ -76,16 +76,19 @@ impl Machine {
             |topic, state, found: String, means: &str| Finding::new(Area::Kernel, topic, state, found, means);
         let uname = rustix::system::uname();
         let release = uname.release().to_string_lossy().into_owned();
-        let (state, means) = match version(&release) {
-            Some(version) if version >= FEATURES_SINCE => (State::Good, "new enough for every engine"),
-            Some(version) if version >= LIVE_FRAMES_SINCE => {
-                (State::Note, "new enough, but cannot tell what drivers do with XDP (6.3 and later can)")
+        // By what it did when it was asked, not by its number: distributions take back what is newer.
+        let (state, means) = match (self.live_frame_ns, self.tells_features) {
+            (Ok(_), true) => (State::Good, "has what every engine needs"),
+            (Ok(_), false) => {
+                (State::Note, "has live frames, but cannot tell what drivers do with XDP (6.3 and later can)")
             }
-            Some(_) => (
+            (Err(Errno::PERM | Errno::ACCESS), _) => {
+                (State::Unknown, "what it can do is seen with more privileges only")
+            }
+            (Err(_), _) => (
                 State::Bad,
                 "without XDP live frames (5.18 and later): the xdp engine cannot run; the packet engine can",
             ),
-            None => (State::Unknown, "a version that cannot be read"),
         };
         let mut findings = vec![finding("version", state, format!("Linux {release}"), means)];
         findings.push(match self.xdp {
@@ -93,7 +96,7 @@ impl Machine {
                 "XDP programs",
                 State::Good,
                 "load".into(),
-                "frames can be counted and answered in the driver, at full rate",
+                "XDP can be had; whether it takes the meter's own program is said below",
             ),
             Err(errno) => not_available(
                 "XDP programs",
@@ -107,6 +110,13 @@ impl Machine {
                 State::Good,
                 format!("run: {ns} ns to make and drop one"),
                 "the fastest way out of one core; the time is this kernel's share of each frame",
+            ),
+            // Before there were any, their flag was no flag.
+            Err(Errno::INVAL) => finding(
+                "XDP live frames",
+                State::Bad,
+                "not known to this kernel".into(),
+                "the xdp engine cannot run; it wants Linux 5.18 or newer, afxdp and packet do not",
             ),
             Err(errno) => not_available("XDP live frames", errno, "the xdp engine cannot run"),
         });
@@ -173,7 +183,7 @@ fn not_available(topic: &str, errno: Errno, means: &str) -> Finding {
 }
 
 /// `6.18.44-something`: the first two numbers.
-fn version(release: &str) -> Option<(u32, u32)> {
+pub fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
@@ -468,7 +478,7 @@ mod tests {
     fn versions_compare_by_number() {
         assert_eq!(version("6.18.44-fc"), Some((6, 18)));
         assert_eq!(version("5.4"), Some((5, 4)));
-        assert!(version("5.9.1").unwrap() < LIVE_FRAMES_SINCE);
+        assert!(version("5.9.1") < version("5.18"));
         assert_eq!(version("nonsense"), None);
     }
 

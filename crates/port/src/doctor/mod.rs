@@ -5,10 +5,12 @@
 //! without privileges, and then says what it could not see. Caller: `netdyno doctor`; the findings also
 //! explain an engine's choice in a report.
 //!
-//! `machine` looks at what all interfaces share, `device` at one interface, `outlook` sums up as rates,
+//! `machine` looks at what all interfaces share, `device` at one interface, `drivers` knows what was tried with a driver
+//! like its own, `outlook` sums up as rates,
 //! `text` lays out; `probe` holds the system calls.
 
 mod device;
+mod drivers;
 mod machine;
 mod outlook;
 mod probe;
@@ -95,6 +97,7 @@ pub fn diagnose(interface: Option<&str>) -> Result<Diagnosis, InterfaceError> {
             let device = device::Device::look(name)?;
             findings.extend(device.findings());
             findings.push(stamps::finding(name, device.interface.index));
+            findings.extend(device.interface.driver.as_deref().and_then(drivers::finding));
             outlook::outlook(&machine, &device)
         }
         None => {

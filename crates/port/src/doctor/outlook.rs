@@ -48,6 +48,9 @@ pub fn outlook(machine: &Machine, device: &Device) -> Vec<Outlook> {
 
     let xdp = match (down, machine.live_frame_ns, device.features) {
         (Some(down), ..) => cannot("xdp", down.to_owned()),
+        (_, Err(Errno::INVAL), _) => {
+            cannot("xdp", "this kernel knows no XDP live frames (5.18 and newer do)".to_owned())
+        }
         (_, Err(errno), _) => cannot("xdp", format!("no XDP live frames: {}", reason(errno))),
         (.., Some(features)) if !features.native => cannot("xdp", "the driver has no native XDP".to_owned()),
         (.., Some(features)) if !features.transmit && device.is_veth() => {

@@ -1,16 +1,21 @@
 //! Can the hardware time what arrives?
 
 use super::{Area, Finding, State};
-use crate::timestamps::{NoStamps, receive_clock};
+use crate::timestamps::{NoStamps, Stamping, receive_stamps};
 
 pub fn finding(name: &str, index: u32) -> Finding {
     let finding =
         |state, found: String, means| Finding::new(Area::Interface, "time stamps", state, found, means);
-    match receive_clock(name, index) {
-        Ok(clock) => finding(
+    match receive_stamps(name, index) {
+        Ok(Stamping { clock, to_xdp: true }) => finding(
             State::Good,
             format!("by the hardware, of all frames ({})", clock.path()),
             "arrivals are timed before any software waits for them (--timestamps)",
+        ),
+        Ok(Stamping { clock, to_xdp: false }) => finding(
+            State::Good,
+            format!("by the hardware, of all frames, for sockets ({})", clock.path()),
+            "with --timestamps hardware a packet socket measures, by them; XDP programs of this driver get none",
         ),
         Err(NoStamps::Off(_)) => finding(
             State::Note,

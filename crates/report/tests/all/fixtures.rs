@@ -55,6 +55,7 @@ pub fn lossy_replay() -> Report {
                 speed_bits_per_second: (name == "v1").then_some(10_000_000_000),
                 tx_queues: Some(1),
                 rx_queues: Some(1),
+                carrier_wait_ns: (name == "v1").then_some(412_000_000),
                 offloads: vec!["rx-gro".into()],
             })
             .to_vec(),
@@ -83,6 +84,14 @@ pub fn lossy_replay() -> Report {
     let second = 1_000_000_000;
     let latency = latency(arrived);
     report.result = Achieved {
+        link_events: vec![LinkEvent {
+            interface: "v1".into(),
+            role: "measure".into(),
+            what: LinkChange::CarrierLost,
+            at_ns: 1_200_000_000,
+            duration_ns: Some(350_000_000),
+            between_looks: false,
+        }],
         adjustments: vec![
             Adjustment { at_ns: 3_000_000_000, change: Change::Rate, rate_ratio: 1.1 },
             Adjustment { at_ns: 4_000_000_000, change: Change::Rate, rate_ratio: 1.0 },
@@ -156,6 +165,8 @@ pub fn lossy_replay() -> Report {
             late_frames: Some(31),
             late_threshold_ns: Some(10_000),
             back_to_back_ratio: Some(0.0004),
+            waiting: Some("spun".into()),
+            wake_up_p99_ns: Some(1_300_000),
             catch_up: Some(CatchUp {
                 stalls: 1,
                 longest_stall_ns: 100_000_000,

@@ -81,14 +81,17 @@ fn on_a_tiny_disk(name: &str) -> Option<()> {
     }
     let tmp = tempfile::tempdir().expect("a temporary folder");
     let script = "mount -t tmpfs -o size=256k none \"$1\" && NETDYNO_TEST_DISK=$1 exec \"$2\" --exact \"$3\" --nocapture";
-    let status = Command::new("unshare")
+    let ran = Command::new("unshare")
         .args(["--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(tmp.path())
         .arg(env::current_exe().expect("this test's own path"))
         .arg(format!("store::{name}"))
-        .status()
+        .output()
         .expect("unshare (util-linux) is installed");
-    assert!(status.success(), "inside the namespace: {status}");
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let why = String::from_utf8_lossy(&ran.stderr);
+    // A name that no test has would pass, too, with none run.
+    assert!(ran.status.success() && said.contains("1 passed"), "inside the namespace: {said}{why}");
     Some(())
 }
 
@@ -127,4 +130,30 @@ fn a_read_only_disk_is_found_before_the_run() {
     assert!(error.contains("Read-only file system"), "{error}");
     let error = prepare_dir(&disk.join("new")).expect_err("refused").to_string();
     assert!(error.contains("Read-only file system"), "{error}");
+}
+
+#[test]
+fn a_folder_that_another_users_link_names_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+    let tmp = tempfile::tempdir().expect("a temporary folder");
+    let (shared, own) = (tmp.path().join("shared"), tmp.path().join("own"));
+    fs::create_dir(&shared).and_then(|()| fs::create_dir(&own)).expect("folders");
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).expect("a folder like /tmp");
+    let link = shared.join("report");
+    symlink(&own, &link).expect("linked");
+    write_dir(&lossy_replay(), &link).expect("our own link");
+    lchown(&link, Some(12_345), None).expect("these tests need root");
+    let error = write_dir(&lossy_replay(), &link).expect_err("refused").to_string();
+    assert!(error.contains("another user's symbolic link"), "{error}");
+}
+
+#[test]
+fn a_report_that_is_replaced_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let tmp = tempfile::tempdir().expect("a temporary folder");
+    let written = write_dir(&lossy_replay(), tmp.path()).expect("written");
+    fs::set_permissions(&written.json, fs::Permissions::from_mode(0o600)).expect("permissions");
+    write_dir(&lossy_replay(), tmp.path()).expect("replaced");
+    let mode = fs::metadata(&written.json).expect("a file").permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
 }

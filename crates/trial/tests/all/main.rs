@@ -3,3 +3,4 @@
 mod device;
 mod mlrsearch_library;
 mod searches;
+mod stalls;

@@ -248,13 +248,15 @@ fn the_time_a_search_may_take_ends_it() {
 
 #[test]
 fn the_loss_curve_ends_after_two_lossless_trials() {
-    let mut curve = LossCurve::new(LossCurvePlan { greatest: 1e6, step_ratio: 0.1, trial_ns: SECOND });
+    let limits = Limits::default();
+    let plan = LossCurvePlan { greatest: 1e6, step_ratio: 0.1, trial_ns: SECOND, limits };
+    let mut curve = LossCurve::new(plan);
     let done = run(&mut curve, &mut Simulated::new(Kind::Hard(4.5e5), 1)).unwrap();
     let loads: Vec<f64> = done.iter().map(|done| (done.wanted.load / 1e4).round() * 1e4).collect();
     assert_eq!(loads, [1e6, 9e5, 8e5, 7e5, 6e5, 5e5, 4e5, 3e5]);
     assert_eq!(done[0].outcome.loss_ratio(), 0.55);
     // One that loses everything is tried down to the smallest step.
-    let mut curve = LossCurve::new(LossCurvePlan { greatest: 1e6, step_ratio: 0.1, trial_ns: SECOND });
+    let mut curve = LossCurve::new(plan);
     assert_eq!(run(&mut curve, &mut Simulated::new(Kind::Dead, 1)).unwrap().len(), 10);
 }
 

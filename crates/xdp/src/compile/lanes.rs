@@ -2,7 +2,7 @@
 
 use super::{Compiler, DATA, LENGTH_SLOT};
 use crate::XdpError;
-use crate::asm::{FP, If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, Size};
+use crate::asm::{FP, If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, Reg, Size};
 use crate::layout::{self, lane};
 use traffic::Schedule;
 use traffic::program::Lane;
@@ -137,16 +137,24 @@ impl Compiler<'_> {
         self.word(R1, due);
         self.asm.op_imm(Op::Add, R1, whole, R5);
         if part != 0 {
-            let below = self.asm.label();
             self.word(R2, base + lane::REMAINDER);
-            self.asm.op_imm(Op::Add, R2, part, R5);
-            self.asm.jump_if_imm(If::Lt, R2, of, R5, below);
-            self.asm.op_imm(Op::Sub, R2, of, R5);
-            self.asm.op_imm(Op::Add, R1, 1, R5);
-            self.asm.place(below);
+            self.carry(R2, R1, part, of);
             self.set_word(base + lane::REMAINDER, R2);
         }
         self.set_word(due, R1);
+    }
+
+    /// `remainder += part`, and when that comes to `of`, one more in `whole` instead. Never is the sum formed: of rates
+    /// with many digits it would need more than 64 bits.
+    fn carry(&mut self, remainder: Reg, whole: Reg, part: u64, of: u64) {
+        let (below, carried) = (self.asm.label(), self.asm.label());
+        self.asm.jump_if_imm(If::Lt, remainder, of - part, R5, below);
+        self.asm.op_imm(Op::Sub, remainder, of - part, R5);
+        self.asm.op_imm(Op::Add, whole, 1, R5);
+        self.asm.jump(carried);
+        self.asm.place(below);
+        self.asm.op_imm(Op::Add, remainder, part, R5);
+        self.asm.place(carried);
     }
 
     /// The time that the frame's bits take.
@@ -217,12 +225,7 @@ impl Compiler<'_> {
         self.asm.mov_imm(R1, 0);
         self.asm.op_imm(Op::Add, R2, whole, R5);
         if part != 0 {
-            let small = self.asm.label();
-            self.asm.op_imm(Op::Add, R3, part, R5);
-            self.asm.jump_if_imm(If::Lt, R3, of, R5, small);
-            self.asm.op_imm(Op::Sub, R3, of, R5);
-            self.asm.op_imm(Op::Add, R2, 1, R5);
-            self.asm.place(small);
+            self.carry(R3, R2, part, of);
             self.set_word(base + lane::BASE_REMAINDER, R3);
         }
         self.set_word(base + lane::BASE, R2);
@@ -238,9 +241,11 @@ impl Compiler<'_> {
         self.asm.load(Size::D, R0, R4, 0);
         self.asm.op(Op::Add, R2, R0);
         if fractions {
+            // Whether both fractions come to one, without their sum.
             self.asm.load(Size::D, R0, R4, 8);
-            self.asm.op(Op::Add, R3, R0);
-            self.asm.jump_if_imm(If::Lt, R3, of, R5, below);
+            self.asm.mov_imm(R1, of);
+            self.asm.op(Op::Sub, R1, R0);
+            self.asm.jump_if(If::Lt, R3, R1, below);
             self.asm.op_imm(Op::Add, R2, 1, R5);
             self.asm.place(below);
         }
@@ -272,7 +277,8 @@ impl Compiler<'_> {
             self.init(own + 8 * i as u32, word);
         }
         self.init(base + lane::END, end.saturating_add(this.start_ns));
-        let (next, done, carried) = (self.asm.label(), self.asm.label(), self.asm.label());
+        let (next, done, below, carried) =
+            (self.asm.label(), self.asm.label(), self.asm.label(), self.asm.label());
         self.asm.map_value(R8, super::STATE, own);
         // own: frames left, -, whole, part, of; BASE: the number of the next entry of the table.
         self.asm.load(Size::D, R1, R8, 0);
@@ -284,11 +290,14 @@ impl Compiler<'_> {
         self.asm.op(Op::Add, R1, R2);
         self.word(R2, base + lane::REMAINDER);
         self.asm.load(Size::D, R3, R8, 24);
-        self.asm.op(Op::Add, R2, R3);
-        self.asm.load(Size::D, R3, R8, 32);
-        self.asm.jump_if(If::Lt, R2, R3, carried);
-        self.asm.op(Op::Sub, R2, R3);
+        self.asm.load(Size::D, R4, R8, 32);
+        self.asm.op(Op::Sub, R4, R3);
+        self.asm.jump_if(If::Lt, R2, R4, below);
+        self.asm.op(Op::Sub, R2, R4);
         self.asm.op_imm(Op::Add, R1, 1, R5);
+        self.asm.jump(carried);
+        self.asm.place(below);
+        self.asm.op(Op::Add, R2, R3);
         self.asm.place(carried);
         self.set_word(base + lane::REMAINDER, R2);
         self.set_word(base + lane::DUE, R1);

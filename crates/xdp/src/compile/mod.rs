@@ -72,6 +72,8 @@ pub struct Compiled {
     pub batch: u32,
     /// Frames wait for their times.
     pub paced: bool,
+    /// Frames a second, about, of those that have times.
+    pub rate: Option<f64>,
     /// Length of all frames, if they have one.
     pub length: Option<u32>,
     /// Number of lanes.
@@ -93,6 +95,9 @@ const ETHERNET_HEADER: u32 = 14;
 const STATE: i32 = 1;
 const DATA: i32 = 2;
 const ARENA: i32 = 3;
+
+/// What the verifier says of a helper that it does not know ends in its number (`helper::KTIME_TAI`).
+const UNKNOWN_TAI: &str = "#208";
 
 /// The verifier follows variable offsets into a map value up to 2^29 bytes.
 const LARGEST_TABLE: usize = 1 << 29;
@@ -188,6 +193,9 @@ impl<'p> Compiler<'p> {
         self.asm.map_value(R7, STATE, 0);
         let streams: Vec<Label> = self.plans.iter().map(|_| self.asm.label()).collect();
         let after: Vec<Label> = self.program.lanes.iter().map(|_| self.asm.label()).collect();
+        // Unless the engine says otherwise.
+        self.init(layout::LINGER, u64::MAX);
+        self.init(layout::STAY, u64::MAX);
         self.gate();
         self.choose(&streams);
         for (lane, &after) in after.iter().enumerate() {
@@ -260,6 +268,12 @@ impl<'p> Compiler<'p> {
             bpf::Program::load(c"netdyno_live", &code, false).map_err(|refused| match refused.error {
                 Errno::PERM => XdpError::Permission,
                 Errno::TOOBIG => XdpError::TooLarge { instructions },
+                _ if refused.log.contains(UNKNOWN_TAI) => XdpError::Helper {
+                    what: "stamping frames by CLOCK_TAI",
+                    helper: "bpf_ktime_get_tai_ns",
+                    since: "6.1",
+                    mend: "use --clock monotonic, or --engine afxdp",
+                },
                 error => XdpError::Refused { error, log: refused.log },
             })?;
         Ok(Compiled {
@@ -268,6 +282,7 @@ impl<'p> Compiler<'p> {
             frame: self.frame,
             batch: self.batch,
             paced: self.paced,
+            rate: self.program.lanes.iter().map(|lane| mean_rate(self.program, lane)).sum(),
             length: (!self.lengths_vary).then(|| self.program.longest()),
             lanes: self.program.lanes.len(),
             instructions: code.len(),

@@ -1,14 +1,14 @@
 //! The gate: may a frame leave now?
 //!
-//! A call of BPF_PROG_TEST_RUN costs milliseconds, so there is one for the whole run, and time is kept inside it. The
-//! kernel runs the program `batch` times and then hands what was sent to the driver. The first run of a batch looks at
+//! Time is kept inside the calls of BPF_PROG_TEST_RUN, of which each lasts for many frames (`crate::calls`). The kernel
+//! runs the program `batch` times and then hands what was sent to the driver. The first run of a batch looks at
 //! the clock; at top speed it grants the batch its frames, else it waits a little for the next frame's time and moves
 //! the pacer. Runs that may send nothing return XDP_DROP: that recycles the page and costs some tens of nanoseconds.
 
 use super::{Compiler, mean_rate};
 use crate::asm::{If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, R9, Size, helper};
 use crate::layout::{self, lane};
-use engine::LATE_NS;
+use engine::{LATE_NS, pacer};
 use histogram::{BUCKETS, PART_BITS, RANGE_BITS};
 use traffic::Program;
 
@@ -63,7 +63,44 @@ impl Compiler<'_> {
         self.asm.jump(self.drop);
         self.asm.place(begun);
         self.asm.op(Op::Sub, R0, R1);
+        self.less_put_off();
         self.set_word(layout::NOW, R0);
+    }
+
+    /// R0, a time since the start, becomes one of the schedule.
+    fn less_put_off(&mut self) {
+        if self.options.catch_up <= pacer::NEVER {
+            self.word(R1, layout::PUT_OFF);
+            self.asm.op(Op::Sub, R0, R1);
+        }
+    }
+
+    /// Puts the schedule off when R9, due, can leave only now: `engine::pacer::put_off`. Then R0, the time, is R9.
+    fn put_off(&mut self) {
+        let (on_time, whole) = (self.asm.label(), self.asm.label());
+        self.asm.jump_if(If::Le, R0, R9, on_time);
+        self.asm.mov(R1, R0);
+        self.asm.op(Op::Sub, R1, R9);
+        self.asm.jump_if_imm(If::Le, R1, pacer::TOLERATED_NS, R5, on_time);
+        self.add_word(layout::PUT_OFF, R1, R2);
+        self.word(R2, layout::LONGEST_STALL);
+        self.max(R2, R1);
+        self.set_word(layout::LONGEST_STALL, R2);
+        // The end stays where it is by the clock.
+        self.word(R2, layout::DURATION);
+        self.asm.jump_if(If::Ge, R2, R1, whole);
+        self.asm.mov(R2, R1);
+        self.asm.place(whole);
+        self.asm.op(Op::Sub, R2, R1);
+        self.set_word(layout::DURATION, R2);
+        self.asm.mov_imm(R1, 1);
+        self.add_word(layout::STALLS, R1, R2);
+        self.asm.mov(R0, R9);
+        // By the schedule as it is now the frame is in time.
+        self.set_word(layout::NOW, R0);
+        self.set_word(layout::PACED_AT, R0);
+        self.asm.store_imm(Size::D, R7, layout::BEHIND as i16, 0);
+        self.asm.place(on_time);
     }
 
     /// At top speed: a batch is granted its frames at once.
@@ -173,12 +210,21 @@ impl Compiler<'_> {
         // One that is behind catches up at its pace, whatever the clock says.
         self.word(R1, layout::BEHIND);
         self.asm.jump_if_imm(If::Ne, R1, 0, R5, over);
+        // Nor does one linger when the call is to end, or the frame is so far away that its engine will sleep.
+        self.asm.jump_if(If::Ge, R0, R9, over);
+        self.word(R1, layout::LINGER);
+        self.asm.jump_if(If::Ge, R9, R1, over);
+        self.asm.mov(R1, R9);
+        self.asm.op(Op::Sub, R1, R0);
+        self.word(R2, layout::STAY);
+        self.asm.jump_if(If::Ge, R1, R2, over);
         for _ in 0..LOOKS {
             self.asm.jump_if(If::Ge, R0, R9, over);
             self.asm.call(helper::KTIME);
             self.word(R1, layout::START);
             self.asm.jump_if_imm(If::Eq, R1, 0, R5, self.drop);
             self.asm.op(Op::Sub, R0, R1);
+            self.less_put_off();
         }
         self.asm.place(over);
         self.set_word(layout::NOW, R0);
@@ -186,7 +232,10 @@ impl Compiler<'_> {
 
     /// Moves the pacer: `engine::pacer` in integers. R0 is the time, R9 when the next frame is due.
     fn release(&mut self) {
-        let catch_up = self.options.catch_up.clamp(1.2, 1000.0);
+        if self.options.catch_up <= pacer::NEVER {
+            self.put_off();
+        }
+        let catch_up = pacer::bounded(self.options.catch_up);
         let slope = (catch_up * 0.85 * 1024.0) as u64;
         let jump = (catch_up * 0.1 * 1e6) as u64;
         let (behind, moved, kept_up, store, no_stall) =

@@ -6,6 +6,7 @@ mod ways;
 use super::edits;
 use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
+use crate::carrier::{self, Ends};
 use crate::cli::bridge::{Bridge, BridgeEngine};
 use crate::cli::impair::Faults;
 use crate::cli::{self, Output};
@@ -96,6 +97,10 @@ pub fn bridge(settings: Settings) -> Result<Report> {
         let before = reader.read()?;
         counters.push((reader, before));
     }
+    let mut ends = Ends::none();
+    for place in &places {
+        ends.optional(place, settings.command)?;
+    }
     let (running, choice) = ways::start(&places, &settings)?;
     let mut report = Report::new(settings.command);
     report.requested = Requested {
@@ -108,6 +113,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     };
     report.environment = environment::collect();
     report.environment.interfaces = places.iter().map(|place| place.describe(settings.command)).collect();
+    let following = ends.wait(&stop, &mut report, settings.output.quiet || settings.output.gauges.tui)?;
     if !settings.output.quiet && !settings.output.gauges.tui {
         let arrow = if settings.one_way { "to" } else { "and" };
         let [a, b] = &settings.between;
@@ -172,6 +178,8 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     }
     let elapsed = start.elapsed();
     let way = running.name();
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
     let (counts, lateness, said) = running.finish();
     // What happened to an interface says more than what the bridge noticed of it.
     let named = ended.as_ref().and_then(|_| trouble(&places));

@@ -1,5 +1,6 @@
 //! By which way frames are taken over: in the kernel where nothing but forwarding is asked for, else in user space.
 
+use super::super::shared::takes_tags_out;
 use super::Settings;
 use crate::cli::bridge::BridgeEngine;
 use crate::impaired::Device;
@@ -12,7 +13,6 @@ use clap::ValueEnum;
 use histogram::Histogram;
 use meter::MeterError;
 use meter::forward::{Forwarder, Hold, Options, Passed, Way};
-use port::ethtool::Ethtool;
 use port::interface::xdp_features;
 use report::{Choice, NotTaken};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -279,11 +279,13 @@ fn reasoned(reason: &str, not_taken: &[NotTaken]) -> String {
 
 /// One of the kernel's ways. The inner error says why not, for a person.
 fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<Forwarder, String>> {
-    let inward = if settings.one_way { &places[..1] } else { &places[..] };
+    let (inward, outward) =
+        if settings.one_way { (&places[..1], &places[1..]) } else { (&places[..], &places[..]) };
     if way == Way::XdpNative {
-        let outward = if settings.one_way { &places[1..] } else { &places[..] };
+        // Whether a veth transmits is its other end's affair, which attaching here does not change.
+        let veths = outward.iter().filter(|place| is_veth(place));
         let obstacle =
-            outward.iter().find_map(takes_no_frames).or_else(|| inward.iter().find_map(takes_tags));
+            veths.filter_map(takes_no_frames).next().or_else(|| inward.iter().find_map(takes_tags));
         if let Some(obstacle) = obstacle {
             return Ok(Err(obstacle));
         }
@@ -294,11 +296,16 @@ fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<F
         mtu: [places[1].interface.mtu, places[0].interface.mtu],
         // A veth's far end has no hardware that would compute checksums, and leaves them all the same.
         complete: places.each_ref().map(|place| way == Way::XdpNative && is_veth(place)),
+        needs_program: !is_veth(&places[1]),
     };
     let [a, b] = places;
     let names = [a.interface.name.as_str(), b.interface.name.as_str()];
     match a.run_in(|| Forwarder::attach(names, way, &options))? {
-        Ok(forwarder) => Ok(Ok(forwarder)),
+        Ok(forwarder) => {
+            // Drivers say that they transmit for XDP only while they have a program: now they do, or never will.
+            let natively = if way == Way::XdpNative { outward } else { &[] };
+            Ok(natively.iter().find_map(takes_no_frames).map_or(Ok(forwarder), Err))
+        }
         Err(error @ MeterError::Permission { .. }) => Err(error.into()),
         Err(MeterError::NotPossible { reasons, .. }) => Ok(Err(reasons)),
         Err(error) => Ok(Err(error.to_string())),
@@ -323,12 +330,13 @@ fn takes_no_frames(place: &Place) -> Option<String> {
     })
 }
 
-/// Why frames would lose their VLAN tags. (A veth says so, too, and takes nothing out.)
+/// Why frames would lose their VLAN tags.
 fn takes_tags(place: &Place) -> Option<String> {
-    let name = &place.interface.name;
-    let takes = place.run_in(|| Ethtool::open(name)?.takes_tags_out()).ok()?.ok()?;
-    (takes && !is_veth(place)).then(|| {
-        format!("{0} takes VLAN tags out before XDP sees a frame (`ethtool -K {0} rxvlan off`)", place.spec)
+    takes_tags_out(place).then(|| {
+        format!(
+            "{} takes VLAN tags out before XDP sees a frame (`ethtool -K {} rxvlan off`)",
+            place.spec, place.interface.name
+        )
     })
 }
 

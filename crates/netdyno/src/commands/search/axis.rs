@@ -1,6 +1,6 @@
 //! `netdyno search throughput --axis`: the most flows, the hardest frame size or the longest bursts that pass at a rate.
 
-use super::throughput::{between, goals};
+use super::throughput::{between, goals, not_determined, tried};
 use super::{Notes, Sized, trial_duration};
 use crate::cli::search::{Axis, Throughput};
 use crate::trials::{How, Offer, Session, frames_per_second, nanos};
@@ -9,7 +9,7 @@ use report::search::SearchResult;
 use report::units;
 use traffic::expr::Size;
 use traffic::{Rate, Schedule};
-use trial::{Bisect, BisectPlan, Direction, Resolution, Wanted};
+use trial::{Bisect, BisectPlan, Bounded, Direction, Resolution, Wanted, bounded};
 
 /// A trial has so many bursts of the longest that are tried.
 const BURSTS: f64 = 10.0;
@@ -84,7 +84,15 @@ pub fn search(
     let how = How { part, goal: &goal, offer: &offer, known: &known, of_rate: false };
     let whole = session.drive(&mut bisect, &how)?;
     sized.result.found = bisect.passed();
-    if whole && bisect.passed().is_none() {
+    let show = |value: f64| units::count(value as u64);
+    let bound = bisect.failed().map(|failed| {
+        let axis = |value: f64| if direction == Direction::Least { -value } else { value };
+        let tried = tried(session, part, &sized.name, &goal).map(|(load, broken)| (axis(load), broken));
+        bounded(bisect.passed().map(axis), axis(failed), tried)
+    });
+    if let Some(Bounded::NotDetermined(least)) = bound.filter(|_| whole) {
+        notes.shortfalls.push(not_determined(bisect.passed(), least.map(f64::abs), &show));
+    } else if whole && bisect.passed().is_none() {
         notes.shortfalls.push(format!(
             "nothing passed, not even {} {}",
             search.axis.replace('_', " "),

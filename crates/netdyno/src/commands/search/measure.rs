@@ -4,7 +4,8 @@ use super::{Notes, Sized, throughput, trial_duration};
 use crate::cli::search::{Burst, Common, Finding, Latency, LossCurve, Recovery, Reset, Soak};
 use crate::output::note;
 use crate::trials::floor::Known;
-use crate::trials::{Goal, How, Offer, Session, frames_per_second, nanos, rows_of, schedule};
+use crate::trials::goal::SHORTFALL;
+use crate::trials::{Goal, How, Offer, Session, frames_per_second, is_the_senders, nanos, rows_of, schedule};
 use anyhow::Result;
 use report::search::{BurstFound, LatencyAt, LossAt, Spread};
 use report::units;
@@ -105,6 +106,7 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
             units::counted(lost as u64, "trial")
         ));
     }
+    senders_trials(session, "latency", &sized.name, &mut notes.shortfalls);
     if whole && sized.result.latency.is_empty() {
         notes
             .shortfalls
@@ -148,12 +150,24 @@ fn repeat(
     Ok((whole, search))
 }
 
+/// Trials of which nothing is known, because the load was not offered.
+fn senders_trials(session: &Session, part: &str, size: &str, shortfalls: &mut Vec<String>) {
+    let short = rows_of(&session.rows, part, size).filter(|row| is_the_senders(&row.verdict)).count();
+    if short > 0 {
+        shortfalls.push(format!(
+            "frames of {size} bytes: not determined in {} of {part}: the sender did not keep to the load however often it was tried; do it again on a quieter machine",
+            units::counted(short as u64, "trial")
+        ));
+    }
+}
+
 /// A load that was not offered is no point of the curve.
 fn senders_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
-    let short: Vec<f64> = curve.iter().map(|at| at.shortfall_ratio).filter(|&ratio| ratio > 0.0).collect();
+    let short: Vec<f64> =
+        curve.iter().map(|at| at.shortfall_ratio).filter(|&ratio| ratio > SHORTFALL).collect();
     if let Some(worst) = short.iter().copied().reduce(f64::max) {
         notes.shortfalls.push(format!(
-            "frames of {size} bytes: the sender fell short at {} of {}, by {} at most: there the device was tried with less",
+            "frames of {size} bytes: not determined at all loads: the sender fell short at {} of {}, by {} at most, and there the device was tried with less",
             short.len(),
             units::counted(curve.len() as u64, "load"),
             units::percent(worst)
@@ -168,7 +182,12 @@ pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized, notes: &
     );
     let greatest = sized.result.greatest;
     let trial_ns = nanos(trial_duration(&args.common));
-    let mut curve = trial::LossCurve::new(LossCurvePlan { greatest, step_ratio: args.step, trial_ns });
+    let mut curve = trial::LossCurve::new(LossCurvePlan {
+        greatest,
+        step_ratio: args.step,
+        trial_ns,
+        limits: Goal::no_loss().limits,
+    });
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     let known = |_: &trial::LossCurve| String::new();
@@ -234,6 +253,7 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
             longest_tried_frames: Some(greatest),
             throughput_frames_per_second: Some(throughput),
         });
+        senders_trials(session, "burst", &sized.name, &mut notes.shortfalls);
         if search.at_limit() {
             notes.shortfalls.push(format!(
                 "frames of {} bytes: bursts of {} pass, the longest that were tried: raise --max-burst (RFC 9004, 5.4)",
@@ -264,6 +284,7 @@ pub fn recovery(
     };
     let (whole, trials) = repeat(session, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
+    senders_trials(session, "recovery", &sized.name, &mut notes.shortfalls);
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
@@ -291,6 +312,7 @@ pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut
     };
     let (whole, trials) = repeat(session, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
+    senders_trials(session, "reset", &sized.name, &mut notes.shortfalls);
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",

@@ -166,9 +166,13 @@ fn finish(
         report.result.verdict.fall_short(reason);
     }
     if !search.complete {
+        let after = units::counted(session.rows.len() as u64, "trial");
+        let ended = match session.port_lost.take() {
+            Some(why) => format!("ended after {after}, because a port of the tester had no link ({why})"),
+            None => format!("interrupted after {after}"),
+        };
         report.result.verdict.fall_short(format!(
-            "interrupted after {}: what is known so far stands above; --continue goes on from a written result (--report DIR, or --json to a file)",
-            units::counted(session.rows.len() as u64, "trial")
+            "{ended}: what is known so far stands above; --continue goes on from a written result (--report DIR, or --json to a file)"
         ));
     }
     let disturbed: u64 = session.rows.iter().map(|row| u64::from(row.repeated)).sum();
@@ -305,7 +309,8 @@ fn range(
     let mut can = 0.0f64;
     for _ in 0..PROBES {
         let ran = session.rig.run(&offer, &|_| None)?;
-        if ran.stopped {
+        if ran.stopped || ran.port_lost.is_some() {
+            session.port_lost = ran.port_lost;
             return Ok(None);
         }
         can = can.max(ran.frames_per_second);

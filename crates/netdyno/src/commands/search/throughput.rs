@@ -2,12 +2,13 @@
 
 use super::{Notes, Sized};
 use crate::cli::search::{Axis, Finding, Method, Throughput};
-use crate::trials::{Goal, How, Offer, Session, is_the_senders, nanos};
+use crate::trials::{Goal, How, Offer, Session, is_the_senders, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
+use report::search::Trial;
 use report::units;
 use std::time::Duration;
 use trial::mlr::Plan;
-use trial::{Bisect, BisectPlan, Direction, MlrSearch, Resolution, Wanted};
+use trial::{Bisect, BisectPlan, Bounded, Direction, MlrSearch, Resolution, Wanted, bounded};
 
 /// Searches that take longer than this do not converge: in trials of full length, for each goal.
 const MOST_TRIALS: f64 = 60.0;
@@ -53,7 +54,7 @@ pub fn find(
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<bool> {
-    let goals = goals(finding)?;
+    let goals: Vec<_> = goals(finding)?.into_iter().map(|goal| goal.within(finding.precision)).collect();
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     session.goals = goals.iter().map(Goal::text).collect();
@@ -132,18 +133,28 @@ pub fn find(
             (whole, mlr.found())
         }
     };
-    flapping(session, &sized.name, notes);
+    let rows: Vec<_> = rows_of(&session.rows, part, &sized.name).collect();
+    flapping(&rows, &sized.name, notes);
     let mean = sized.result.mean_frame_bytes;
     for (goal, found) in goals.iter().zip(&found) {
+        let bound =
+            found.upper.map(|upper| bounded(found.lower, upper, tried(session, part, &sized.name, goal)));
+        let (upper, undetermined) = match bound {
+            Some(Bounded::ByDevice(upper)) => (Some(upper), None),
+            Some(Bounded::NotDetermined(least)) => (least, Some(not_determined(found.lower, least, &rate))),
+            None => (None, None),
+        };
         let throughput = found.lower.map(|lower| report::search::Throughput {
-            failed_frames_per_second: found.upper,
+            failed_frames_per_second: upper,
             conditional_frames_per_second: found.conditional_throughput,
             frame_size: sized.name.clone(),
             goal: goal.text(),
-            reached: found.reached,
+            reached: found.reached && undetermined.is_none(),
             ..report::search::Throughput::of(lower, mean)
         });
-        if whole && throughput.is_none() {
+        if let Some(said) = undetermined.filter(|_| whole) {
+            notes.shortfalls.push(format!("frames of {} bytes, {}: {said}", sized.name, goal.text()));
+        } else if whole && throughput.is_none() {
             let least = found.upper.unwrap_or(least);
             notes.shortfalls.push(format!(
                 "frames of {} bytes: no throughput with {}: not even {} passed",
@@ -154,8 +165,34 @@ pub fn find(
         }
         sized.result.throughput.push(throughput);
     }
-    sender_limits(session, sized, notes);
     Ok(whole)
+}
+
+/// A part's trials of one size, as a goal sees them.
+pub(super) fn tried<'a>(
+    session: &'a Session,
+    part: &'a str,
+    size: &'a str,
+    goal: &'a Goal,
+) -> impl Iterator<Item = (f64, Option<trial::Broken>)> + 'a {
+    rows_of(&session.rows, part, size).map(|row| (row.load, goal.limits.broken(&outcome_of(row))))
+}
+
+/// That, and why, no trial could say more, in words.
+pub(super) fn not_determined(
+    passed: Option<f64>,
+    failed: Option<f64>,
+    show: &dyn Fn(f64) -> String,
+) -> String {
+    let known = match between(passed, failed, show) {
+        known if known.is_empty() => "nothing is certain".to_owned(),
+        known => format!("certain is only: {known}"),
+    };
+    format!(
+        "not determined, because the sender did not keep to the load however often it was tried: {known}. Search again on \
+         a quieter machine, or with lower loads (--max) where this one cannot send more; `netdyno doctor` says what the \
+         sender could do better"
+    )
 }
 
 /// What is known of the bounds, in words.
@@ -170,8 +207,7 @@ pub(super) fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f6
 
 /// The device lost frames of a load although no fewer frames came through whole at one no lower: whatever it forwards and
 /// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but to be told.
-fn flapping(session: &Session, size: &str, notes: &mut Notes) {
-    let rows: Vec<_> = crate::trials::rows_of(&session.rows, "throughput", size).collect();
+fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
     let inverted = rows.iter().any(|failed| {
         let by_device = failed.verdict != "passed" && !is_the_senders(&failed.verdict);
         by_device
@@ -202,29 +238,33 @@ fn flapping(session: &Session, size: &str, notes: &mut Notes) {
     }
 }
 
-/// The bound above the throughput may be the sender's, not the device's.
-fn sender_limits(session: &Session, sized: &Sized, notes: &mut Notes) {
-    let failed = sized.result.throughput.iter().flatten().filter_map(|found| found.failed_frames_per_second);
-    for failed in failed {
-        let at = crate::trials::rows_of(&session.rows, "throughput", &sized.name)
-            .filter(|row| (row.load - failed).abs() <= failed * 1e-9);
-        let verdicts: Vec<&str> = at.map(|row| row.verdict.as_str()).collect();
-        let (size, rate) = (&sized.name, units::frame_rate(failed));
-        if verdicts.is_empty()
-            || verdicts.iter().any(|&verdict| verdict != "passed" && !is_the_senders(verdict))
-        {
-            continue;
-        }
-        // Frames were lost, in every try; by whose fault cannot be said.
-        if verdicts.contains(&"sender uneven") {
-            notes.warnings.push(format!(
-                "frames of {size} bytes: what was lost at {rate} may be the doing of a sender that was held up each time: the device may do a little more"
-            ));
-            continue;
-        }
-        notes.shortfalls.push(format!(
-            "frames of {size} bytes: the sender, not the device, fell short at {rate}: the device may do more; `netdyno doctor` says what the sender could do better"
-        ));
-        return;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_does_not_do_the_same_each_time_is_told() {
+        let trial = |load: f64, lost_frames: u64, verdict: &str| Trial {
+            load,
+            duration_ns: 1_000_000_000,
+            sent_frames: load as u64,
+            received_frames: load as u64 - lost_frames,
+            lost_frames,
+            verdict: verdict.to_owned(),
+            ..Trial::default()
+        };
+        let told = |rows: &[Trial]| {
+            let mut notes = Notes::default();
+            flapping(&rows.iter().collect::<Vec<_>>(), "64", &mut notes);
+            notes.warnings.join("; ")
+        };
+        let (passed, lost) = (trial(1000.0, 0, "passed"), trial(2000.0, 900, "loss"));
+        assert_eq!(told(&[lost.clone(), passed.clone()]), "");
+        let flapped = told(&[trial(900.0, 90, "loss"), passed.clone()]);
+        assert!(flapped.contains("does not do the same each time"), "{flapped}");
+        let collapsed = told(&[trial(2000.0, 1900, "loss"), passed.clone()]);
+        assert!(collapsed.contains("collapses under overload"), "{collapsed}");
+        // What the sender did not send is no sign of the device.
+        assert_eq!(told(&[trial(900.0, 90, "sender uneven"), passed]), "");
     }
 }

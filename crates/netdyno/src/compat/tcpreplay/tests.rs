@@ -45,6 +45,9 @@ fn every_pace_is_understood_and_only_one_taken() {
     let s = settings("-ia -x.5 f");
     assert_eq!((s.speed.unwrap().numerator, s.speed.unwrap().denominator), (5, 10));
     assert_eq!(settings("-i a f").speed, None);
+    for line in ["-i a -x 0 f", "--intf1=a --multiplier=0.000000 f"] {
+        assert_eq!(settings(line).speed, Some(Speed::ONE), "{line}");
+    }
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn what_is_wrong_is_refused_with_what_to_do() {
         ("-i a -x 2 -p 5 f", "--multiplier and --pps exclude"),
         ("-i a -M 5 -t f", "--mbps and --topspeed exclude"),
         ("-i a -p 0 f", "zero"),
-        ("-i a -x 0 f", "not a speed"),
+        ("-i a -x 1..2 f", "not a speed"),
         ("-i a -p 5k f", "--pps=5k: give a number"),
         ("-i a -M 1e3 f", "--mbps=1e3"),
         ("-i a -l -1 f", "--loop=-1"),
