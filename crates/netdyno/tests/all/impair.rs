@@ -7,10 +7,11 @@ use crate::common::*;
 use crate::leftovers::{is_loaded, programs_of};
 use serde_json::Value;
 
-/// Sends through a lab's device; the result, and what the device said.
+/// Sends through a lab's device, from one CPU (a sender that moves to another overtakes itself where the kernel keeps a
+/// queue for each); the result, and what the device said.
 fn through(faults: &str, send: &str) -> (Value, String) {
     let ran = run(format!(
-        "netdyno lab --impair {faults} -- netdyno send ipv4/udp --on tx0 --measure rx0 --engine packet --quiet --json \
+        "netdyno lab --impair {faults} -- netdyno send ipv4/udp --on tx0 --measure rx0 --engine packet --cores 1 --quiet --json \
          {send}"
     ));
     (ran.json(), ran.stderr)

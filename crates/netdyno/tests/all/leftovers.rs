@@ -108,7 +108,7 @@ fn a_killed_demo() {
     demo.until_it_says("replay: ");
     eventually("its meter stands", || !programs_of(demo.pid()).is_empty());
     let probes: Vec<Probe> = namespaces_of(demo.pid()).iter().map(|path| Probe::in_namespace(path)).collect();
-    assert_eq!(probes.len(), 2);
+    assert!((2..=3).contains(&probes.len()), "two hosts, and the spare veth of live frames: {}", probes.len());
     let programs = programs_of(demo.pid());
     assert!(programs.iter().all(|program| is_loaded(*program)));
     kill(demo);
@@ -194,7 +194,8 @@ fn a_killed_search() {
     eventually("its meter stands", || !programs_of(search.pid()).is_empty());
     let probes: Vec<Probe> =
         namespaces_of(search.pid()).iter().map(|path| Probe::in_namespace(path)).collect();
-    assert_eq!(probes.len(), 3, "two hosts and a device");
+    // Where the programs of live frames are known to the kernel is a fourth, as soon as there are some.
+    assert!((3..=4).contains(&probes.len()), "two hosts and a device: {}", probes.len());
     let programs = programs_of(search.pid());
     kill(search);
     assert_gone(&probes, &programs);
