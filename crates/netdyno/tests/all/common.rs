@@ -1,5 +1,6 @@
 //! Running netdyno and its judges, two hosts to run them on, and captures as bytes.
 
+use crate::judged::judged;
 use ::lab::{Lab, Namespace, Options};
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -206,7 +207,7 @@ impl Ran {
             };
             assert!(trials.iter().any(short), "{}: {report}", self.what);
         }
-        (report, reasons.is_empty())
+        (report, judged(reasons.is_empty()))
     }
 }
 

@@ -17,6 +17,7 @@ mod faults;
 mod fragroute;
 mod impair;
 mod info;
+mod judged;
 mod lab;
 mod leftovers;
 mod links;

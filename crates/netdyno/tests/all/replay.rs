@@ -1,6 +1,7 @@
 //! `netdyno replay` and `send`: what arrives, byte by byte and in order; how much of it, and when.
 
 use crate::common::*;
+use crate::judged::judged;
 use serde_json::Value;
 
 /// A capture of many kinds of frames: TCP and UDP over both versions of IP, tags, fragments and what is not IP.
@@ -210,7 +211,7 @@ fn every_frame_of_a_duration_is_offered_once_and_its_rate_is_kept() {
         assert_all_agree(&report, sent);
         let offered = result["tx"]["offered_frames_per_second"].as_f64().expect("a rate");
         let of = |side: &str| result[side]["frames_per_second"].as_f64().expect("a rate") / offered;
-        if longest_stall(&report) < 5_000_000 {
+        if judged(longest_stall(&report) < 5_000_000) {
             assert_eq!(sent, frames, "{rate}");
             assert!([of("tx"), of("rx")].iter().all(|ratio| (ratio - 1.0).abs() < 0.01), "{rate}: {result}");
         }
@@ -233,7 +234,7 @@ fn frames_arrive_spaced_as_tcpdump_sees_them() {
     // 500 frames, one each 2 ms: sent in bursts, half of them would not take half of the time.
     let mut halves: Vec<f64> = times.windows(251).map(|half| half[250] - half[0]).collect();
     halves.sort_by(f64::total_cmp);
-    if late_share(&report) < 0.1 {
+    if judged(late_share(&report) < 0.1) {
         assert!((halves[halves.len() / 2] - 0.5).abs() < 0.005, "{halves:?}");
     }
 }
@@ -250,7 +251,7 @@ fn capture_timing_is_kept_and_scaled() {
         let [tx, rx] = ["tx", "rx"]
             .map(|side| report["result"][side]["duration_ns"].as_f64().expect("a time") * 200.0 / 201.0);
         assert!(tx > nanoseconds * 0.999, "{pace}: {tx}");
-        if longest_stall(&report) < 1_000_000 {
+        if judged(longest_stall(&report) < 1_000_000) {
             assert!((rx / nanoseconds - 1.0).abs() < 0.01, "{pace}: {rx}");
         }
     }
