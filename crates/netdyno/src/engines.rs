@@ -287,20 +287,24 @@ pub fn ways() -> impl Iterator<Item = (&'static str, String, Open)> {
     })
 }
 
-/// What this process has seen to send nothing, so that of many runs only the first waits in vain.
-static DISTRUSTED: Mutex<Vec<(Identity, NotTaken)>> = Mutex::new(Vec::new());
+/// Which engines were seen to send nothing by which interfaces, in the runs of one session (a search's trials), so that of
+/// many only the first waits in vain. A handle: clones are of the same session.
+#[derive(Debug, Clone, Default)]
+pub struct Distrusted(Arc<Mutex<Vec<(Identity, NotTaken)>>>);
 
-/// Engines whose frames nobody saw leave by `place`.
-pub fn distrusted_at(place: &Place) -> Vec<NotTaken> {
-    let all = DISTRUSTED.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(here) = place.identity().filter(|_| !all.is_empty()) else { return Vec::new() };
-    all.iter().filter(|(at, _)| *at == here).map(|(_, why)| why.clone()).collect()
-}
+impl Distrusted {
+    /// Engines whose frames nobody saw leave by `place`.
+    pub fn at(&self, place: &Place) -> Vec<NotTaken> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(here) = place.identity().filter(|_| !all.is_empty()) else { return Vec::new() };
+        all.iter().filter(|(at, _)| *at == here).map(|(_, why)| why.clone()).collect()
+    }
 
-/// Remembers one.
-pub fn distrust(place: &Place, why: &NotTaken) {
-    if let Some(here) = place.identity() {
-        DISTRUSTED.lock().unwrap_or_else(PoisonError::into_inner).push((here, why.clone()));
+    /// Remembers one.
+    pub fn add(&self, place: &Place, why: &NotTaken) {
+        if let Some(here) = place.identity() {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push((here, why.clone()));
+        }
     }
 }
 

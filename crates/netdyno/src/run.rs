@@ -54,6 +54,8 @@ pub struct Setup {
     pub open: Open,
     /// What is to be sent in all; of several workers each gets its share of the program.
     pub job: Job,
+    /// What the session's runs before have seen of engines; all runs of one session share it.
+    pub distrusted: engines::Distrusted,
     /// Frames of up to so many bytes.
     pub longest: usize,
     /// Frames there will be in all, when that is known.
@@ -231,7 +233,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let mut ends = Some(ends);
     let mut shown = false;
     let signs = trust::signs(&setup.job);
-    let mut distrusted = setup.tx.as_ref().map(engines::distrusted_at).unwrap_or_default();
+    let mut distrusted = setup.tx.as_ref().map(|place| setup.distrusted.at(place)).unwrap_or_default();
     let Attempt { mut watch, engine, counts, mut counters, mut counting, clock, following, sent, workers } = loop {
         let first = meter.as_ref().map(Meters::first);
         // Another engine may attach programs of its own, which may take links down again.
@@ -305,7 +307,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         match (suspect, gone, sent) {
             (Some(place), Some(seen), _) => {
                 let not_taken = NotTaken { name: engine.to_owned(), reason: trust::reason(place, &seen) };
-                engines::distrust(place, &not_taken);
+                setup.distrusted.add(place, &not_taken);
                 distrusted.push(not_taken);
                 panel = watch.panel.take();
             }

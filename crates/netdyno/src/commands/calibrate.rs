@@ -99,6 +99,7 @@ fn measure(
         command: "doctor",
         requested: Requested::default(),
         open,
+        distrusted: crate::engines::Distrusted::default(),
         longest: program.longest() as usize,
         job: Job {
             source: Source::Program(Arc::clone(program)),

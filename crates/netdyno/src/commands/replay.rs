@@ -359,6 +359,7 @@ pub fn replay(
         command,
         requested: Requested { rate: Some(requested_rate), ..asked },
         open: shared::open_by(&settings.through, false)?,
+        distrusted: crate::engines::Distrusted::default(),
         longest,
         job,
         total,

@@ -63,6 +63,7 @@ pub fn run(args: Send) -> Result<u8> {
         command: "send",
         requested,
         open: shared::open_by(&args.through, false)?,
+        distrusted: crate::engines::Distrusted::default(),
         longest: program.longest() as usize,
         job: Job {
             source: Source::Program(Arc::new(program)),

@@ -121,6 +121,7 @@ impl Suspicion<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines::Distrusted;
     use crate::run::{Opened, Second, Setup, run};
     use engine::null::NullTx;
     use engine::source::Source;
@@ -141,7 +142,12 @@ mod tests {
     /// A run whose first engine says that it hands all frames over, and sends none.
     fn sent_by_one_that_lies(count: Option<u64>, another: bool) -> Report {
         let lab = Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
-        let (tx, rx) = (place(&lab.sender), place(&lab.receiver));
+        sent_in([&lab.sender, &lab.receiver], &Distrusted::default(), count, another)
+    }
+
+    /// The same from one of these hosts to the other, as one of a session's.
+    fn sent_in(hosts: [&Host; 2], session: &Distrusted, count: Option<u64>, another: bool) -> Report {
+        let [tx, rx] = hosts.map(place);
         let mut frame = vec![0; 60];
         frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xb5]);
         let schedule = Schedule::Frames { frames: 2_000, per_ns: 1_000_000_000 };
@@ -165,6 +171,7 @@ mod tests {
             command: "send",
             requested: report::Requested::default(),
             open: Box::new(open),
+            distrusted: session.clone(),
             longest: 60,
             job: Job {
                 source: Source::Program(Arc::new(program)),
@@ -212,6 +219,25 @@ mod tests {
     #[test]
     fn a_long_run_that_nobody_sees_is_broken_off_and_begins_anew_whole() {
         began_anew(&sent_by_one_that_lies(Some(8_000), true), 8_000);
+    }
+
+    #[test]
+    fn an_engine_is_distrusted_for_one_session_and_one_interface() {
+        let lab = Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
+        let (there, back) = ([&lab.sender, &lab.receiver], [&lab.receiver, &lab.sender]);
+        let (session, another) = (Distrusted::default(), Distrusted::default());
+        let known = |session: &Distrusted, host: &Host| session.at(&place(host)).len();
+        began_anew(&sent_in(there, &session, Some(300), true), 300);
+        // What a clone of the session was told counts, here and nowhere else.
+        assert_eq!([&lab.sender, &lab.receiver].map(|host| known(&session, host)), [1, 0]);
+        assert_eq!(known(&another, &lab.sender), 0);
+        // It is not tried again: nothing new was learnt.
+        began_anew(&sent_in(there, &session, Some(300), true), 300);
+        assert_eq!(known(&session, &lab.sender), 1);
+        // The other way, and in another session, it is.
+        began_anew(&sent_in(back, &session, Some(300), true), 300);
+        began_anew(&sent_in(there, &another, Some(300), true), 300);
+        assert_eq!((known(&session, &lab.receiver), known(&another, &lab.sender)), (1, 1));
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub struct Ran {
 pub struct Rig {
     pub ports: Ports,
     through: Through,
+    distrusted: crate::engines::Distrusted,
     meter: crate::cli::Meter,
     timestamps: crate::cli::Timestamps,
     seed: u64,
@@ -112,6 +113,7 @@ impl Rig {
         Ok(Rig {
             ports,
             through: bench.through.clone(),
+            distrusted: crate::engines::Distrusted::default(),
             meter: bench.meter,
             timestamps: bench.timestamps,
             seed: bench.seed.unwrap_or_else(shared::draw_seed),
@@ -291,6 +293,7 @@ impl Rig {
             command: "trial",
             requested: Requested::default(),
             open: shared::open_engines(self.through.engine),
+            distrusted: self.distrusted.clone(),
             longest: program.longest() as usize,
             job: Job {
                 source: Source::Program(Arc::new(program)),
