@@ -9,7 +9,7 @@
  * Everything is kept in plain arrays that user space maps, so that a reader costs no system call. What is about all
  * frames is kept per CPU, without locks and atomics (except one for arrivals, which must share one order): a program
  * runs on one CPU with its soft interrupts off, so no other run of it can come in between. Streams are kept per CPU,
- * too, while that takes little memory; of many there is one record each, of 256 bytes, that a CPU takes hold of by one
+ * too, while that takes little memory; of many there is one record each, of 320 bytes, that a CPU takes hold of by one
  * exchange. Arrays rather than hash tables because a stream's number *is* its index: a look-up is a multiplication that
  * the JIT inlines.
  *
@@ -272,7 +272,7 @@ static __always_inline void add_sums(struct latency *sums, __u64 value)
 	if (value > sums->max)
 		sums->max = value;
 	sums->count++;
-	sums->sum += value;
+	sum_add(&sums->sum, value);
 }
 
 /* Of what is kept for all frames only: how many there were and the least of them the buckets tell. */
@@ -280,7 +280,7 @@ static __always_inline void add_spread(struct latency *sums, __u64 value)
 {
 	if (value > sums->max)
 		sums->max = value;
-	sums->sum += value;
+	sum_add(&sums->sum, value);
 }
 
 /* Hides from the compiler where `bucket` comes from, so that the register that is tested is the one that is used. */

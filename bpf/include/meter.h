@@ -20,10 +20,23 @@
 /* The last so many times that a stream left out sequence numbers are remembered, to tell how far frames are reordered. */
 #define HOLES 3
 
+/* A sum of 128 bits: 64 bits of nanoseconds are full after 4.3 days of a million frames a second, 50 ms under way each. */
+struct sum {
+	__u64 low;
+	__u64 high;
+};
+
+static __always_inline void sum_add(struct sum *sum, __u64 value)
+{
+	sum->low += value;
+	if (sum->low < value)
+		sum->high++;
+}
+
 /* Nanoseconds under way, without buckets. */
 struct latency {
 	__u64 count;
-	__u64 sum;
+	struct sum sum;
 	__u64 min; /* meaningful once count is not 0 */
 	__u64 max;
 	__u64 negative; /* stamped in the meter's future; in none of the others */
@@ -53,9 +66,15 @@ struct totals {
 	__u64 gaps[LOGLINEAR_BUCKETS];
 } __attribute__((aligned(64)));
 
+/* A frame that left out the numbers before its own. */
+struct hole {
+	__u64 number; /* its own; 0: there was none */
+	__u64 frames; /* that had come before it */
+};
+
 /*
- * One stream, or one CPU's share of it: four cache lines, of which a frame in order touches the first two and the word
- * of the window that it belongs to.
+ * One stream, or one CPU's share of it: five cache lines, of which a frame in order touches the first two and the word
+ * of the window that it belongs to. Sequence numbers are wide (sequence.h).
  */
 struct stream {
 	__u64 busy; /* 1 while a CPU works on it, if they share it */
@@ -68,15 +87,15 @@ struct stream {
 	__u64 jitter;  /* RFC 3550, appendix A.8: nanoseconds, times 16 */
 	struct latency latency;
 	__u64 first_ns;
-	__u64 lowest;    /* lowest sequence number seen */
-	__u64 reordered; /* below the highest, in the window, not seen before */
+	__u64 lowest; /* lowest sequence number seen */
 	__u64 window[WINDOW_WORDS];
+	__u64 reordered;  /* below the highest, in the window, not seen before */
 	__u64 duplicates; /* in the window, seen before */
 	__u64 late;       /* so far below the highest that nobody remembers whether it was seen */
 	__u64 corrupted;
 	__u64 extent_max; /* of the reordered and late ones: frames that came since the first with a higher number */
-	__u64 extent_sum;
-	__u64 holes[HOLES]; /* the latest last: its highest end (low 32 bits), and `frames` at the time (low 32 bits) */
+	struct sum extent_sum;
+	struct hole holes[HOLES]; /* the latest last */
 } __attribute__((aligned(64)));
 
 /* One stream's latencies, or one CPU's share of them. */

@@ -94,19 +94,19 @@ impl Histogram {
     }
 
     /// From what the kernel counted; `min` and `max` mean something only if `counts` does.
-    pub fn from_counts(counts: &[u64; BUCKETS], sum: u64, min: u64, max: u64) -> Self {
+    pub fn from_counts(counts: &[u64; BUCKETS], sum: u128, min: u64, max: u64) -> Self {
         Histogram::counted(PART_BITS, counts, sum, min, max)
     }
 
     /// From what the kernel counted in fine buckets.
-    pub fn from_fine_counts(counts: &[u64; FINE_BUCKETS], sum: u64, min: u64, max: u64) -> Self {
+    pub fn from_fine_counts(counts: &[u64; FINE_BUCKETS], sum: u128, min: u64, max: u64) -> Self {
         Histogram::counted(FINE_PART_BITS, counts, sum, min, max)
     }
 
-    fn counted(part_bits: u32, counts: &[u64], sum: u64, min: u64, max: u64) -> Self {
+    fn counted(part_bits: u32, counts: &[u64], sum: u128, min: u64, max: u64) -> Self {
         let count = counts.iter().sum();
         let (min, max) = if count == 0 { (u64::MAX, 0) } else { (min, max) };
-        Histogram { part_bits, counts: counts.into(), count, sum: sum.into(), min, max }
+        Histogram { part_bits, counts: counts.into(), count, sum, min, max }
     }
 
     /// Counts one value.
@@ -207,6 +207,11 @@ impl Histogram {
     /// The greatest value, exactly; 0 if there is none.
     pub fn max(&self) -> u64 {
         self.max
+    }
+
+    /// The sum of all values, exactly.
+    pub fn sum(&self) -> u128 {
+        self.sum
     }
 
     /// The mean, from the exact sum; 0 if there is no value.

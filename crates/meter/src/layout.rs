@@ -4,11 +4,15 @@
 //! fields are 64 bits wide: whoever reads mapped memory while a CPU writes it never sees half a number.
 
 use histogram::{BUCKETS, FINE_BUCKETS};
+use wire::signature::SEQUENCES;
 
 /// Bytes of the frame check sequence, which no program sees and the standards count.
 pub const FCS_LEN: u64 = 4;
 /// Words of a stream's duplicate window.
 pub const WINDOW_WORDS: usize = 8;
+/// Memory that a stream takes, and a histogram of its latencies.
+pub const STREAM_BYTES: u64 = 320;
+pub const HISTOGRAM_BYTES: u64 = size_of::<Buckets>() as u64;
 /// Number of etherStats size classes, undersize and oversize included.
 pub const CLASSES: usize = 8;
 /// The last so many times that a stream left out sequence numbers are remembered.
@@ -49,12 +53,32 @@ impl<const N: usize> Buckets<N> {
     }
 }
 
+/// A sum of 128 bits.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sum {
+    pub low: u64,
+    pub high: u64,
+}
+
+impl Sum {
+    pub fn get(self) -> u128 {
+        u128::from(self.high) << 64 | u128::from(self.low)
+    }
+
+    pub fn add(&mut self, value: impl Into<u128>) {
+        // Read while a CPU writes it, the halves may be of different times: no reason to panic.
+        let sum = self.get().wrapping_add(value.into());
+        (self.low, self.high) = (sum as u64, (sum >> 64) as u64);
+    }
+}
+
 /// Nanoseconds under way, without buckets.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LatencySums {
     pub count: u64,
-    pub sum: u64,
+    pub sum: Sum,
     /// Meaningful once `count` is not 0.
     pub min: u64,
     pub max: u64,
@@ -96,7 +120,21 @@ pub struct Totals {
     pub gaps: Buckets,
 }
 
-/// One stream, or one CPU's share of it.
+/// A frame that left out the numbers before its own.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Hole {
+    /// Its own; 0: there was none.
+    pub number: u64,
+    /// That had come before it.
+    pub frames: u64,
+}
+
+/// What stands for sequence number 0: numbers go on where the 40 bits of a signature come round, and those before the first
+/// that arrived are told, too.
+pub const ZERO: u64 = SEQUENCES;
+
+/// One stream, or one CPU's share of it. Sequence numbers are wide: see [`ZERO`].
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stream {
@@ -116,9 +154,9 @@ pub struct Stream {
     pub latency: LatencySums,
     pub first_ns: u64,
     pub lowest: u64,
+    pub window: [u64; WINDOW_WORDS],
     /// Below the highest, in the window, not seen before.
     pub reordered: u64,
-    pub window: [u64; WINDOW_WORDS],
     /// In the window, seen before.
     pub duplicates: u64,
     /// So far below the highest that nobody remembers whether it was seen.
@@ -126,12 +164,12 @@ pub struct Stream {
     pub corrupted: u64,
     /// Of the reordered and late ones: frames that came since the first with a higher number.
     pub extent_max: u64,
-    pub extent_sum: u64,
-    /// The latest last: its higher end (low 32 bits), and `frames` at the time (low 32 bits).
-    pub holes: [u64; HOLES],
+    pub extent_sum: Sum,
+    /// The latest last.
+    pub holes: [Hole; HOLES],
 }
 
-const _: () = assert!(size_of::<Stream>() == 256);
+const _: () = assert!(size_of::<Stream>() as u64 == STREAM_BYTES);
 
 /// What a stream's frames must have before the signature.
 #[repr(C)]
@@ -152,8 +190,7 @@ impl LatencySums {
         };
         self.max = self.max.max(other.max);
         self.count += other.count;
-        // Wraps as each CPU's does. What is under way for days is stamped by a clock that has nothing to do with ours.
-        self.sum = self.sum.wrapping_add(other.sum);
+        self.sum.add(other.sum.get());
         self.negative += other.negative;
     }
 }
@@ -218,7 +255,7 @@ impl Stream {
         };
         self.last_ns = self.last_ns.max(other.last_ns);
         self.extent_max = self.extent_max.max(other.extent_max);
-        self.extent_sum += other.extent_sum;
+        self.extent_sum.add(other.extent_sum.get());
         self.corrupted += other.corrupted;
         self.frames += other.frames;
         self.bytes += other.bytes;

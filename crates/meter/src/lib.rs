@@ -40,6 +40,7 @@ pub use error::MeterError;
 pub use forward::Forwarder;
 pub use hardware::{Comparison, Hardware, Stamps};
 pub use histogram::{Bucket, Histogram};
+pub use layout::{HISTOGRAM_BYTES, STREAM_BYTES};
 pub use measurement::{Latency, Measurement, SIZE_CLASSES, Snapshot, StreamStats};
 pub use meter::{Action, Clock, Meter, Mode, Options, settle};
 pub use reflector::Reflector;

@@ -42,11 +42,13 @@ const _: () = {
             && size_of::<types::stream>() == size_of::<Stream>()
     );
     assert!(size_of::<types::latency>() == size_of::<LatencySums>());
+    assert!(offset_of!(types::latency, min) == offset_of!(LatencySums, min));
     assert!(offset_of!(types::totals, latency) == offset_of!(Totals, latency));
     assert!(offset_of!(types::totals, latencies) == offset_of!(Totals, latencies));
     assert!(offset_of!(types::totals, gaps) == offset_of!(Totals, gaps));
     assert!(offset_of!(types::stream, latency) == offset_of!(Stream, latency));
     assert!(offset_of!(types::stream, holes) == offset_of!(Stream, holes));
+    assert!(offset_of!(types::stream, extent_sum) == offset_of!(Stream, extent_sum));
     assert!(size_of::<types::content>() == size_of::<Content>());
     assert!(size_of::<types::device_clock>() == 4 * size_of::<u64>());
     assert!(offset_of!(types::stream, window) == offset_of!(Stream, window));

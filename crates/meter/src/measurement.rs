@@ -3,9 +3,10 @@
 //! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
 
 use crate::hardware::Stamps;
-use crate::layout::{self, Buckets, CLASSES, FineBuckets, LatencySums, Totals};
+use crate::layout::{self, Buckets, CLASSES, FineBuckets, LatencySums, Totals, ZERO};
 use crate::meter::Mode;
 use histogram::Histogram;
+use wire::signature::SEQUENCES;
 
 /// The frame sizes, FCS included, of each place in [`Snapshot::sizes`]: etherStats (RFC 2819, section 5). The first is
 /// below the least that Ethernet allows, the last above 1,518 (which a VLAN tag makes legal).
@@ -78,6 +79,7 @@ pub struct StreamStats {
     /// Layer 2 without FCS.
     pub bytes: u64,
     pub lowest_sequence: u64,
+    /// They go on where the 40 bits of the signature come round.
     pub highest_sequence: u64,
     /// Sequence numbers up to the highest that did not arrive; from 0 on, or from the lowest that arrived if the
     /// meter joined in midstream. What is lost *after* the highest only the sender knows: see
@@ -162,23 +164,26 @@ impl StreamStats {
         buckets: Option<&Buckets>,
         base: Option<u64>,
     ) -> Option<StreamStats> {
-        let highest_sequence = sum.next.checked_sub(1)?;
+        let highest = sum.next.checked_sub(1)?;
+        // A meter that joined in just behind the number where they come round saw some from before that.
+        let zero = if sum.lowest < ZERO { ZERO - SEQUENCES } else { ZERO };
         let distinct = sum.frames.saturating_sub(sum.duplicates);
         let behind = sum.reordered + sum.late;
         let timed = sum.latency.count + sum.latency.negative;
+        let from = base.map_or(sum.lowest, |base| base + ZERO);
         Some(StreamStats {
             stream,
             frames: sum.frames,
             bytes: sum.bytes,
-            lowest_sequence: sum.lowest,
-            highest_sequence,
-            lost: (sum.next - base.unwrap_or(sum.lowest)).saturating_sub(distinct),
+            lowest_sequence: sum.lowest.saturating_sub(zero),
+            highest_sequence: highest.saturating_sub(zero),
+            lost: sum.next.saturating_sub(from).saturating_sub(distinct),
             reordered: sum.reordered + sum.late,
             duplicates: sum.duplicates,
             late: sum.late,
             corrupted: sum.corrupted,
             extent_max: sum.extent_max,
-            extent_mean: if behind == 0 { 0.0 } else { sum.extent_sum as f64 / behind as f64 },
+            extent_mean: if behind == 0 { 0.0 } else { sum.extent_sum.get() as f64 / behind as f64 },
             latency: Latency::from_sums(&sum.latency),
             jitter_ns: (timed > 1).then_some(sum.jitter as f64 / 16.0),
             gap_max_ns: (sum.first_ns > 0 && sum.frames > 1).then_some(sum.gap_max),
@@ -194,24 +199,24 @@ impl Latency {
         (sums.count > 0).then(|| Latency {
             count: sums.count,
             min_ns: sums.min,
-            mean_ns: sums.sum as f64 / sums.count as f64,
+            mean_ns: sums.sum.get() as f64 / sums.count as f64,
             max_ns: sums.max,
         })
     }
 }
 
 fn histogram(buckets: &Buckets, sums: &LatencySums) -> Histogram {
-    Histogram::from_counts(&buckets.0, sums.sum, sums.min, sums.max)
+    Histogram::from_counts(&buckets.0, sums.sum.get(), sums.min, sums.max)
 }
 
 fn fine_histogram(buckets: &FineBuckets, sums: &LatencySums) -> Histogram {
-    Histogram::from_fine_counts(&buckets.0, sums.sum, sums.min, sums.max)
+    Histogram::from_fine_counts(&buckets.0, sums.sum.get(), sums.min, sums.max)
 }
 
 /// Of sums that do not have the least: it is known to the width of its bucket.
 fn spread(buckets: &Buckets, sums: &LatencySums) -> Histogram {
-    let least = Histogram::from_counts(&buckets.0, sums.sum, 0, sums.max).buckets().next();
-    Histogram::from_counts(&buckets.0, sums.sum, least.map_or(0, |bucket| bucket.from), sums.max)
+    let least = Histogram::from_counts(&buckets.0, sums.sum.get(), 0, sums.max).buckets().next();
+    Histogram::from_counts(&buckets.0, sums.sum.get(), least.map_or(0, |bucket| bucket.from), sums.max)
 }
 
 impl Snapshot {

@@ -57,7 +57,7 @@ pub enum Clock {
 pub struct Options {
     pub action: Action,
     pub mode: Mode,
-    /// Streams 0 to this - 1 are told apart, at most 2^24. Takes 256 bytes for each stream. While that is little (8
+    /// Streams 0 to this - 1 are told apart, at most 2^24. Takes 320 bytes for each stream. While that is little (8
     /// MiB), each CPU has records of its own, which costs a frame the least; of more streams they share them.
     pub streams: u32,
     /// The first so many streams have a histogram of their latencies, of 32 KB.

@@ -5,7 +5,7 @@ use crate::measurement::StreamStats;
 use crate::tracker::{Tracker, Wanted};
 use proptest::prelude::*;
 use std::collections::HashSet;
-use wire::signature::Signature;
+use wire::signature::{MAX_SEQUENCE, SEQUENCES, Signature};
 
 /// One stream, nothing else.
 pub fn plain() -> Tracker {
@@ -116,6 +116,59 @@ fn jitter_is_the_rfcs() {
     let stats = StreamStats::from_sum(0, &tracker.streams[0], None, Some(0)).expect("frames arrived");
     let told = stats.jitter_ns.expect("stamped frames");
     assert!((told - jitter).abs() <= 1.0, "{told} for {jitter}");
+}
+
+proptest! {
+    /// A meter that joins in shortly before sequence numbers come round, or just after that.
+    #[test]
+    fn numbers_that_come_round_change_no_figure(
+        arrived in disorder(100),
+        before in 0u64..300,
+        rounds in 1u64..3,
+    ) {
+        let start = rounds * SEQUENCES - before;
+        let written = arrived.iter().map(|sequence| (start + sequence) & MAX_SEQUENCE);
+        let plain = stats_of_all(arrived.iter().copied(), None);
+        let round = stats_of_all(written, None);
+        prop_assert_eq!(plain.is_some(), round.is_some());
+        let (Some(plain), Some(mut round)) = (plain, round) else { return Ok(()) };
+        prop_assert_eq!(round.highest_sequence - round.lowest_sequence, plain.highest_sequence - plain.lowest_sequence);
+        (round.lowest_sequence, round.highest_sequence) = (plain.lowest_sequence, plain.highest_sequence);
+        prop_assert_eq!(plain, round);
+    }
+}
+
+#[test]
+fn extents_are_exact_long_after_the_last_hole() {
+    const LATER: u64 = 3 << 31;
+    let mut tracker = plain();
+    let mut see = |sequence| tracker.frame(&Signature { stream: 0, sequence, time: 0 }.to_bytes(), 60, 1, 1);
+    [0, 2, 1].into_iter().for_each(&mut see);
+    // As after so many frames in order, of which the last came just now.
+    tracker.streams[0].next += LATER;
+    tracker.streams[0].frames += LATER;
+    let mut see = |sequence| tracker.frame(&Signature { stream: 0, sequence, time: 0 }.to_bytes(), 60, 1, 1);
+    [LATER + 4, LATER + 5, LATER + 3].into_iter().for_each(&mut see);
+    let stats = StreamStats::from_sum(0, &tracker.streams[0], None, Some(0)).expect("frames arrived");
+    assert_eq!((stats.reordered, stats.extent_max, stats.extent_mean, stats.lost), (2, 2, 1.5, 0));
+}
+
+#[test]
+fn sums_of_latencies_have_more_than_64_bits() {
+    let mut tracker = Tracker::new(Wanted { streams: 1, histograms: 1, latency: true, ..Wanted::default() });
+    const LATENCY: u64 = 1 << 46;
+    for sequence in 0..300_000u64 {
+        let frame = Signature { stream: 0, sequence, time: 5 }.to_bytes();
+        tracker.frame(&frame, 60, 9, 5 + LATENCY);
+    }
+    let stats =
+        StreamStats::from_sum(0, &tracker.streams[0], tracker.histograms.first(), Some(0)).expect("frames");
+    assert_eq!(stats.latency.map(|latency| latency.mean_ns), Some(LATENCY as f64));
+    assert_eq!(stats.latencies.map(|own| own.sum()), Some(300_000 * u128::from(LATENCY)));
+    // What another CPU counted has a carry of its own.
+    let mut sums = tracker.totals.latency;
+    sums.add(&tracker.totals.latency);
+    assert_eq!(sums.sum.get(), 600_000 * u128::from(LATENCY));
 }
 
 /// Lets one stream with these sequence numbers arrive on one CPU.

@@ -4,10 +4,10 @@
 //! of the two changes, so must the other.
 
 use crate::content::Expected;
-use crate::layout::{Buckets, FCS_LEN, HOLES, LatencySums, Stream, Totals, WINDOW_WORDS};
+use crate::layout::{Buckets, FCS_LEN, HOLES, Hole, LatencySums, Stream, Totals, WINDOW_WORDS, ZERO};
 use crate::mapping::zeroed;
 use histogram::{bucket_of, fine_bucket_of};
-use wire::signature::{self, Signature};
+use wire::signature::{self, Signature, sequence_near};
 
 /// Most bytes behind a signature that is still found.
 const TRAILER: usize = 18;
@@ -193,13 +193,13 @@ fn add_sums(sums: &mut LatencySums, value: u64) {
     }
     sums.max = sums.max.max(value);
     sums.count += 1;
-    sums.sum = sums.sum.wrapping_add(value);
+    sums.sum.add(value);
 }
 
 /// Of what is kept for all frames only: how many there were and the least of them the buckets tell.
 fn add_spread(sums: &mut LatencySums, value: u64) {
     sums.max = sums.max.max(value);
-    sums.sum = sums.sum.wrapping_add(value);
+    sums.sum.add(value);
 }
 
 /// How the time under way changes from frame to frame of a stream, whatever the clocks' offset.
@@ -215,13 +215,14 @@ fn record_variation(totals: &mut Totals, stream: &mut Stream, elapsed: i64) {
 }
 
 /// In order, reordered, duplicate, or too late to tell; see `bpf/include/sequence.h`.
-fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64) {
+fn sequence_seen(totals: &mut Totals, stream: &mut Stream, written: u64) {
+    let sequence = if stream.next == 0 { ZERO + written } else { sequence_near(written, stream.next) };
     let word = sequence / 64;
     let slot = word as usize % WINDOW_WORDS;
     let bit = 1 << (sequence % 64);
     if stream.next == 0 {
         stream.lowest = sequence;
-        if sequence > 0 {
+        if written > 0 {
             left_out(stream, sequence);
         }
     } else if sequence >= stream.next {
@@ -247,7 +248,7 @@ fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64) {
             totals.reordered += 1;
         }
         let extent = extent(stream, sequence);
-        stream.extent_sum += extent;
+        stream.extent_sum.add(extent);
         stream.extent_max = stream.extent_max.max(extent);
         return;
     }
@@ -258,14 +259,13 @@ fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64) {
 /// Numbers before `sequence` were left out by the frame that arrives now.
 fn left_out(stream: &mut Stream, sequence: u64) {
     stream.holes.rotate_left(1);
-    stream.holes[HOLES - 1] = sequence << 32 | u64::from(stream.frames as u32);
+    stream.holes[HOLES - 1] = Hole { number: sequence, frames: stream.frames };
 }
 
 /// How many frames came since the first with a higher number (RFC 4737, section 4.2.2), or at least so many if more
 /// than [`HOLES`] holes were left since.
 fn extent(stream: &Stream, sequence: u64) -> u64 {
-    let ends_above = |hole: u64| (((hole >> 32) as u32).wrapping_sub(sequence as u32) as i32) > 0;
     // All behind the oldest one that ends above the number end higher.
-    let hole = stream.holes.iter().find(|hole| **hole != 0 && ends_above(**hole));
-    hole.map_or(0, |hole| (stream.frames as u32).wrapping_sub(*hole as u32).into())
+    let hole = stream.holes.iter().find(|hole| hole.number > sequence);
+    hole.map_or(0, |hole| stream.frames - hole.frames)
 }

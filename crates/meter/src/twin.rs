@@ -18,7 +18,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::sync::LazyLock;
-use wire::signature::{MAX_SEQUENCE, Signature, TIME_MASK};
+use wire::signature::{MAX_SEQUENCE, SEQUENCES, Signature, TIME_MASK};
 
 /// Where the program is attached while it is run, without a frame on the cable.
 static LAB: LazyLock<Lab> = LazyLock::new(|| {
@@ -138,7 +138,7 @@ impl Maker {
         let sequence = match shape.step {
             Step::Next => *next,
             Step::Skip(by) => (*next + by) & MAX_SEQUENCE,
-            Step::Back(by) => next.saturating_sub(by),
+            Step::Back(by) => next.wrapping_sub(by) & MAX_SEQUENCE,
             Step::Anywhere(sequence) => sequence,
         };
         *next = (*next).max(sequence + 1) & MAX_SEQUENCE;
@@ -187,6 +187,7 @@ proptest! {
     fn the_kernel_and_its_twin_keep_the_same_numbers(
         shapes in shapes(),
         (latency, drop, shared) in any::<(bool, bool, bool)>(),
+        start in prop_oneof![Just(0), MAX_SEQUENCE - 200..=MAX_SEQUENCE],
         needs in prop::sample::select(&Needs::ALL[..]),
     ) {
         let action = if drop { Action::Drop } else { Action::Pass };
@@ -209,7 +210,7 @@ proptest! {
             content: expected(),
             ..Options::default()
         };
-        let (cpus, mut maker) = (cpus(), Maker::default());
+        let (cpus, mut maker) = (cpus(), Maker { next: [start; STREAMS as usize + 1], ..Maker::default() });
         // In a thread of its own, since it moves from CPU to CPU; and where a program is attached, because the kernel
         // then runs it a thousand times sooner.
         let (loaded, mut twins, mut whole) = LAB.receiver.namespace.run_in(|| {
@@ -395,6 +396,61 @@ fn every_program_is_loaded_here_with_all_that_is_measured_and_with_the_least() {
         for options in [&everything, &least] {
             let loaded = loader::load_with(options, Stamper::Software, needs);
             assert!(loaded.is_ok(), "{needs:?} {options:?}: {loaded:?}");
+        }
+    }
+}
+
+/// What the kernel's program says of frames with these sequence numbers.
+fn told_of(loaded: &Loaded, written: &[u64]) -> StreamStats {
+    pin(cpus()[0]);
+    for sequence in written {
+        let frame =
+            [&[0; 42][..], &Signature { stream: 0, sequence: *sequence, time: 0 }.to_bytes()].concat();
+        run(&loaded.program, &frame, 1);
+    }
+    let (_, streams) = kept(loaded, cpus()[0]);
+    StreamStats::from_sum(0, &streams[0], None, None).expect("frames arrived")
+}
+
+/// Losses, copies, and frames out of order, before, at and after the number where sequence numbers come round.
+#[test]
+fn loss_order_and_copies_are_exact_where_numbers_come_round() {
+    let ahead = |by: i64| 0u64.wrapping_add_signed(by) & MAX_SEQUENCE;
+    let arrived = (-60..60).filter(|number| ![-31, -1, 0, 7].contains(number)).map(ahead);
+    // 5 and -10 come again, -31 and -1 late.
+    let arrived: Vec<u64> = arrived.chain([5, -10, -31, -1].map(ahead)).collect();
+    for needs in Needs::ALL {
+        for shared in [false, true] {
+            let options = Options { streams: STREAMS, share_records: Some(shared), ..Options::default() };
+            let told = told_of(&load(&options, needs), &arrived);
+            assert_eq!(
+                (told.lost, told.duplicates, told.reordered, told.late),
+                (2, 2, 2, 0),
+                "{needs:?} {shared}"
+            );
+            assert_eq!((told.frames, told.highest_sequence), (120, SEQUENCES + 59), "{needs:?} {shared}");
+        }
+    }
+}
+
+#[test]
+fn the_kernels_sums_of_latencies_have_more_than_64_bits() {
+    const RUNS: u32 = 600_000;
+    const LATENCY: u64 = 1 << 46;
+    pin(cpus()[0]);
+    for needs in Needs::ALL {
+        let loaded = load(&Options { streams: STREAMS, ..Options::default() }, needs);
+        let time = monotonic().wrapping_sub(LATENCY) & TIME_MASK;
+        let frame = [&[0; 42][..], &Signature { stream: 0, sequence: 1, time }.to_bytes()].concat();
+        run(&loaded.program, &frame, RUNS);
+        let (totals, streams) = kept(&loaded, cpus()[0]);
+        let least = u128::from(RUNS) * u128::from(LATENCY);
+        for latency in [totals.latency, streams[0].latency] {
+            let sum = latency.sum.get();
+            assert!(
+                sum >= least && sum < least + u128::from(RUNS) * u128::from(latency.max - LATENCY + 1),
+                "{needs:?}: {sum}"
+            );
         }
     }
 }

@@ -503,7 +503,7 @@ pub struct Measure {
     /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub timestamps: Timestamps,
-    /// Streams to tell apart by their signatures, up to 16777216; 256 bytes of memory each.
+    /// Streams to tell apart by their signatures, up to 16777216; 320 bytes of memory each.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub streams: u32,
     /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if it was told the same.

@@ -22,8 +22,10 @@ pub const MAGIC: u32 = 0x9d1e_d7a0;
 pub const TIME_OFFSET: usize = 12;
 /// Streams are numbered 0 to this.
 pub const MAX_STREAM: u32 = (1 << 24) - 1;
+/// How many sequence numbers there are.
+pub const SEQUENCES: u64 = 1 << 40;
 /// Sequence numbers run from 0 and wrap after this (at 100 Mpps: three hours).
-pub const MAX_SEQUENCE: u64 = (1 << 40) - 1;
+pub const MAX_SEQUENCE: u64 = SEQUENCES - 1;
 /// Time stamps are nanoseconds modulo 2^48 (78 hours).
 pub const TIME_MASK: u64 = (1 << 48) - 1;
 

@@ -62,6 +62,8 @@ pub const FIRST_LANE: u32 = 216;
 pub const FIRST_DUE: u32 = 224;
 /// By how much the schedule was put off in all, where nothing is caught up.
 pub const PUT_OFF: u32 = 232;
+/// How often `LATE_SUM` has come round: a million frames a second, each a minute late, fill it in five minutes.
+pub const LATE_SUM_ROUNDS: u32 = 240;
 
 /// The lanes: before the histogram, because offsets in instructions have 16 bits.
 pub const LANES: u32 = 512;

@@ -374,8 +374,9 @@ fn punctuality(compiled: &Compiled) -> Punctuality {
     // The least is known to the width of its bucket.
     let least =
         Histogram::from_counts(&counts, 0, 0, u64::MAX).buckets().next().map_or(0, |bucket| bucket.from);
+    let sum = u128::from(word(layout::LATE_SUM_ROUNDS)) << 64 | u128::from(word(layout::LATE_SUM));
     Punctuality {
-        lateness: Histogram::from_counts(&counts, word(layout::LATE_SUM), least, word(layout::LATE_MAX)),
+        lateness: Histogram::from_counts(&counts, sum, least, word(layout::LATE_MAX)),
         late: word(layout::LATE),
         last_late_ns: word(layout::LAST_LATE),
         stalls: word(layout::STALLS),

@@ -18,7 +18,7 @@ use traffic::program::{Lane, Stream};
 use traffic::templates::Templates;
 use traffic::{Executor, Program, Schedule};
 use wire::LinkType;
-use wire::signature::Signature;
+use wire::signature::{MAX_SEQUENCE, Signature};
 use xdp::compile::{Compiled, Exit, Options, Pages, compile};
 use xdp::layout;
 
@@ -226,14 +226,16 @@ proptest! {
 #[test]
 fn passes_far_into_a_run_have_their_addresses() {
     let program = capture(&[captured(false, [1, 2], 40, true), captured(true, [4, 3], 40, true)], true, true);
-    for pass in [1u64, 0xffff, 0xffff_fffe, 0xffff_ffff, 0x1_0000_0000, 0x7_ffff_ffff] {
+    // The last one's sequence numbers come round after two frames.
+    for pass in [1u64, 0xffff, 0xffff_fffe, 0xffff_ffff, 0x1_0000_0000, 0x7_ffff_ffff, (1 << 39) - 1] {
         let compiled = compiled(&program, Pages::Kept);
         compiled.state.store((layout::STREAMS + layout::stream::PASS) as usize, pass);
         compiled.state.store((layout::STREAMS + layout::stream::NUMBER) as usize, pass * 2);
         let mut pool = Pool::of(&compiled);
         for i in 0..4 {
             let got = pool.frame(&compiled).expect("a frame");
-            let time = Signature::at_end_of(&got).expect("signed").time;
+            let Signature { time, sequence, .. } = Signature::at_end_of(&got).expect("signed");
+            assert_eq!(sequence, (pass * 2 + i) & MAX_SEQUENCE);
             assert_eq!(got, frame(&program, pass * 2 + i, time).unwrap(), "pass {pass} frame {i}");
         }
     }

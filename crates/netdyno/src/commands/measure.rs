@@ -39,7 +39,8 @@ pub fn run(args: Measure) -> Result<u8> {
         tags_taken_out: shared::takes_tags_out(&place),
         ..meter::Options::default()
     };
-    let takes = u64::from(args.streams) * 256 + u64::from(args.stream_histograms) * 32_768;
+    let takes = u64::from(args.streams) * meter::STREAM_BYTES
+        + u64::from(args.stream_histograms) * meter::HISTOGRAM_BYTES;
     let available = engine::memory::available();
     if takes > available {
         bail!(

@@ -14,8 +14,7 @@ pub fn distribution(histogram: &histogram::Histogram) -> Option<Distribution> {
     let buckets = |of: &histogram::Histogram| -> Vec<Bucket> {
         of.buckets().map(|b| Bucket { from: b.from, to: b.to, count: b.count }).collect()
     };
-    let sum = (histogram.mean() * histogram.count() as f64) as u128;
-    let exact = Exact { min: Some(histogram.min()), max: Some(histogram.max()), sum: Some(sum) };
+    let exact = Exact { min: Some(histogram.min()), max: Some(histogram.max()), sum: Some(histogram.sum()) };
     let mut distribution = Distribution::from_histogram(buckets(histogram), exact)?;
     // Percentiles are of the finest buckets there are; thousands of them would be no help to a reader.
     distribution.histogram = buckets(&histogram.coarse());

@@ -314,7 +314,7 @@ impl Compiler<'_> {
 
     /// Takes down how late the frame is that leaves now. R9 is when it was due.
     fn note_lateness(&mut self) {
-        let (late, in_time) = (self.asm.label(), self.asm.label());
+        let (late, in_time, summed) = (self.asm.label(), self.asm.label(), self.asm.label());
         self.word(R1, layout::NOW);
         self.asm.jump_if(If::Ge, R1, R9, late);
         self.asm.mov(R1, R9);
@@ -322,6 +322,10 @@ impl Compiler<'_> {
         self.asm.op(Op::Sub, R1, R9);
         self.set_word(layout::LAST_LATE, R1);
         self.add_word(layout::LATE_SUM, R1, R2);
+        self.asm.jump_if(If::Ge, R2, R1, summed);
+        self.asm.mov_imm(R2, 1);
+        self.add_word(layout::LATE_SUM_ROUNDS, R2, R3);
+        self.asm.place(summed);
         self.word(R2, layout::LATE_MAX);
         self.max(R2, R1);
         self.set_word(layout::LATE_MAX, R2);
