@@ -1,6 +1,6 @@
 # What the cells of one guest come to: reads its lines (scripts/drivers/cells), and says of each cell whether it is right.
 #
-#   jq -R -n --arg kernel 6.1 --arg nic igb --arg label igb --slurpfile refusals refusals.json -f judge.jq < lines
+#   jq -R -n --arg kernel 6.1 --arg nic igb --arg column igb --slurpfile refusals refusals.json -f judge.jq < lines
 #
 # A cell is right when every frame that was asked for was sent, counted and received, or when it was refused in one
 # sentence that refusals.json knows, which names the kernel's version or what the driver lacks.
@@ -47,5 +47,5 @@ def judged: . as $line
 
 [inputs | select(startswith("{")) | (fromjson? // {cell: "the guest", bad: ("a line that is no JSON: " + .[:100])})]
 | (if any(.[]; .cell == "end") then . else . + [{cell: "the guest", bad: "it did not come to its end"}] end)
-| [.[] | select(.cell != "end") | {cell, kernel: $kernel, nic: $label, sent, received, engine: how,
+| [.[] | select(.cell != "end") | {cell, kernel: $kernel, nic: $column, sent, received, engine: how,
     warnings: (.warnings // []), reasons: (.reasons // [])} + judged]
