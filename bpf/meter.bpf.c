@@ -9,7 +9,7 @@
  * Everything is kept in plain arrays that user space maps, so that a reader costs no system call. What is about all
  * frames is kept per CPU, without locks and atomics (except one for arrivals, which must share one order): a program
  * runs on one CPU with its soft interrupts off, so no other run of it can come in between. Streams are kept per CPU,
- * too, while that takes little memory; of many there is one record each, of 320 bytes, that a CPU takes hold of by one
+ * too, while that takes little memory, but for which numbers were seen (seen.h); of many there is one record each, of 320 bytes, that a CPU takes hold of by one
  * exchange. Arrays rather than hash tables because a stream's number *is* its index: a look-up is a multiplication that
  * the JIT inlines.
  *
@@ -23,8 +23,10 @@
 #include <bpf/bpf_helpers.h>
 
 #include "include/content.h"
+#include "include/exchange.h"
 #include "include/icmp.h"
 #include "include/meter.h"
+#include "include/seen.h"
 #include "include/sequence.h"
 #include "include/signature.h"
 #include "include/tick.h"
@@ -35,6 +37,8 @@ const volatile __u32 verdict = XDP_PASS;
 const volatile __u32 stream_limit = 1;
 /* 1: one table for all CPUs, whose records are taken hold of; else each has its own. */
 const volatile __u32 shared_streams = 0;
+/* Where each CPU has its own: so many bits of sequence numbers are remembered for all together, 8 to 16; 0: not at all. */
+const volatile __u32 seen_bits = 0;
 /* 1: stores are seen in their order by other CPUs (x86), so that letting go of a record takes no exchange. */
 const volatile __u32 ordered_stores = 0;
 /* 1: read the clock for each frame (about 33 ns on a virtual machine), else once a tick (1 to 10 ms). */
@@ -52,16 +56,6 @@ const volatile __u32 histogram_limit = 0;
 const volatile __u32 arrivals_limit = 0;
 /* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
 const volatile __u32 ignore_icmp_errors = 0;
-
-/*
- * What the oldest kernel has that a program is for. There is a program for each, and not a constant, because a verifier
- * looks at encodings that are never reached, too. User space tries them in this order.
- *
- *   LINUX_5_18   frames in several buffers (the program is loaded with BPF_F_XDP_HAS_FRAGS) and bytes copied out of them
- *   LINUX_5_12   atomic operations that give a value
- *   LINUX_5_9    XDP links, without which nothing here is attached; a lock stands in for those operations
- */
-enum kernel { LINUX_5_18, LINUX_5_12, LINUX_5_9 };
 
 /* One entry for each CPU number; user space sets max_entries. */
 struct {
@@ -90,6 +84,18 @@ struct {
 	__type(value, struct stream);
 } streams SEC(".maps");
 
+/*
+ * The first stream_limit entries are a recent number of each stream, 0 if there was none; then come the streams' rings.
+ * Only where each CPU has records of its own.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} seen SEC(".maps");
+
 /* Entry 0 counts the frames; frame n (from 0) has its time in entry n + 1, as far as there are entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -115,42 +121,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct device_clock);
 } device_clock SEC(".maps");
-
-/* Only of LINUX_5_9. Map memory with a lock in it cannot be mapped, so the locks stand apart from what they are for. */
-#define LOCKS 64
-
-struct lock {
-	struct bpf_spin_lock lock;
-	__u32 apart[15]; /* on a cache line of its own */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, LOCKS);
-	__type(key, __u32);
-	__type(value, struct lock);
-} locks SEC(".maps");
-
-/* What stood at `word`, to which `value` is added or which it takes the place of. */
-static __always_inline __u64 locked(__u64 *word, __u64 value, __u32 which, const bool add)
-{
-	struct lock *lock;
-	__u64 was;
-
-	which &= LOCKS - 1;
-	lock = bpf_map_lookup_elem(&locks, &which);
-	if (!lock)
-		return 1;
-	bpf_spin_lock(&lock->lock);
-	was = *(volatile __u64 *)word;
-	/* Who lets go need not take this lock: what is held is not written. */
-	if (add)
-		*(volatile __u64 *)word = was + value;
-	else if (!was || !value)
-		*(volatile __u64 *)word = value;
-	bpf_spin_unlock(&lock->lock);
-	return was;
-}
 
 /* etherStats size classes (RFC 2819, section 5); sizes there include the FCS. The most frequent ones are asked first. */
 static __always_inline __u32 size_class(__u64 length)
@@ -224,7 +194,7 @@ static __always_inline void record_arrival(__u64 now, const enum kernel on)
 	count = bpf_map_lookup_elem(&arrivals, &zero);
 	if (!count)
 		return;
-	n = on == LINUX_5_9 ? locked(count, 1, 0, true) : __sync_fetch_and_add(count, 1);
+	n = fetch_add(count, 1, 0, on);
 	if (n >= arrivals_limit)
 		return;
 	slot = n + 1;
@@ -236,17 +206,10 @@ static __always_inline void record_arrival(__u64 now, const enum kernel on)
 /* How often a record that another CPU holds is asked for: some tens of microseconds. */
 #define PATIENCE 1024
 
-static __always_inline __u64 exchange(struct stream *stream, __u64 busy, __u32 number, const enum kernel on)
-{
-	if (on == LINUX_5_9)
-		return locked(&stream->busy, busy, number, false);
-	return __sync_lock_test_and_set(&stream->busy, busy);
-}
-
 static __always_inline bool hold(struct stream *stream, __u32 number, const enum kernel on)
 {
 	for (int i = 0; i < PATIENCE; i++) {
-		if (!exchange(stream, 1, number, on))
+		if (!exchange(&stream->busy, 1, number, on))
 			return true;
 	}
 	return false;
@@ -259,10 +222,44 @@ static __always_inline void let_go(struct stream *stream, __u32 number, const en
 		*(volatile __u64 *)&stream->busy = 0;
 	} else {
 		/* Its result is used, or the compiler would make a plain store of it. */
-		__u64 was = exchange(stream, 0, number, on);
+		__u64 was = exchange(&stream->busy, 0, number, on);
 
 		asm volatile("" : "+r"(was));
 	}
+}
+
+/* The wide number of a frame with the 40 bits of `written`. */
+static __always_inline __u64 number_of(struct stream *stream, __u32 which, __u64 written, const enum kernel on)
+{
+	__u64 number = stream->next ? sequence_near(written, stream->next) : written + SEQUENCE_ROUND, was;
+	__u64 *near;
+
+	if (!seen_bits || (stream->next && number >= stream->next))
+		return number;
+	/* Others may have seen what tells in which round this CPU's first frame is, or one after a long time. */
+	near = bpf_map_lookup_elem(&seen, &which);
+	if (!near)
+		return number;
+	was = *(volatile __u64 *)near;
+	if (!was)
+		was = compare_exchange(near, 0, number, which, on);
+	return was ? sequence_near(written, was) : number;
+}
+
+/* Whether any CPU has seen the frame. */
+static __always_inline enum seen seen_by_any(__u32 which, __u64 number, const enum kernel on)
+{
+	__u32 slot = stream_limit + which * seen_words(seen_bits) + seen_word(number, seen_bits);
+	__u64 *word = bpf_map_lookup_elem(&seen, &slot), *near;
+
+	if (!word)
+		return SEEN_UNKNOWN;
+	if (!(number & ((1ull << seen_bits) - 1))) {
+		near = bpf_map_lookup_elem(&seen, &which);
+		if (near)
+			*(volatile __u64 *)near = number;
+	}
+	return seen_mark(word, number, seen_bits, which, on);
 }
 
 static __always_inline void add_sums(struct latency *sums, __u64 value)
@@ -380,7 +377,7 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 
 static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, const enum kernel on)
 {
-	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, now, arrived;
+	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, now, arrived, number;
 	__u32 cpu = bpf_get_smp_processor_id(), copy = shared_streams ? 0 : cpu, slot, behind = 0;
 	struct signature signature = {}, copied;
 	struct totals *sums;
@@ -460,7 +457,11 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 		own = NULL;
 	}
 	if (stream) {
-		sequence_seen(sums, stream, signature.sequence);
+		number = number_of(stream, signature.stream, signature.sequence, on);
+		if (seen_bits)
+			sequence_seen(sums, stream, number, seen_by_any(signature.stream, number, on));
+		else
+			sequence_seen(sums, stream, number, window_seen(stream, number));
 		if (exact_clock) {
 			if (!stream->frames)
 				stream->first_ns = now;

@@ -2,6 +2,7 @@
 /*
  * Order of one stream: in order, reordered and how far, duplicate, or too late to tell.
  *
+ * Whether a frame was seen before all CPUs tell together where each has records of its own (seen.h), else the record's window.
  * The window is the ring of words that RFC 6479 describes for IPsec's replay check: the bit of sequence number s is
  * bit s % 64 of word (s / 64) % WINDOW_WORDS. Moving forward clears the words it enters and shifts nothing, so a frame
  * in order costs one test and one store.
@@ -19,6 +20,7 @@
 #define NETDYNO_SEQUENCE_H
 
 #include "meter.h"
+#include "seen.h"
 #include "signature.h"
 
 /* Numbers there are in a signature; wide ones begin here. */
@@ -29,11 +31,6 @@ static __always_inline __u64 sequence_near(__u64 sequence, __u64 near)
 {
 	/* As in signature_elapsed: the sign of 40 bits is extended. */
 	return near + ((__s64)((sequence - near) << (64 - SIGNATURE_SEQUENCE_BITS)) >> (64 - SIGNATURE_SEQUENCE_BITS));
-}
-
-static __always_inline __u64 sequence_wide(const struct stream *stream, __u64 sequence)
-{
-	return stream->next ? sequence_near(sequence, stream->next) : sequence + SEQUENCE_ROUND;
 }
 
 /* Numbers before `sequence` were left out by the frame that arrives now. */
@@ -59,53 +56,72 @@ static __always_inline __u64 sequence_extent(struct stream *stream, __u64 sequen
 	return extent;
 }
 
-/* A frame with the 40 bits of `written`, before it is counted in `frames`. */
-static __always_inline void sequence_seen(struct totals *totals, struct stream *stream, __u64 written)
+/*
+ * Whether a frame was seen, by the window of its stream's record, which moves up to it: where there is one record for all
+ * CPUs. Before sequence_seen, which counts it.
+ */
+static __always_inline enum seen window_seen(struct stream *stream, __u64 sequence)
 {
-	__u64 sequence = sequence_wide(stream, written);
-	__u64 word = WINDOW_WORD(sequence);
-	__u64 bit = 1ull << (sequence & 63);
-	__u64 top, extent;
+	__u64 word = WINDOW_WORD(sequence), bit = 1ull << (sequence & 63), *place, top;
 
-	if (!stream->next) {
-		stream->lowest = sequence;
-		if (written)
-			sequence_left_out(stream, sequence);
-	} else if (sequence >= stream->next) {
-		if (sequence > stream->next)
-			sequence_left_out(stream, sequence);
+	place = &stream->window[word & (WINDOW_WORDS - 1)];
+	if (stream->next) {
 		top = WINDOW_WORD(stream->next - 1);
-		if (word != top) {
+		if (sequence < stream->next) {
+			if (top - word >= WINDOW_WORDS)
+				return SEEN_UNKNOWN;
+			if (*place & bit)
+				return SEEN_BEFORE;
+		} else if (word != top) {
 			for (__u32 i = 1; i <= WINDOW_WORDS; i++) {
 				stream->window[(top + i) & (WINDOW_WORDS - 1)] = 0;
 				if (top + i >= word)
 					break;
 			}
 		}
+	}
+	*place |= bit;
+	return SEEN_NEVER;
+}
+
+/* A frame that was `seen` before or not. Before it is counted in `frames`. */
+static __always_inline void sequence_seen(struct totals *totals, struct stream *stream, __u64 sequence, enum seen seen)
+{
+	bool behind = false;
+	__u64 extent;
+
+	if (!stream->next) {
+		stream->lowest = sequence;
+		if (sequence != SEQUENCE_ROUND)
+			sequence_left_out(stream, sequence);
+	} else if (sequence >= stream->next) {
+		if (sequence > stream->next)
+			sequence_left_out(stream, sequence);
 	} else {
+		behind = true;
 		if (sequence < stream->lowest)
 			stream->lowest = sequence;
-		if (WINDOW_WORD(stream->next - 1) - word < WINDOW_WORDS) {
-			if (stream->window[word & (WINDOW_WORDS - 1)] & bit) {
-				stream->duplicates++;
-				totals->duplicates++;
-				return;
-			}
-			stream->window[word & (WINDOW_WORDS - 1)] |= bit;
-			stream->reordered++;
-			totals->reordered++;
-		} else {
-			stream->late++;
-			totals->late++;
-		}
+	}
+	if (!behind)
+		stream->next = sequence + 1;
+	if (seen == SEEN_BEFORE) {
+		stream->duplicates++;
+		totals->duplicates++;
+		return;
+	}
+	if (seen == SEEN_UNKNOWN) {
+		stream->late++;
+		totals->late++;
+	} else if (behind) {
+		stream->reordered++;
+		totals->reordered++;
+	}
+	if (behind) {
 		extent = sequence_extent(stream, sequence);
 		sum_add(&stream->extent_sum, extent);
 		if (extent > stream->extent_max)
 			stream->extent_max = extent;
-		return;
 	}
-	stream->window[word & (WINDOW_WORDS - 1)] |= bit;
-	stream->next = sequence + 1;
 }
 
 #endif

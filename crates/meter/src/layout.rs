@@ -32,6 +32,15 @@ pub fn is_shared(cpus: u32, streams: u32, histograms: u32) -> bool {
             || of(histograms, size_of::<Buckets>()) > OWN_HISTOGRAMS)
 }
 
+/// The rings of numbers that were seen take no more than this for all streams.
+const RINGS: u64 = 8 << 20;
+
+/// So many bits of `streams` streams' sequence numbers are remembered, where each CPU has records of its own: a number takes
+/// two bits, and more than 2^16 no queues are apart.
+pub fn seen_bits(streams: u32) -> u32 {
+    (8..=16).rev().find(|bits| u64::from(streams) << (bits - 2) <= RINGS).unwrap_or(8)
+}
+
 /// How many values are in each bucket: of one stream's latencies, or of a CPU's share of them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,11 +238,11 @@ impl Totals {
 }
 
 impl Stream {
-    /// Adds another CPU's share of the same stream. The windows are not joined: nothing reads them after this.
+    /// Adds another CPU's share of the same stream.
     ///
     /// Why the sum is exact although each CPU saw only part of the stream: every frame was counted by exactly one
-    /// CPU, so the frames add up. A CPU's duplicates are exact as long as all copies of a frame reach the same CPU,
-    /// and they do, because the receive queue follows from the headers and copies have the same headers. So
+    /// CPU, so the frames add up. Whether a frame had come before, all CPUs tell together (`bpf/include/seen.h`): a device
+    /// that changes headers, or a driver that deals frames out, sends copies to other queues than the frames. So
     /// frames - duplicates, added over the CPUs, is the number of *different* sequence numbers that arrived, and the
     /// highest of all is the greatest of the CPUs' highest. Loss needs no more. (Order is another matter: a CPU sees
     /// only its own part overtake, so reordering *between* queues is not counted. No receiver can tell it from the

@@ -14,6 +14,8 @@
 //! meter falls back to a packet socket and says why ([`Meter::reason`]). Both keep the same numbers by the same rules
 //! (`layout`, `tracker`), and a property test runs them against each other.
 
+#[cfg(test)]
+mod across;
 mod attach;
 pub mod clock;
 pub mod content;
@@ -31,6 +33,7 @@ pub mod reflector;
 mod ring;
 #[cfg(test)]
 mod runs;
+mod seen;
 mod socket;
 mod tracker;
 #[cfg(test)]

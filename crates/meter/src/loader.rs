@@ -8,6 +8,7 @@ use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
 use crate::mapping::Mapping;
 use crate::meter::{Action, Clock, Options};
 use crate::reflector::{self, Counters};
+use crate::seen;
 use bpf::{Program, Quiet};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -91,6 +92,9 @@ pub struct Loaded {
     pub shared: bool,
     /// Entry stream, or cpu * streams + stream.
     pub streams: Mapping<Stream>,
+    /// Which sequence numbers were seen, if each CPU has records of its own.
+    #[cfg(test)]
+    pub seen: Mapping<u64>,
     /// Entry stream, or cpu * `with_histogram` + stream.
     pub histograms: Mapping<Buckets>,
     /// Streams that have a histogram, the first ones.
@@ -163,15 +167,22 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     let slots = copies * u64::from(options.streams);
     let times = options.arrivals as u64 + 1;
     let histograms = (copies * u64::from(with_histogram)).max(1);
+    // A single CPU needs no more than its records' windows.
+    let seen_bits = if shared || cpus == 1 { 0 } else { layout::seen_bits(options.streams) };
+    let seen = match seen_bits {
+        0 => 1,
+        bits => u64::from(options.streams) * (1 + seen::words(bits) as u64),
+    };
     let contents = options.content.entries();
     let bytes = slots * size_of::<Stream>() as u64
-        + times * 8
+        + (times + seen) * 8
         + u64::from(cpus) * size_of::<Totals>() as u64
         + histograms * size_of::<Buckets>() as u64
         + size_of_val(contents) as u64;
     let too_many = |_| MeterError::Memory { bytes };
     let slots = u32::try_from(slots).map_err(too_many)?;
     let times = u32::try_from(times).map_err(too_many)?;
+    let seen = u32::try_from(seen).map_err(too_many)?;
     let histograms = u32::try_from(histograms).map_err(too_many)?;
     let expected = u32::try_from(contents.len()).map_err(too_many)?;
     let failed = |error| refusal("meter", bytes, &error);
@@ -187,6 +198,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     constants.histogram_limit = with_histogram;
     constants.measure_latency = options.latency.into();
     constants.shared_streams = shared.into();
+    constants.seen_bits = seen_bits;
     constants.ordered_stores = cfg!(any(target_arch = "x86_64", target_arch = "x86")).into();
     constants.tai_clock = (options.clock == Clock::Tai).into();
     constants.find_trailers = options.trailers.into();
@@ -209,6 +221,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     let resize = |map: &mut OpenMapMut<'_>, entries| map.set_max_entries(entries).map_err(failed);
     resize(&mut open.maps.totals, cpus)?;
     resize(&mut open.maps.streams, slots)?;
+    resize(&mut open.maps.seen, seen)?;
     resize(&mut open.maps.histograms, histograms)?;
     resize(&mut open.maps.arrivals, times)?;
     resize(&mut open.maps.contents, expected.max(1))?;
@@ -235,6 +248,8 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
         shared,
         totals: map_all(&skeleton.maps.totals)?,
         streams: map_all(&skeleton.maps.streams)?,
+        #[cfg(test)]
+        seen: map_all(&skeleton.maps.seen)?,
         histograms: map_all(&skeleton.maps.histograms)?,
         with_histogram,
         arrivals: map_all(&skeleton.maps.arrivals)?,

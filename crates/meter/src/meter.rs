@@ -4,7 +4,7 @@ use crate::attach;
 use crate::content::Expected;
 use crate::error::MeterError;
 use crate::hardware::{Following, Hardware, Stamps};
-use crate::layout::{Buckets, CLASSES, Stream, Totals};
+use crate::layout::{self, Buckets, CLASSES, Stream, Totals};
 use crate::loader::{self, Loaded, Stamper};
 use crate::mapping::zeroed;
 use crate::measurement::{Measurement, Snapshot, StreamStats};
@@ -528,6 +528,12 @@ impl Tried<'_> {
         let tracker = Tracker::new(Wanted {
             streams: options.streams,
             histograms: options.stream_histograms,
+            // As far as all CPUs together remember them with XDP.
+            seen_bits: if layout::is_shared(2, options.streams, 0) {
+                0
+            } else {
+                layout::seen_bits(options.streams)
+            },
             latency: options.latency,
             arrivals: options.arrivals,
             trailers: options.trailers,

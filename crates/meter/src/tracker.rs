@@ -6,6 +6,7 @@
 use crate::content::Expected;
 use crate::layout::{Buckets, FCS_LEN, HOLES, Hole, LatencySums, Stream, Totals, WINDOW_WORDS, ZERO};
 use crate::mapping::zeroed;
+use crate::seen::{Mark, Seen};
 use histogram::{bucket_of, fine_bucket_of};
 use wire::signature::{self, Signature, sequence_near};
 
@@ -19,6 +20,8 @@ pub struct Wanted {
     pub streams: u32,
     /// The first so many of them have a histogram of their latencies.
     pub histograms: u32,
+    /// So many bits of their sequence numbers are remembered, 8 to 16; 0: the last 449 numbers.
+    pub seen_bits: u32,
     pub latency: bool,
     /// Arrival times to keep.
     pub arrivals: usize,
@@ -34,6 +37,8 @@ pub struct Wanted {
 pub struct Tracker {
     pub(crate) totals: Box<Totals>,
     pub(crate) streams: Vec<Stream>,
+    /// Their numbers that were seen; else each record has a window.
+    pub(crate) seen: Option<Seen>,
     /// Of the latencies of the first streams.
     pub(crate) histograms: Vec<Buckets>,
     pub(crate) arrivals: Vec<u64>,
@@ -49,6 +54,7 @@ impl Tracker {
         Tracker {
             totals: zeroed(),
             streams: vec![Stream::default(); wanted.streams as usize],
+            seen: (wanted.seen_bits > 0).then(|| Seen::new(wanted.streams, wanted.seen_bits)),
             histograms: vec![Buckets::default(); histograms as usize],
             arrivals: Vec::new(),
             arrivals_seen: 0,
@@ -100,7 +106,19 @@ impl Tracker {
             let before = &bytes[..bytes.len() - behind - signature::LEN];
             let own_length = length as usize - behind;
             let corrupted = u64::from(self.wanted.content.differs(signature.stream, before, own_length));
-            sequence_seen(totals, stream, signature.sequence);
+            let (which, written) = (signature.stream as usize, signature.sequence);
+            let (number, mark) = match &mut self.seen {
+                Some(seen) => {
+                    let number = seen.number(which, stream.next, written);
+                    (number, seen.mark(which, number))
+                }
+                None => {
+                    let number =
+                        if stream.next == 0 { ZERO + written } else { sequence_near(written, stream.next) };
+                    (number, window_seen(stream, number))
+                }
+            };
+            sequence_seen(totals, stream, number, mark);
             if exact {
                 if stream.frames == 0 {
                     stream.first_ns = now;
@@ -214,46 +232,64 @@ fn record_variation(totals: &mut Totals, stream: &mut Stream, elapsed: i64) {
     totals.variations.0[bucket_of(change)] += 1;
 }
 
-/// In order, reordered, duplicate, or too late to tell; see `bpf/include/sequence.h`.
-fn sequence_seen(totals: &mut Totals, stream: &mut Stream, written: u64) {
-    let sequence = if stream.next == 0 { ZERO + written } else { sequence_near(written, stream.next) };
+/// Whether a frame was seen, by the window of its stream's record, which moves up to it.
+fn window_seen(stream: &mut Stream, sequence: u64) -> Mark {
     let word = sequence / 64;
     let slot = word as usize % WINDOW_WORDS;
     let bit = 1 << (sequence % 64);
-    if stream.next == 0 {
-        stream.lowest = sequence;
-        if written > 0 {
-            left_out(stream, sequence);
-        }
-    } else if sequence >= stream.next {
-        if sequence > stream.next {
-            left_out(stream, sequence);
-        }
-        let top = (stream.next - 1) / 64;
-        for entered in (top + 1..=word).take(WINDOW_WORDS) {
-            stream.window[entered as usize % WINDOW_WORDS] = 0;
-        }
-    } else {
-        stream.lowest = stream.lowest.min(sequence);
-        if (stream.next - 1) / 64 - word >= WINDOW_WORDS as u64 {
-            stream.late += 1;
-            totals.late += 1;
+    if let Some(highest) = stream.next.checked_sub(1) {
+        let top = highest / 64;
+        if sequence > highest {
+            for entered in (top + 1..=word).take(WINDOW_WORDS) {
+                stream.window[entered as usize % WINDOW_WORDS] = 0;
+            }
+        } else if top - word >= WINDOW_WORDS as u64 {
+            return Mark::Unknown;
         } else if stream.window[slot] & bit != 0 {
+            return Mark::Before;
+        }
+    }
+    stream.window[slot] |= bit;
+    Mark::Never
+}
+
+/// In order, reordered, duplicate, or too late to tell; see `bpf/include/sequence.h`.
+fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64, seen: Mark) {
+    let behind = sequence < stream.next;
+    if behind {
+        stream.lowest = stream.lowest.min(sequence);
+    } else {
+        if stream.next == 0 {
+            stream.lowest = sequence;
+        }
+        // The first one's number may be any.
+        let expected = if stream.next == 0 { ZERO } else { stream.next };
+        if sequence != expected {
+            left_out(stream, sequence);
+        }
+        stream.next = sequence + 1;
+    }
+    match seen {
+        Mark::Before => {
             stream.duplicates += 1;
             totals.duplicates += 1;
             return;
-        } else {
-            stream.window[slot] |= bit;
+        }
+        Mark::Unknown => {
+            stream.late += 1;
+            totals.late += 1;
+        }
+        Mark::Never if behind => {
             stream.reordered += 1;
             totals.reordered += 1;
         }
+        Mark::Never => {}
+    }
+    if behind {
         let extent = extent(stream, sequence);
         stream.extent_sum.add(extent);
         stream.extent_max = stream.extent_max.max(extent);
-        return;
     }
-    stream.window[slot] |= bit;
-    stream.next = sequence + 1;
 }
 
 /// Numbers before `sequence` were left out by the frame that arrives now.

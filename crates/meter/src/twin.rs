@@ -3,12 +3,11 @@
 
 use crate::content::{Ending, Expected};
 use crate::hardware::Line;
-use crate::layout::{Stream, Totals};
+use crate::layout::{self, Stream, Totals};
 use crate::loader::{self, Loaded, Needs, Stamper};
 use crate::mapping::zeroed;
 use crate::measurement::StreamStats;
 use crate::meter::{Action, Clock, Options};
-use crate::order::plain;
 use crate::runs::{run, run_told};
 use crate::tracker::{Tracker, Wanted};
 use bpf::Hook;
@@ -18,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashSet;
 use std::sync::LazyLock;
-use wire::signature::{MAX_SEQUENCE, SEQUENCES, Signature, TIME_MASK};
+use wire::signature::{MAX_SEQUENCE, Signature, TIME_MASK};
 
 /// Where the program is attached while it is run, without a frame on the cable.
 static LAB: LazyLock<Lab> = LazyLock::new(|| {
@@ -26,7 +25,7 @@ static LAB: LazyLock<Lab> = LazyLock::new(|| {
 });
 
 /// Streams that the tables of these tests have room for; one more is used, to find none.
-const STREAMS: u32 = 3;
+pub const STREAMS: u32 = 3;
 
 /// How a frame's sequence number follows from the ones before.
 #[derive(Debug, Clone, Copy)]
@@ -98,18 +97,18 @@ fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     prop::collection::vec(shape, 1..120)
 }
 
-fn monotonic() -> u64 {
+pub fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// The CPUs this process may run on.
-fn cpus() -> Vec<usize> {
+pub fn cpus() -> Vec<usize> {
     let set = sched_getaffinity(None).expect("the CPUs of this process");
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-fn pin(cpu: usize) {
+pub fn pin(cpu: usize) {
     let mut set = CpuSet::new();
     set.set(cpu);
     sched_setaffinity(None, &set).expect("a CPU of this process");
@@ -156,7 +155,7 @@ impl Maker {
     }
 }
 
-fn load(options: &Options, needs: Needs) -> Loaded {
+pub fn load(options: &Options, needs: Needs) -> Loaded {
     loader::load_with(options, Stamper::Software, needs)
         .expect("the meter's program loads (as root, Linux 5.18 or newer)")
 }
@@ -174,7 +173,7 @@ fn expected() -> Expected {
 }
 
 /// What the kernel's program keeps of `cpu`.
-fn kept(loaded: &Loaded, cpu: usize) -> (Box<Totals>, Vec<Stream>) {
+pub fn kept(loaded: &Loaded, cpu: usize) -> (Box<Totals>, Vec<Stream>) {
     let first = if loaded.shared { 0 } else { cpu * STREAMS as usize };
     let streams = (first..first + STREAMS as usize).map(|slot| loaded.streams.get(slot).expect("a stream"));
     (loaded.totals.get_boxed(cpu).expect("a CPU"), streams.collect())
@@ -194,6 +193,7 @@ proptest! {
         let wanted = || Wanted {
             streams: STREAMS,
             histograms: 2,
+            seen_bits: if shared { 0 } else { layout::seen_bits(STREAMS) },
             latency,
             arrivals: shapes.len(),
             trailers: true,
@@ -219,6 +219,7 @@ proptest! {
             let _link = loaded.program.attach(index, Hook::XdpNative).expect("a free interface");
             let mut twins: Vec<_> = cpus.iter().map(|_| Tracker::new(wanted())).collect();
             let mut whole = Tracker::new(wanted());
+            let mut seen = whole.seen.clone();
             for (number, shape) in shapes.iter().enumerate() {
                 // A frame in one buffer must fit a page, with headroom; one in several has no search for trailers.
                 let mut shape = shape.clone();
@@ -235,13 +236,19 @@ proptest! {
                 let now = loaded.arrivals.get(number + 1).expect("an arrival");
                 assert!(now > 0, "frame {number} left no arrival");
                 maker.delay = now.saturating_sub(maker.made).clamp(300, 1_000_000);
+                // What was seen, all CPUs tell together.
+                std::mem::swap(&mut twins[queue].seen, &mut seen);
                 for twin in [&mut twins[queue], &mut whole] {
                     twin.frame(&frame, frame.len() as u64, now, now);
                 }
+                std::mem::swap(&mut twins[queue].seen, &mut seen);
             }
             (loaded, twins, whole)
         }).expect("the namespace");
         prop_assert_eq!(loaded.shared, shared);
+        if let Some(seen) = &whole.seen {
+            prop_assert_eq!((0..seen.words.len()).find(|at| loaded.seen.get(*at) != Some(seen.words[*at])), None);
+        }
         for (cpu, twin) in cpus.iter().zip(&mut twins) {
             let (totals, streams) = kept(&loaded, *cpu);
             // What CPUs share, each of them adds to as one that saw all would.
@@ -280,19 +287,29 @@ proptest! {
 
     #[test]
     fn loss_is_exact_however_a_stream_is_spread_over_the_cpus(
-        fates in prop::collection::vec((0u32..8, 0usize..4, 0i64..400), 1..1500),
+        fates in prop::collection::vec((0u32..8, 0usize..4, 0usize..4, 0i64..400), 1..1500),
     ) {
-        // Fate 0: lost; 1: arrives twice; else once. Each on a CPU of its own, up to 400 places late.
+        // Fate 0: lost; 1: arrives twice; else once. Each frame and each copy on a CPU of its own, up to 400 places late.
         let mut order: Vec<(i64, u64, usize)> = Vec::new();
-        for (sequence, (fate, cpu, delay)) in fates.iter().enumerate() {
-            let copies = match fate { 0 => 0, 1 => 2, _ => 1 };
-            order.extend((0..copies).map(|copy| (sequence as i64 + delay * copy.max(1), sequence as u64, *cpu)));
+        for (sequence, (fate, cpu, of_copy, delay)) in fates.iter().enumerate() {
+            let (place, sequence) = (sequence as i64, sequence as u64);
+            if *fate > 0 {
+                order.push((place, sequence, *cpu));
+            }
+            if *fate == 1 {
+                order.push((place + delay, sequence, *of_copy));
+            }
         }
         order.sort();
         let arrived: HashSet<u64> = order.iter().map(|(_, sequence, _)| *sequence).collect();
-        let mut shares: Vec<_> = (0..4).map(|_| plain()).collect();
+        let wanted = || Wanted { streams: 1, seen_bits: layout::seen_bits(1), ..Wanted::default() };
+        let mut shares: Vec<_> = (0..4).map(|_| Tracker::new(wanted())).collect();
+        let mut seen = shares[0].seen.clone();
         for (_, sequence, cpu) in &order {
-            shares[*cpu].frame(&Signature { stream: 0, sequence: *sequence, time: 0 }.to_bytes(), 60, 1, 1);
+            let share = &mut shares[*cpu];
+            std::mem::swap(&mut share.seen, &mut seen);
+            share.frame(&Signature { stream: 0, sequence: *sequence, time: 0 }.to_bytes(), 60, 1, 1);
+            std::mem::swap(&mut share.seen, &mut seen);
         }
         let mut sum = Stream::default();
         shares.iter().for_each(|share| sum.add(&share.streams[0]));
@@ -328,7 +345,8 @@ proptest! {
         let line = Line { at, ahead: host.wrapping_sub(at), slope, tai: tai.unwrap_or(77) };
         let lines = [Line { at: 1, ..line }, Line { ahead: 2, ..line }, line];
         (0..).zip(&lines).for_each(|(turn, line)| loaded.clock.set(turn, line).expect("the map of the clock"));
-        let wanted = Wanted { streams: STREAMS, latency: true, arrivals: frames.len(), ..Wanted::default() };
+        let seen_bits = layout::seen_bits(STREAMS);
+        let wanted = Wanted { streams: STREAMS, seen_bits, latency: true, arrivals: frames.len(), ..Wanted::default() };
         let mut twin = Tracker::new(wanted);
         let (cpu, mut stamp) = (cpus()[0], at);
         pin(cpu);
@@ -398,94 +416,6 @@ fn every_program_is_loaded_here_with_all_that_is_measured_and_with_the_least() {
             assert!(loaded.is_ok(), "{needs:?} {options:?}: {loaded:?}");
         }
     }
-}
-
-/// What the kernel's program says of frames with these sequence numbers.
-fn told_of(loaded: &Loaded, written: &[u64]) -> StreamStats {
-    pin(cpus()[0]);
-    for sequence in written {
-        let frame =
-            [&[0; 42][..], &Signature { stream: 0, sequence: *sequence, time: 0 }.to_bytes()].concat();
-        run(&loaded.program, &frame, 1);
-    }
-    let (_, streams) = kept(loaded, cpus()[0]);
-    StreamStats::from_sum(0, &streams[0], None, None).expect("frames arrived")
-}
-
-/// Losses, copies, and frames out of order, before, at and after the number where sequence numbers come round.
-#[test]
-fn loss_order_and_copies_are_exact_where_numbers_come_round() {
-    let ahead = |by: i64| 0u64.wrapping_add_signed(by) & MAX_SEQUENCE;
-    let arrived = (-60..60).filter(|number| ![-31, -1, 0, 7].contains(number)).map(ahead);
-    // 5 and -10 come again, -31 and -1 late.
-    let arrived: Vec<u64> = arrived.chain([5, -10, -31, -1].map(ahead)).collect();
-    for needs in Needs::ALL {
-        for shared in [false, true] {
-            let options = Options { streams: STREAMS, share_records: Some(shared), ..Options::default() };
-            let told = told_of(&load(&options, needs), &arrived);
-            assert_eq!(
-                (told.lost, told.duplicates, told.reordered, told.late),
-                (2, 2, 2, 0),
-                "{needs:?} {shared}"
-            );
-            assert_eq!((told.frames, told.highest_sequence), (120, SEQUENCES + 59), "{needs:?} {shared}");
-        }
-    }
-}
-
-#[test]
-fn the_kernels_sums_of_latencies_have_more_than_64_bits() {
-    const RUNS: u32 = 600_000;
-    const LATENCY: u64 = 1 << 46;
-    pin(cpus()[0]);
-    for needs in Needs::ALL {
-        let loaded = load(&Options { streams: STREAMS, ..Options::default() }, needs);
-        let time = monotonic().wrapping_sub(LATENCY) & TIME_MASK;
-        let frame = [&[0; 42][..], &Signature { stream: 0, sequence: 1, time }.to_bytes()].concat();
-        run(&loaded.program, &frame, RUNS);
-        let (totals, streams) = kept(&loaded, cpus()[0]);
-        let least = u128::from(RUNS) * u128::from(LATENCY);
-        for latency in [totals.latency, streams[0].latency] {
-            let sum = latency.sum.get();
-            assert!(
-                sum >= least && sum < least + u128::from(RUNS) * u128::from(latency.max - LATENCY + 1),
-                "{needs:?}: {sum}"
-            );
-        }
-    }
-}
-
-/// Two CPUs at the same records: what each counts must not be lost to the other.
-#[test]
-fn cpus_that_share_a_streams_record_count_every_frame() {
-    Needs::ALL.into_iter().for_each(both_count_every_frame);
-}
-
-fn both_count_every_frame(needs: Needs) {
-    const RUNS: u32 = 300_000;
-    let [first, second, ..] = cpus()[..] else { panic!("this test wants two CPUs") };
-    let shared = Options { streams: STREAMS, share_records: Some(true), ..Options::default() };
-    let loaded = load(&shared, needs);
-    let frame = Signature { stream: 1, sequence: 5, time: 1 }.to_bytes();
-    std::thread::scope(|scope| {
-        for cpu in [first, second] {
-            let (loaded, frame) = (&loaded, &frame);
-            scope.spawn(move || {
-                pin(cpu);
-                run(&loaded.program, frame, RUNS);
-            });
-        }
-    });
-    let mut sum = zeroed::<Totals>();
-    [first, second].iter().for_each(|cpu| sum.add(&kept(&loaded, *cpu).0));
-    let stream = loaded.streams.get(1).expect("a stream");
-    let all = 2 * RUNS as u64;
-    assert_eq!((sum.signed_frames, stream.busy), (all, 0));
-    // A CPU that was taken away from its thread for long, with a record in hand, makes the other give up.
-    assert_eq!(stream.frames + sum.contended, all);
-    assert_eq!((stream.bytes, stream.duplicates), (stream.frames * 18, stream.frames - 1));
-    assert_eq!(stream.latency.count + stream.latency.negative, stream.frames);
-    assert!(sum.contended < all / 100, "{} gave up", sum.contended);
 }
 
 /// Keeps the cost in view (`cargo test -p netdyno-meter cost -- --nocapture`); the bound only catches a blunder.
