@@ -89,10 +89,14 @@ pub struct StreamStats {
     pub reordered: u64,
     /// Frames that had come before.
     pub duplicates: u64,
-    /// Frames that came 449 or more sequence numbers too late, so that nobody remembers whether they came before.
-    /// They are taken as reordered. If some were duplicates after all, up to that many more were lost than is said;
-    /// with `late` = 0 every figure is exact.
+    /// Frames that came so many sequence numbers too late (449, or some thousands where there are few streams) that nobody
+    /// remembers whether they came before. They are taken as reordered. If some were duplicates after all, up to that many
+    /// more were lost than is said.
     pub late: u64,
+    /// Frames that are taken for different ones and may be copies: the late ones, and where a stream came to two
+    /// interfaces as many as may have come to both. Up to so many more were lost than is said; with 0 every figure is
+    /// exact.
+    pub unsure: u64,
     /// Frames whose bytes before the signature are not those that were sent, where that was asked for.
     pub corrupted: u64,
     /// How many frames came between the first with a higher number and a reordered one, this included: its extent (RFC
@@ -125,19 +129,58 @@ impl StreamStats {
         sent.saturating_sub(self.distinct())
     }
 
-    /// Adds what arrived of the stream elsewhere.
-    fn add(&mut self, other: &StreamStats) {
-        self.frames += other.frames;
-        self.bytes += other.bytes;
-        self.duplicates += other.duplicates;
-        self.lowest_sequence = self.lowest_sequence.min(other.lowest_sequence);
-        self.highest_sequence = self.highest_sequence.max(other.highest_sequence);
+    /// Adds what arrived of the stream at another interface. What cannot be known of both together is left out.
+    fn add(&mut self, other: StreamStats) {
+        // All by name, so that nothing new is forgotten here.
+        let StreamStats {
+            stream: _,
+            frames,
+            bytes,
+            lowest_sequence,
+            highest_sequence,
+            lost,
+            reordered,
+            duplicates,
+            late,
+            unsure,
+            corrupted,
+            extent_max,
+            extent_mean,
+            latency,
+            latencies,
+            jitter_ns,
+            gap_max_ns: _,
+            duration_ns: _,
+            negative_latencies,
+        } = other;
+        // Nobody looked at both: what came to one may be copies of what came to the other.
+        let both = (self.highest_sequence.min(highest_sequence) + 1)
+            .saturating_sub(self.lowest_sequence.max(lowest_sequence));
+        self.unsure += unsure + both.min(self.distinct()).min(frames.saturating_sub(duplicates));
+        // Of each interface; how far apart two arrivals at different ones were is not kept.
+        (self.gap_max_ns, self.duration_ns) = (None, None);
+        self.jitter_ns =
+            if frames > self.frames { jitter_ns.or(self.jitter_ns) } else { self.jitter_ns.or(jitter_ns) };
+        let behind = self.reordered + reordered;
+        if behind > 0 {
+            let weighted = |mean: f64, of: u64| mean * of as f64;
+            self.extent_mean = (weighted(self.extent_mean, self.reordered)
+                + weighted(extent_mean, reordered))
+                / behind as f64;
+        }
+        self.extent_max = self.extent_max.max(extent_max);
+        self.frames += frames;
+        self.bytes += bytes;
+        self.duplicates += duplicates;
+        self.lowest_sequence = self.lowest_sequence.min(lowest_sequence);
+        self.highest_sequence = self.highest_sequence.max(highest_sequence);
         // What each takes for lost may have come to the other.
         let missing = (self.highest_sequence + 1).saturating_sub(self.distinct());
-        self.lost = missing.min(self.lost + other.lost);
-        self.reordered += other.reordered;
-        self.late += other.late;
-        self.latency = match (self.latency, other.latency) {
+        self.lost = missing.min(self.lost + lost);
+        self.reordered += reordered;
+        self.late += late;
+        self.corrupted += corrupted;
+        self.latency = match (self.latency, latency) {
             (Some(a), Some(b)) => Some(Latency {
                 count: a.count + b.count,
                 min_ns: a.min_ns.min(b.min_ns),
@@ -147,14 +190,14 @@ impl StreamStats {
             }),
             (a, b) => a.or(b),
         };
-        self.latencies = match (self.latencies.take(), &other.latencies) {
+        self.latencies = match (self.latencies.take(), latencies) {
             (Some(mut own), Some(more)) => {
-                own.merge(more);
+                own.merge(&more);
                 Some(own)
             }
-            (own, more) => own.or_else(|| more.clone()),
+            (own, more) => own.or(more),
         };
-        self.negative_latencies += other.negative_latencies;
+        self.negative_latencies += negative_latencies;
     }
 
     /// `base` is the first sequence number that could have arrived, if it is known.
@@ -181,6 +224,7 @@ impl StreamStats {
             reordered: sum.reordered + sum.late,
             duplicates: sum.duplicates,
             late: sum.late,
+            unsure: sum.late,
             corrupted: sum.corrupted,
             extent_max: sum.extent_max,
             extent_mean: if behind == 0 { 0.0 } else { sum.extent_sum.get() as f64 / behind as f64 },
@@ -250,27 +294,54 @@ impl Snapshot {
 
     /// Adds what was counted at another interface by the same clock.
     pub fn add(&mut self, other: &Snapshot) {
-        self.frames += other.frames;
-        self.bytes += other.bytes;
-        for (sum, size) in self.sizes.iter_mut().zip(other.sizes) {
+        // All by name, so that nothing new is forgotten here.
+        let Snapshot {
+            frames,
+            bytes,
+            sizes,
+            signed,
+            unplaced,
+            first_ns,
+            last_ns,
+            reordered,
+            duplicates,
+            corrupted,
+            trailed,
+            by_hardware,
+            contended,
+            late,
+            latency,
+            variation,
+            gaps,
+            negative_latencies,
+            arrivals,
+            arrivals_missed,
+            meter_dropped,
+        } = other;
+        self.frames += frames;
+        self.bytes += bytes;
+        for (sum, size) in self.sizes.iter_mut().zip(sizes) {
             *sum += size;
         }
-        self.signed += other.signed;
-        self.unplaced += other.unplaced;
-        self.first_ns = [self.first_ns, other.first_ns].into_iter().flatten().min();
-        self.last_ns = self.last_ns.max(other.last_ns);
-        self.reordered += other.reordered;
-        self.duplicates += other.duplicates;
-        self.late += other.late;
-        self.corrupted += other.corrupted;
-        self.trailed += other.trailed;
-        self.contended += other.contended;
-        self.by_hardware += other.by_hardware;
-        self.latency.merge(&other.latency);
-        self.negative_latencies += other.negative_latencies;
-        self.arrivals += other.arrivals;
-        self.arrivals_missed += other.arrivals_missed;
-        self.meter_dropped += other.meter_dropped;
+        self.signed += signed;
+        self.unplaced += unplaced;
+        self.first_ns = [self.first_ns, *first_ns].into_iter().flatten().min();
+        self.last_ns = self.last_ns.max(*last_ns);
+        self.reordered += reordered;
+        self.duplicates += duplicates;
+        self.corrupted += corrupted;
+        self.trailed += trailed;
+        self.by_hardware += by_hardware;
+        self.contended += contended;
+        self.late += late;
+        self.latency.merge(latency);
+        self.variation.merge(variation);
+        // Between arrivals at the same interface, as they are between those at the same CPU.
+        self.gaps.merge(gaps);
+        self.negative_latencies += negative_latencies;
+        self.arrivals += arrivals;
+        self.arrivals_missed += arrivals_missed;
+        self.meter_dropped += meter_dropped;
     }
 
     /// From the first to the last arrival; 0 with fewer than two frames.
@@ -304,24 +375,99 @@ impl Measurement {
     /// Adds what was measured at another interface by the same clock. Of a stream that arrived at both, what came there
     /// is added up; frames that overtook one another on different ways are not seen.
     pub fn add(&mut self, other: Measurement) {
-        self.totals.add(&other.totals);
-        for stats in other.streams {
+        // How each is measured is told of each where it is attached.
+        let Measurement { mode: _, reason: _, totals, streams, arrivals, stamps, tags_unseen } = other;
+        self.totals.add(&totals);
+        for stats in streams {
             match self.streams.binary_search_by_key(&stats.stream, |own| own.stream) {
-                Ok(at) => self.streams[at].add(&stats),
+                Ok(at) => self.streams[at].add(stats),
                 Err(at) => self.streams.insert(at, stats),
             }
         }
-        match (&mut self.stamps, other.stamps) {
+        match (&mut self.stamps, stamps) {
             (Some(own), Some(other)) => own.add(&other),
             (own, other) => *own = own.take().or(other),
         }
-        self.tags_unseen |= other.tags_unseen;
-        self.arrivals.extend(other.arrivals);
+        self.tags_unseen |= tags_unseen;
+        self.arrivals.extend(arrivals);
         self.arrivals.sort_unstable();
     }
 
     /// Sequence numbers that did not arrive, over all streams; see [`StreamStats::lost`].
     pub fn lost(&self) -> u64 {
         self.streams.iter().map(|stream| stream.lost).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::order::plain;
+    use crate::tracker::{Tracker, Wanted};
+    use wire::signature::Signature;
+
+    /// What a meter says of frames of stream 0: their numbers, each 1 us after the one before, under way for so many ns.
+    fn measured(frames: &[(u64, u64)], from_ns: u64) -> Measurement {
+        let mut tracker = Tracker::new(Wanted {
+            streams: 1,
+            histograms: 1,
+            latency: true,
+            arrivals: 9,
+            ..Wanted::default()
+        });
+        for (at, (sequence, under_way)) in (from_ns..).step_by(1000).zip(frames) {
+            let signature = Signature { stream: 0, sequence: *sequence, time: at - under_way };
+            tracker.frame(&signature.to_bytes(), 60, at, at);
+        }
+        (tracker.totals.contended, tracker.totals.corrupted, tracker.streams[0].corrupted) = (1, 1, 1);
+        let stream = StreamStats::from_sum(0, &tracker.streams[0], tracker.histograms.first(), Some(0));
+        Measurement {
+            mode: Mode::PacketSocket,
+            reason: String::new(),
+            totals: Snapshot::from_sum(&tracker.totals, tracker.arrivals_seen, 9, 2),
+            streams: stream.into_iter().collect(),
+            arrivals: tracker.arrivals.clone(),
+            stamps: None,
+            tags_unseen: false,
+        }
+    }
+
+    #[test]
+    fn what_two_interfaces_counted_is_added_up_or_left_out() {
+        // Two sides of one stream: at the first all but 3 and 6 to 8, of which 1 comes after 2; at the other 6 to 8.
+        let mut both = measured(&[(0, 100), (2, 200), (1, 400), (4, 300), (5, 300)], 1_000_000);
+        both.add(measured(&[(8, 500), (6, 500), (7, 900)], 2_000_000));
+        let (totals, stream) = (&both.totals, &both.streams[0]);
+        assert_eq!((totals.frames, totals.reordered, totals.meter_dropped, totals.arrivals), (8, 3, 4, 8));
+        assert_eq!((totals.contended, totals.corrupted, totals.latency.count()), (2, 2, 8));
+        // Of 100, 200, 100, 0; and 0, 400. Gaps: four and two.
+        assert_eq!((totals.variation.count(), totals.variation.sum()), (6, 800));
+        assert_eq!((totals.gaps.count(), totals.gaps.sum(), totals.duration_ns()), (6, 6000, 1_002_000));
+        assert_eq!((stream.frames, stream.distinct(), stream.lost, stream.unsure), (8, 8, 1, 0));
+        assert_eq!((stream.extent_max, stream.corrupted), (2, 2));
+        // 1, and 1 and 2.
+        assert!((stream.extent_mean - 4.0 / 3.0).abs() < 1e-9, "{}", stream.extent_mean);
+        assert_eq!((stream.gap_max_ns, stream.duration_ns), (None, None));
+        assert_eq!(stream.latencies.as_ref().map(Histogram::count), Some(8));
+    }
+
+    #[test]
+    fn a_stream_that_came_to_two_interfaces_is_not_sure_to_be_whole() {
+        let frames = |numbers: std::ops::Range<u64>| numbers.map(|number| (number, 100)).collect::<Vec<_>>();
+        let mut both = measured(&frames(0..6), 1_000_000);
+        both.add(measured(&frames(4..10), 2_000_000));
+        // 4 and 5 came to both: twelve frames of ten numbers, and nobody saw it.
+        let stream = &both.streams[0];
+        assert_eq!((stream.distinct(), stream.lost_of(12), stream.unsure), (12, 0, 2));
+    }
+
+    #[test]
+    fn a_meter_that_saw_no_number_twice_and_none_late_is_sure() {
+        let mut tracker = plain();
+        for sequence in [0, 1, 600, 600, 2] {
+            tracker.frame(&Signature { stream: 0, sequence, time: 0 }.to_bytes(), 60, 1, 1);
+        }
+        let stats = StreamStats::from_sum(0, &tracker.streams[0], None, Some(0)).expect("frames arrived");
+        assert_eq!((stats.duplicates, stats.late, stats.unsure), (1, 1, 1));
     }
 }
