@@ -119,6 +119,37 @@ fn a_search_that_was_interrupted_goes_on() {
     run(&on).refused(&["is complete"]);
 }
 
+#[test]
+fn nothing_that_a_foreign_result_says_is_run() {
+    let _turn = alone();
+    let folder = TempDir::new().expect("a folder");
+    let (dir, ran) = (folder.path().display(), folder.path().join("ran"));
+    let reset =
+        format!("netdyno search reset --lab --rate 1kpps --trial-duration 60s --report {dir} --command");
+    let mut first = command(&reset);
+    first.arg("echo harmless");
+    let mut first = start(first);
+    first.until_it_says("loads from");
+    first.signal("INT");
+    falls_short(first.wait(), &["interrupted after"]);
+    // Somebody else's hand.
+    let file = folder.path().join("result.json");
+    let text = std::fs::read_to_string(&file).expect("the result");
+    let foreign = text.replace("echo harmless", &format!("touch {}", ran.display()));
+    assert_ne!(text, foreign);
+    std::fs::write(&file, foreign).expect("written");
+    let on = format!("netdyno search reset --continue {dir}");
+    run(&on).refused(&["--command", "run a program", "give --command again"]);
+    let mut other = command(format!("{on} --command"));
+    other.arg("echo harmless");
+    start(other).wait().refused(&["--command", "echo harmless", "must be the same"]);
+    let foreign = text.replace("\"--command\"", "\"--yes-disrupt\"");
+    std::fs::write(&file, foreign).expect("written");
+    run(&on).refused(&["--yes-disrupt", "default route", "give --yes-disrupt again"]);
+    run(format!("{on} --yes-disrupt lo")).refused(&["--yes-disrupt", "must be the same"]);
+    assert!(!ran.exists(), "a file's command was run");
+}
+
 fn report(folder: &TempDir) -> Value {
     let text = std::fs::read_to_string(folder.path().join("result.json")).expect("the result");
     serde_json::from_str(&text).expect("JSON")

@@ -2,19 +2,17 @@
 
 mod axis;
 mod measure;
+mod resume;
 mod throughput;
 
 use super::shared;
 use crate::cli::search::{Axis, Bench, Common, Kind, Search};
-use crate::cli::{Cli, Command};
 use crate::output::{conclude, note};
 use crate::run;
 use crate::trials::{Offer, Rig, Session, frame_sizes, frames_per_second, mean_bytes, nanos};
-use anyhow::{Context, Result, bail};
-use clap::Parser;
+use anyhow::{Result, bail};
 use report::search::{SearchResult, SizeResult};
 use report::{Report, units};
-use std::path::Path;
 use std::time::Duration;
 use traffic::Schedule;
 use traffic::expr::Size;
@@ -44,20 +42,9 @@ pub fn run(args: Search) -> Result<u8> {
     let mut earlier = None;
     let mut command_line = shared::command_line();
     if let Some(file) = kind.common().resume.clone() {
-        let report = read(&file)?;
-        let output = kind.common().output.clone();
-        let then = again(&report, &file)?;
-        if then.name() != kind.name() {
-            bail!(
-                "--continue {}: that is a search for {}, not for {}",
-                file.display(),
-                then.name(),
-                kind.name()
-            );
-        }
+        let report = resume::read(&file)?;
         command_line.clone_from(&report.requested.command_line);
-        kind = then;
-        kind.common_mut().output = output;
+        kind = resume::again(&report, &file, &kind)?;
         earlier = Some(report);
     }
     let common = kind.common().clone();
@@ -185,35 +172,6 @@ fn finish(
     report.result.trials = std::mem::take(&mut session.rows);
     report.result.search = Some(search);
     conclude(&report, &common.output, false)
-}
-
-/// A report folder or file, or what --json printed.
-fn read(path: &Path) -> Result<Report> {
-    let report = report::read(path).with_context(|| format!("--continue {}", path.display()))?;
-    if report.command != "search" || report.result.search.is_none() {
-        bail!(
-            "--continue {}: that is the result of `netdyno {}`, not of a search",
-            path.display(),
-            units::printable(&report.command)
-        );
-    }
-    if report.result.search.as_ref().is_some_and(|search| search.complete) {
-        bail!("--continue {}: that search is complete; `netdyno report` shows it", path.display());
-    }
-    Ok(report)
-}
-
-/// What was asked for then.
-fn again(report: &Report, path: &Path) -> Result<Kind> {
-    let words = &report.requested.command_line;
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Search(search)) if search.kind.common().resume.is_none() => Ok(search.kind),
-        _ => bail!(
-            "--continue {}: its command line is not one that this version takes: `{}`",
-            path.display(),
-            units::printable(&words.join(" "))
-        ),
-    }
 }
 
 /// What cannot be, before anything is sent.
