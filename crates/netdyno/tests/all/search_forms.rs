@@ -87,7 +87,9 @@ fn several_pairs_and_both_ways_are_loaded_at_once() {
     is_the_rate(&report["result"]["throughput"]["frames_per_second"], determined);
     let trial = &report["result"]["trials"][0];
     let of_one = (real(&trial["load"]) * 0.3).round();
-    assert!((real(&trial["intended_frames"]) - 2.0 * of_one).abs() <= 4.0, "{trial}");
+    let more = real(&trial["intended_frames"]) - 2.0 * of_one;
+    // A sender that was held up took longer, and should have sent as many more.
+    assert!(more >= -4.0 && (more <= 4.0 || real(&trial["shortfall_ratio"]) > 0.0), "{trial}");
     let both = format!("netdyno search throughput {DEVICE} --both-ways --max 40mbps {COARSE}");
     let (report, determined) = run(both).searched();
     is_the_rate(&report["result"]["throughput"]["frames_per_second"], determined);
