@@ -46,6 +46,16 @@ pub fn is_real_time() -> bool {
     [libc::SCHED_FIFO, libc::SCHED_RR].contains(&(policy & !libc::SCHED_RESET_ON_FORK))
 }
 
+/// Is that thread, of whatever process, a real-time task? What is gone is none.
+pub fn is_real_time_thread(id: u32) -> bool {
+    let Ok(id) = libc::pid_t::try_from(id) else { return false };
+    // SAFETY: no pointers; a thread that is not there is an error, which is no policy.
+    let policy = unsafe { libc::sched_getscheduler(id) };
+    policy >= 0
+        && [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE]
+            .contains(&(policy & !libc::SCHED_RESET_ON_FORK))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

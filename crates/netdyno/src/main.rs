@@ -5,6 +5,7 @@
 
 mod calibration;
 mod carrier;
+mod claims;
 mod cli;
 mod commands;
 mod compat;

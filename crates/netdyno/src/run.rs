@@ -24,6 +24,7 @@ pub use received::{WatchedClock, distribution, fill_measured, list_streams, stre
 
 use crate::carrier::{Ends, Following, Lasted};
 use crate::engines;
+use crate::claims::Beside;
 use crate::environment;
 use crate::panel::Panel;
 use crate::place::Place;
@@ -206,6 +207,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     }
     report.result.round_trip = setup.round_trip;
     report.warnings.extend(outcome::too_long(&setup));
+    let beside = Beside::begin(&setup.cpus, setup.priority);
+    report.warnings.extend(beside.warnings());
     for place in setup.tx.iter().chain(&setup.second.tx) {
         let role = if setup.round_trip { "send and measure" } else { "send" };
         report.environment.interfaces.push(place.describe(role));
@@ -389,6 +392,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     }
     outcome::judge(&mut report, &done);
     drop(workers);
+    beside.tell(&mut report);
     Ok(report)
 }
 

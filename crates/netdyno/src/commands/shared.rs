@@ -1,11 +1,13 @@
 //! What several verbs do alike.
 
+use crate::claims::{self, Claim};
 use crate::cli::{Engine as EngineName, Metering, Pace, Through, Timestamps, TwoSides};
-use crate::cores::{self, Cores};
+use crate::cores::{self, Cores, Taken};
 use crate::place::Place;
 use crate::run::Second;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
+use engine::Priority;
 use port::ethtool::Ethtool;
 use report::RequestedRate;
 use std::sync::Arc;
@@ -37,8 +39,19 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
     Ok(Some(place))
 }
 
-/// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere.
+/// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere. Where they are left to us, CPUs that
+/// another netdyno sends on are taken last. What is taken is ours from then on ([`claims`]).
 pub fn cpus(through: &Through, place: Option<&Place>, second: Option<&Place>) -> Result<Vec<Option<usize>>> {
+    cpus_apart(through, (place, second), Priority::Ordinary, true)
+}
+
+/// The same for senders of a priority. Not `apart`: the others' CPUs do not matter.
+pub fn cpus_apart(
+    through: &Through,
+    (place, second): (Option<&Place>, Option<&Place>),
+    priority: Priority,
+    apart: bool,
+) -> Result<Vec<Option<usize>>> {
     let places = place.into_iter().chain(second);
     let queues = places.map(|place| place.interface.tx_queues).min().unwrap_or(1);
     let (flag, cores) = match (&through.cores, through.core) {
@@ -52,8 +65,25 @@ pub fn cpus(through: &Through, place: Option<&Place>, second: Option<&Place>) ->
             Cores::Number(n) => vec![None; n],
         });
     };
-    let chosen = cores::choose(&cores, &allowed, queues).with_context(|| format!("{flag} {cores}"))?;
-    Ok(chosen.into_iter().map(Some).collect())
+    let apart = apart && matches!(cores, Cores::Number(_));
+    let held = |cpu: &usize| Some((*cpu, claims::held_by_another(*cpu)?.real_time));
+    let mut taken: Taken = allowed.iter().filter(|_| apart).filter_map(held).collect();
+    loop {
+        let chosen =
+            cores::choose(&cores, &allowed, &taken, queues).with_context(|| format!("{flag} {cores}"))?;
+        // Another may have been quicker.
+        let lost =
+            chosen.iter().filter(|cpu| apart && !taken.contains_key(cpu)).find_map(
+                |cpu| match claims::claim(*cpu, priority) {
+                    Claim::Held(holder) => Some((*cpu, holder.real_time)),
+                    Claim::Ours => None,
+                },
+            );
+        match lost {
+            Some((cpu, real_time)) => taken.insert(cpu, real_time),
+            None => return Ok(chosen.into_iter().map(Some).collect()),
+        };
+    }
 }
 
 /// Finds where to measure: for a round trip where frames are sent, on `sending`.

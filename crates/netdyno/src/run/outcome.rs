@@ -22,7 +22,7 @@ use wire::flow::{FlowKey, FlowOf, FlowSet};
 use wire::layers::Layers;
 
 /// A run that is this much slower than asked fell short.
-const RATE_TOLERANCE: f64 = 0.001;
+pub const RATE_TOLERANCE: f64 = 0.001;
 
 /// A run that ended.
 pub struct Outcome<'a> {

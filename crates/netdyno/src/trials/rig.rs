@@ -331,7 +331,9 @@ impl Rig {
             }
             _ => {
                 let sender = self.ports.ways.get(way).map(Way::sender).transpose()?;
-                shared::cpus(&self.through, sender.as_ref(), None)
+                // The work of the lab's device is done on the other CPUs.
+                let apart = self.ports.lab.is_none();
+                shared::cpus_apart(&self.through, (sender.as_ref(), None), self.priority, apart)
             }
         }
     }

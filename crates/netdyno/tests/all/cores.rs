@@ -316,3 +316,42 @@ fn live_frames_from_two_cores_let_others_change_links_and_say_how_they_waited() 
         assert_eq!(told, pace != "--topspeed", "{pace}: {result}");
     }
 }
+
+/// What a send with these options says while `holder` has CPUs, in a /run of its own, where nobody else claims any.
+fn beside(holder: &str, options: &str) -> Value {
+    let netdyno = env!("CARGO_BIN_EXE_netdyno");
+    let script = format!(
+        "mount -t tmpfs tmpfs /run && mkdir -m 700 /run/netdyno || exit 9
+         {holder} > /dev/null 2>&1 &
+         until grep -q . /run/netdyno/cpu* 2> /dev/null; do sleep 0.02; done
+         {netdyno} send ipv4/udp --engine null --rate 1kpps --count 100 --json {options}
+         kill -KILL %1 || exit 8",
+        holder = holder.replace("netdyno send", &format!("{netdyno} send")),
+    );
+    let mut unshare = command("unshare --mount bash -m -c");
+    unshare.arg(script);
+    start(unshare).wait().json()
+}
+
+#[test]
+fn two_senders_take_different_cpus_and_a_real_time_one_on_the_same_is_named() {
+    let cpus = rustix::thread::sched_getaffinity(None).expect("the CPUs of this process");
+    let mut cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| cpus.is_set(*cpu)).rev();
+    let (last, before) = (cpus.next().expect("a CPU"), cpus.next().expect("two CPUs"));
+    let core = |report: &Value| number(&rows(report)[0]["core"]) as usize;
+
+    let first = "netdyno send ipv4/udp --engine null --rate 10pps --duration 10m";
+    assert_eq!(core(&beside(first, "")), before, "the last is the first one's");
+    // Whoever is asked for one, has it; ordinary senders share.
+    let shared = beside(first, &format!("--core {last}"));
+    assert_eq!((core(&shared), shared["warnings"].to_string().contains("netdyno's")), (last, false));
+
+    let file = format!("/run/netdyno/cpu{last}");
+    let real_time = format!("flock {file} sh -c 'echo 123 real-time > {file}; exec sleep 600'");
+    let told = beside(&real_time, &format!("--core {last}"));
+    assert!(
+        told["warnings"].to_string().contains("(process 123), whose sender is a real-time task"),
+        "{told}"
+    );
+    assert_eq!(core(&beside(&real_time, "")), before);
+}
