@@ -18,6 +18,8 @@ use port::packet::Target;
 use rustix::io::Errno;
 use std::fs::File;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// An interface that live frames can leave through.
@@ -41,6 +43,17 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// Looks at `target`, in the current network namespace. `kind` is that of a virtual device, such as veth; `queues` its
 /// transmit queues.
 pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Result<Way, XdpError> {
+    find_until(target, kind, queues, cores, &AtomicBool::new(false))
+}
+
+/// The same; a driver that takes its rings down is not waited for any more when `stop` is set.
+pub fn find_until(
+    target: &Target,
+    kind: Option<&str>,
+    queues: u32,
+    cores: u32,
+    stop: &AtomicBool,
+) -> Result<Way, XdpError> {
     if cores > queues.max(1) {
         let interface = target.name.clone();
         let mend = match kind {
@@ -89,12 +102,10 @@ pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Res
             if !veth {
                 way.attach()?;
             }
-            let start = Instant::now();
-            while way.transmits() != Some(true) {
-                if veth || start.elapsed() > SETTLE {
-                    return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why_not(kind) });
-                }
-                std::thread::sleep(Duration::from_millis(20));
+            let patience = if veth { Duration::ZERO } else { SETTLE };
+            if !settled(|| way.transmits() == Some(true), patience, stop) {
+                let why = if stop.load(Relaxed) { "interrupted".to_owned() } else { why_not(kind) };
+                return Err(XdpError::NoTransmit { interface: target.name.clone(), why });
             }
         }
     }
@@ -109,6 +120,20 @@ pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Res
     }
     way.exit = Exit::Redirect(target.index);
     Ok(way)
+}
+
+/// Is it so, within some time? When `stop` is set it is looked for no longer.
+fn settled(mut so: impl FnMut() -> bool, patience: Duration, stop: &AtomicBool) -> bool {
+    let start = Instant::now();
+    loop {
+        if so() {
+            return true;
+        }
+        if stop.load(Relaxed) || start.elapsed() >= patience {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 const XDP_DROP: i32 = 1;
@@ -260,5 +285,24 @@ impl Way {
         };
         let note = if self.attached.is_some() { ", which has a program of ours meanwhile" } else { "" };
         format!("{how}{note}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_driver_is_not_waited_for_when_all_is_to_stop() {
+        let (stop, mut looks) = (AtomicBool::new(false), 0);
+        let never = || {
+            looks += 1;
+            stop.store(looks == 2, Relaxed);
+            false
+        };
+        assert!(!settled(never, SETTLE, &stop));
+        // Not the hundreds of five seconds.
+        assert_eq!(looks, 2);
+        assert!(settled(|| true, Duration::ZERO, &stop) && !settled(|| false, Duration::ZERO, &stop));
     }
 }

@@ -32,6 +32,8 @@ pub use sender::Afxdp;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use bpf::Link;
@@ -280,6 +282,17 @@ pub fn open(
     queues: &[u32],
     options: &Options,
 ) -> Result<Vec<Afxdp>, AfxdpError> {
+    open_until(target, longest, queues, options, &AtomicBool::new(false))
+}
+
+/// The same; drivers are not waited for any more when `stop` is set.
+pub fn open_until(
+    target: &Target,
+    longest: usize,
+    queues: &[u32],
+    options: &Options,
+    stop: &AtomicBool,
+) -> Result<Vec<Afxdp>, AfxdpError> {
     let interface = || target.name.clone();
     let device = Device::ask(target)?;
     let mut seen = BTreeSet::new();
@@ -295,7 +308,7 @@ pub fn open(
     if segments > COPY_SEGMENTS as usize {
         return Err(AfxdpError::TooLong { interface: interface(), longest, segments, most: COPY_SEGMENTS });
     }
-    let plan = Plan { target, longest, queues, options, device: &device, segments };
+    let plan = Plan { target, longest, queues, options, device: &device, segments, stop };
     let why_copy = match (options.mode, plan.no_zero_copy()) {
         (Mode::Copy(why), _) => why.to_owned(),
         (Mode::ZeroCopy, Some(why)) => return Err(AfxdpError::NoZeroCopy { interface: interface(), why }),
@@ -330,6 +343,7 @@ struct Plan<'a> {
     device: &'a Device,
     /// Buffers of the longest frame.
     segments: usize,
+    stop: &'a AtomicBool,
 }
 
 impl Plan<'_> {
@@ -361,7 +375,7 @@ impl Plan<'_> {
     fn zero_copy(&self) -> Result<Result<Vec<Afxdp>, String>, AfxdpError> {
         let bare = match self.open(true, None, None)? {
             Ok(senders) => {
-                wait_for_carrier(&self.target.name);
+                wait_for_carrier(&self.target.name, self.stop);
                 return Ok(Ok(senders));
             }
             Err(unwilling) if !unwilling.wants_program => return Ok(Err(unwilling.why)),
@@ -371,10 +385,10 @@ impl Plan<'_> {
             Ok(Passing::Ours(link)) => Arc::new(link),
             Ok(Passing::Others) | Err(_) => return Ok(Err(bare)),
         };
-        wait_for_carrier(&self.target.name);
+        wait_for_carrier(&self.target.name, self.stop);
         let opened = self.open(true, None, Some(&passing))?;
         // Binding changes the rings once more.
-        wait_for_carrier(&self.target.name);
+        wait_for_carrier(&self.target.name, self.stop);
         Ok(opened.map_err(|unwilling| format!("{}, also with an XDP program attached", unwilling.why)))
     }
 
@@ -425,7 +439,7 @@ impl Plan<'_> {
             };
             let sender = Afxdp::new(socket, region, self.target, description, passing.cloned())
                 .map_err(|source| InterfaceError::Netlink { name: interface(), source })?;
-            if zero_copy && let Err(errno) = sender.probe() {
+            if zero_copy && let Err(errno) = sender.probe(self.stop) {
                 let why = format!("{} does not send from it: {errno}", self.device.driver);
                 return Ok(Err(Unwilling { why, wants_program: wants_program(errno) }));
             }
@@ -451,7 +465,9 @@ impl Plan<'_> {
         loop {
             let memory = first.map_or(Memory::Own(region.umem()), |first| Memory::Of(first.socket()));
             match Socket::open(memory, size, self.target.index, queue, flags) {
-                Err(Failed { what: BINDING, errno: Errno::BUSY }) if since.elapsed() < LEAVING => {
+                Err(Failed { what: BINDING, errno: Errno::BUSY })
+                    if since.elapsed() < LEAVING && !self.stop.load(Relaxed) =>
+                {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 other => return other,
@@ -484,20 +500,43 @@ fn wants_program(errno: Errno) -> bool {
 }
 
 /// A driver may take the link down to change its rings, and is given some time to get it back. Whoever sends looks again.
-fn wait_for_carrier(name: &str) {
+fn wait_for_carrier(name: &str, stop: &AtomicBool) {
+    wait_until(|| !Interface::by_name(name).is_ok_and(|interface| !interface.carrier), stop);
+}
+
+/// Looks until it is so, for some time, or until `stop` is set. Returns how often it looked.
+fn wait_until(so: impl Fn() -> bool, stop: &AtomicBool) -> u32 {
     const LINK: Duration = Duration::from_secs(5);
     let since = Instant::now();
-    // It goes down a moment after the call that makes it has returned.
-    std::thread::sleep(Duration::from_millis(20));
-    while since.elapsed() < LINK && Interface::by_name(name).is_ok_and(|interface| !interface.carrier) {
+    let mut looks = 0;
+    while since.elapsed() < LINK && !stop.load(Relaxed) {
+        // It goes down a moment after the call that makes it has returned.
         std::thread::sleep(Duration::from_millis(20));
+        looks += 1;
+        if so() {
+            break;
+        }
     }
+    looks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use lab::Lab;
+
+    #[test]
+    fn a_carrier_is_not_waited_for_when_all_is_to_stop() {
+        let (stop, looks) = (AtomicBool::new(false), std::cell::Cell::new(0));
+        let never = || {
+            looks.set(looks.get() + 1);
+            stop.store(looks.get() == 2, Relaxed);
+            false
+        };
+        // Not the hundreds of five seconds.
+        assert_eq!((wait_until(never, &stop), wait_until(never, &stop)), (2, 0));
+        assert_eq!(wait_until(|| true, &AtomicBool::new(false)), 1);
+    }
 
     #[test]
     fn each_worker_has_the_queue_of_its_cpu_or_else_any_of_its_own() {

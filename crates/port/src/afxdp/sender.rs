@@ -133,12 +133,16 @@ impl Afxdp {
 
     /// Wakes the driver with nothing to send, to see whether it would send. The link may be down for a moment after
     /// a driver was set up for zero-copy.
-    pub(super) fn probe(&self) -> Result<(), Errno> {
+    pub(super) fn probe(&self, stop: &AtomicBool) -> Result<(), Errno> {
         let since = Instant::now();
         loop {
             match self.socket.kick() {
                 Ok(()) | Err(Errno::AGAIN | Errno::BUSY | Errno::NOBUFS | Errno::INTR) => return Ok(()),
-                Err(errno) if errno != Errno::NETDOWN || since.elapsed() > PROBE => return Err(errno),
+                Err(errno)
+                    if errno != Errno::NETDOWN || since.elapsed() > PROBE || stop.load(Ordering::Relaxed) =>
+                {
+                    return Err(errno);
+                }
                 Err(_) => std::thread::sleep(Duration::from_millis(10)),
             }
         }
