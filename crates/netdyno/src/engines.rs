@@ -142,7 +142,7 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let way = place.run_in(|| {
         // There may be room for more queues than there are.
         let queues = afxdp::queues_now(&target).unwrap_or(interface.tx_queues);
-        xdp::way::find(&target, interface.kind.as_deref(), queues, cores)
+        xdp::way::find_until(&target, interface.kind.as_deref(), queues, cores, wanted.stop)
     })??;
     let way = Arc::new(way);
     let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
@@ -169,7 +169,7 @@ fn open_afxdp(wanted: &Wanted<'_>, mode: Mode) -> Result<Engines> {
         let target = place.target();
         place.run_in(|| {
             let queues = afxdp::queues_for(&target, wanted.cpus)?;
-            afxdp::open(&target, wanted.longest, &queues, &options)
+            afxdp::open_until(&target, wanted.longest, &queues, &options, wanted.stop)
         })
     };
     let senders = open(place)??;
@@ -364,6 +364,7 @@ fn open_first(engine: EngineName, kinds: &[&Kind], wanted: &Wanted<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicBool;
 
     const NEVER: Kind = Kind {
         engine: EngineName::Xdp,
@@ -400,6 +401,7 @@ mod tests {
             catch_up: 2.0,
             receives: false,
             distrusted: &[],
+            stop: &AtomicBool::new(false),
         };
         open_first(engine, kinds, &wanted)
     }
@@ -428,6 +430,7 @@ mod tests {
                 catch_up: 2.0,
                 receives: false,
                 distrusted: &[],
+                stop: &AtomicBool::new(false),
             };
             assert_eq!(too_slow_to_spin(&wanted).is_some(), slow, "{schedule:?}");
         }
@@ -450,7 +453,7 @@ mod tests {
     fn an_engine_that_sent_nothing_is_passed_over_and_the_last_is_kept() {
         let why = NotTaken { name: "packet".to_owned(), reason: "nobody saw a frame".to_owned() };
         const SECOND: Kind = Kind { engine: EngineName::Afxdp, ..LAST };
-        let cpus = [Some(0)];
+        let (cpus, stop) = ([Some(0)], AtomicBool::new(false));
         let wanted = |distrusted| Wanted {
             place: None,
             second: None,
@@ -462,6 +465,7 @@ mod tests {
             catch_up: 2.0,
             receives: false,
             distrusted,
+            stop: &stop,
         };
         let kinds = [&LAST, &SECOND];
         let first = open_first(EngineName::Auto, &kinds, &wanted(&[])).expect("the first");

@@ -15,6 +15,7 @@ mod offered;
 pub mod outcome;
 mod received;
 mod stragglers;
+pub mod together;
 mod trust;
 mod watch;
 
@@ -41,6 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use together::{Member, Stage};
 use traffic::Program;
 use trust::Suspicion;
 use watch::Watch;
@@ -74,6 +76,10 @@ pub struct Setup {
     pub endless: bool,
     /// A rate that is not reached is a warning, and no shortfall.
     pub best_effort: bool,
+    /// Of several runs side by side: they wait for each other where one would disturb the others.
+    pub together: Option<Member>,
+    /// What was stopped is of no use: then nothing is waited for any more.
+    pub discarded: bool,
     /// Tells what was sent so far, now and then.
     pub interim: Option<Interim>,
     /// One worker on each of these CPUs; `None`: wherever the kernel puts it.
@@ -132,6 +138,8 @@ pub struct Wanted<'a> {
     pub receives: bool,
     /// Engines that were tried and whose frames nobody saw leave.
     pub distrusted: &'a [NotTaken],
+    /// When it is set, no driver is waited for any more.
+    pub stop: &'a AtomicBool,
 }
 
 /// Engines ready to run, one for each CPU of [`Wanted`].
@@ -214,6 +222,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         report.environment.interfaces.push(place.describe(role));
     }
     let ends = links(&setup)?;
+    let mut blind_because = None;
     let meter = match &setup.rx {
         None => None,
         Some(rx) => {
@@ -227,7 +236,9 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             }
             report.environment.meter = Some(mode(&first));
             for (meter, rx) in std::iter::once((&first, rx)).chain(second.iter().zip(&setup.second.rx)) {
-                report.warnings.extend(meters::blind(meter, &rx.0));
+                let blind = meters::blind(meter, &rx.0);
+                report.warnings.extend(blind.clone());
+                blind_because = blind_because.or(blind);
             }
             Some(Meters::new(first, second))
         }
@@ -248,7 +259,9 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         let doubted = counts == Counts::HandedOver && opened.replaceable && setup.second.tx.is_none();
         report.environment.engine = Some(opened.choice);
         // All is attached that will be.
+        setup.meet(Stage::Attached);
         let following = ends.wait(&setup.stop, &mut report, setup.output.quiet || setup.output.gauges.tui)?;
+        setup.meet(Stage::Ready);
         let mut counters = Vec::new();
         for place in setup.tx.iter().chain(&setup.second.tx) {
             let mut reader = place.counters()?;
@@ -294,7 +307,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         {
             // A short run may have ended before anybody could see its frames.
             let ours = sent.iter().map(|sent| sent.counters.frames).sum();
-            let moved = counters::moved(reader, before, ours);
+            let moved = counters::moved(reader, before, ours, setup.hurry());
             let seen = Seen {
                 ours,
                 interface: moved.map_or(0, |moved| moved.tx_packets),
@@ -329,7 +342,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let mut moved = Vec::new();
     for (side, (reader, before)) in counters.iter_mut().enumerate() {
         let ours = outcome::sent_by(&merged.whole, side).frames;
-        let counted = counters::moved(reader, before, ours);
+        let counted = counters::moved(reader, before, ours, setup.hurry());
         let seen = Seen {
             ours,
             interface: counted.map_or(0, |counted| counted.tx_packets),
@@ -368,6 +381,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     drop(watch);
 
     report.result.counters = counters::counted(counting);
+    setup.meet(Stage::Measured);
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
@@ -380,12 +394,14 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     if let Some(measured) = measured {
         let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
         for ((place, _), _) in places.zip(&measured.parts).filter(|(_, part)| !part.attached) {
-            report.result.verdict.fall_short(format!(
-                "{} was removed, or its meter detached by force, during the run",
-                place.spec
-            ));
+            let said = format!("{} was removed, or its meter detached by force, during the run", place.spec);
+            report.result.verdict.fall_short(said.clone());
+            blind_because = Some(said);
         }
         outcome::fill_rx(&mut report, &done, &measured);
+        if let Some(rx) = &mut report.result.rx {
+            rx.blind_because = blind_because;
+        }
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
         }
@@ -518,6 +534,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
             setup.round_trip || setup.rx.iter().chain(&setup.second.rx).any(here)
         },
         distrusted,
+        stop: &setup.stop,
     })?;
     if opened.workers.len() != setup.cpus.len() {
         bail!(

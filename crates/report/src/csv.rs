@@ -54,7 +54,7 @@ fn row(i: &Interval) -> String {
 pub const TRIALS_HEADER: &str = "trial,part,stage,frame_size,load,offered_frames_per_second,duration_ns,\
 then_load,then_duration_ns,intended_frames,sent_frames,received_frames,lost_frames,loss_ratio,shortfall_ratio,\
 duplicated_frames,reordered_frames,latency_min_ns,latency_mean_ns,latency_p50_ns,latency_p90_ns,latency_p99_ns,\
-latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,repeated,verdict";
+latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,uneven_frames,missed_frames,unconfirmed_frames,repeated,verdict";
 
 /// One row a trial; only the header without trials.
 pub fn trials(report: &Report) -> String {
@@ -97,6 +97,9 @@ fn trial_row(t: &Trial) -> String {
         whole(latency.map(|d| d.max)),
         whole(t.last_loss_ns),
         whole(t.outage_ns),
+        t.uneven_frames.to_string(),
+        t.missed_frames.to_string(),
+        t.unconfirmed_frames.to_string(),
         t.repeated.to_string(),
         text(&t.verdict),
     ]

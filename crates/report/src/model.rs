@@ -604,6 +604,9 @@ pub struct Tx {
     /// Frames sent shorter than they should have been (snap length below the frame's length).
     #[serde(default)]
     pub truncated: u64,
+    /// Frames that were handed over, and that nobody saw leave; left out where all were seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed_frames: Option<u64>,
     /// The interfaces' own counters over the run, against what this program counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interface_counters: Vec<InterfaceCounters>,
@@ -738,6 +741,9 @@ pub struct Rx {
     /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped_frames: Option<u64>,
+    /// Why nothing follows from frames that are missing here: the meter was detached, or others take frames before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blind_because: Option<String>,
     /// Signed frames that had bytes behind the signature: a device has padded them, or added a trailer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trailed_frames: Option<u64>,

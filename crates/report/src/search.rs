@@ -57,7 +57,7 @@ pub struct Trial {
     pub sent_frames: u64,
     /// Frames that arrived, each counted once.
     pub received_frames: u64,
-    /// Sent and not received: the device's loss.
+    /// Sent and not received: the device's loss, but for `missed_frames` and `unconfirmed_frames`.
     pub lost_frames: u64,
     /// Lost and unsent, over all that was intended (0 to 1): what the goals look at.
     pub loss_ratio: f64,
@@ -68,6 +68,13 @@ pub struct Trial {
     /// Frames that the sender sent in a hurry after it had been held up: so many may be lost for its sake.
     #[serde(default, skip_serializing_if = "is_none")]
     pub uneven_frames: u64,
+    /// Frames that the tester's receiving side may have lost itself: so many of those that are missing are not the
+    /// device's loss.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub missed_frames: u64,
+    /// Frames that nobody saw leave the tester: the same.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unconfirmed_frames: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<TrialLatency>,
     /// When the last lost frame was noticed, from the trial's start.
@@ -82,8 +89,9 @@ pub struct Trial {
     /// Times it was done before because the sender was held up, and nothing could be said of the device.
     #[serde(default)]
     pub repeated: u32,
-    /// `passed`, or what was not kept: `loss`, `sender short`, `sender uneven`, `latency`, `variation`,
-    /// `latency unknown`, `order`; or `port lost`: a port of the tester had no link, and nothing is known of the device.
+    /// `passed`, or what was not kept: `loss`, `latency`, `variation`, `order`; or why nothing is known of the device:
+    /// `sender short`, `sender uneven`, `receiver lost` (the tester's own receiver did), `unconfirmed` (nobody saw the
+    /// frames leave), `latency unknown`, `port lost` (a port of the tester had no link).
     pub verdict: String,
     /// What was known after it, one entry for each goal that is searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -104,6 +112,11 @@ pub struct Bounds {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
 fn is_none(count: &u64) -> bool {
     *count == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+fn is_no_share(ratio: &f64) -> bool {
+    *ratio == 0.0
 }
 
 /// Delays of a trial's frames.
@@ -142,6 +155,9 @@ pub struct SearchResult {
     pub axis: String,
     /// It came to its end; if not it can be continued.
     pub complete: bool,
+    /// Frame sizes that were not begun, because it did not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub untried_sizes: Vec<String>,
     /// Time that trials sent for.
     pub sending_ns: u64,
     /// Time that it took in all.
@@ -166,7 +182,7 @@ pub struct SizeResult {
     /// Loads were tried between these, on the search's axis.
     pub least: f64,
     pub greatest: f64,
-    /// One entry for each goal; `null` where not even the least load passed.
+    /// One entry for each goal; `null` where not even the least load passed. None where the search for them is `unfinished`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub throughput: Vec<Option<Throughput>>,
     /// The value found on another axis than the rate.
@@ -184,6 +200,76 @@ pub struct SizeResult {
     /// The longest time without an arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage_ns: Option<Spread>,
+    /// What was begun and did not come to its end: how far it came, which is no result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unfinished: Vec<Unfinished>,
+}
+
+/// A part of a search that was ended before its end, by a signal, a lost port, or because it did not converge.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Unfinished {
+    /// `throughput`, `latency`, ...
+    pub part: String,
+    /// What had to be kept, where a bound was searched for: one entry for each goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// What the values count: `frames_per_second`, `burst_frames`, ...
+    pub axis: String,
+    /// The hardest value that passed a trial, among those that are easier than all that failed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<f64>,
+    /// How long that trial was: a search decides by trials of full length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed_duration_ns: Option<u64>,
+    /// The least hard value that the device failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_duration_ns: Option<u64>,
+    /// Trials that were done.
+    pub trials: u32,
+    pub passed_trials: u32,
+    /// Trials that there were to be, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_trials: Option<u32>,
+}
+
+impl Unfinished {
+    /// A value as it is said.
+    pub fn value(&self, value: f64) -> String {
+        match self.axis.as_str() {
+            "frames_per_second" => crate::units::frame_rate(value),
+            axis => {
+                format!(
+                    "{} {}",
+                    crate::units::count(value as u64),
+                    crate::units::printable(axis).replace('_', " ")
+                )
+            }
+        }
+    }
+
+    /// Its trials: `13 of 20 trials passed`, or of measurements `3 of 20 trials done`.
+    pub fn progress(&self) -> String {
+        let all = crate::units::counted(self.trials.into(), "trial");
+        match (self.wanted_trials, &self.goal) {
+            (Some(wanted), _) => format!("{} of {wanted} trials done", self.trials),
+            (None, Some(_)) => format!("{} of {all} passed", self.passed_trials),
+            (None, None) => format!("{all} done"),
+        }
+    }
+
+    /// In one clause.
+    pub fn clause(&self) -> String {
+        let (passed, failed) = (self.passed.map(|v| self.value(v)), self.failed.map(|v| self.value(v)));
+        let known = match (passed, failed) {
+            (Some(passed), Some(failed)) => format!("{passed} passed and {failed} failed so far, "),
+            (Some(passed), None) => format!("{passed} passed so far, "),
+            (None, Some(failed)) => format!("{failed} failed so far, "),
+            (None, None) => String::new(),
+        };
+        format!("{}: {known}{}", crate::units::printable(&self.part), self.progress())
+    }
 }
 
 /// Latency at a load, over several trials (RFC 2544, 26.2; RFC 8219, 7.2 and 7.3).
@@ -248,6 +334,9 @@ pub struct LossAt {
     pub load_ratio: f64,
     /// Lost by the device, of what was sent.
     pub loss_ratio: f64,
+    /// Lost by the tester's receiver, or never seen leaving, of what was sent: not the device's loss.
+    #[serde(default, skip_serializing_if = "is_no_share")]
+    pub tester_ratio: f64,
     /// Not sent, of what the load makes: the device was tried with so much less.
     #[serde(default)]
     pub shortfall_ratio: f64,

@@ -1,7 +1,7 @@
 //! A search's results for the terminal: a table for each kind of figure, a line for each frame size.
 
 use crate::model::Report;
-use crate::search::{SearchResult, SizeResult, Spread, Trial};
+use crate::search::{LossAt, SearchResult, SizeResult, Spread, Trial};
 use crate::table::Table;
 use crate::units::{self, printable};
 
@@ -12,8 +12,15 @@ const TRIALS: usize = 40;
 pub fn render(report: &Report) -> String {
     let mut out = String::new();
     if let Some(search) = &report.result.search {
-        let parts =
-            [throughput(search), others(search), latency(search), loss(search), burst(search), times(search)];
+        let parts = [
+            throughput(search),
+            others(search),
+            latency(search),
+            loss(search),
+            burst(search),
+            times(search),
+            unfinished(search),
+        ];
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             out += &part;
             out.push('\n');
@@ -59,11 +66,12 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
             })
         })),
         "loss" => said.extend(search.sizes.iter().filter_map(|size| {
-            let whole =
-                size.loss_curve.iter().filter(|at| at.loss_ratio == 0.0).map(|at| at.frames_per_second);
+            let whole = |at: &&LossAt| at.loss_ratio == 0.0 && at.tester_ratio == 0.0;
+            let whole = size.loss_curve.iter().filter(whole).map(|at| at.frames_per_second);
             let what = match whole.reduce(f64::max) {
                 Some(rate) => format!("nothing lost up to {}", units::frame_rate(rate)),
                 None if size.loss_curve.is_empty() => return None,
+                None if !size.unfinished.is_empty() => "no load that was tried arrived whole".to_owned(),
                 None => "no load arrived whole".to_owned(),
             };
             Some(format!("{what} {}", of(size)))
@@ -97,9 +105,25 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
     };
     said.truncate(MOST);
     let trials = units::counted(result.trials.len() as u64, "trial");
-    match said.is_empty() {
-        true => format!("{trials} done; nothing found"),
-        false => format!("{what}: {}{more}, by {trials}", said.join("; ")),
+    let unfinished = search.sizes.iter().flat_map(|size| size.unfinished.iter().map(move |u| (size, u)));
+    let mut unfinished: Vec<String> =
+        unfinished.map(|(size, part)| format!("{}, {}", part.clause(), of(size))).collect();
+    let hidden = unfinished.len().saturating_sub(MOST);
+    unfinished.truncate(MOST);
+    if hidden > 0 {
+        unfinished.push(format!("{hidden} more below"));
+    }
+    if !search.untried_sizes.is_empty() {
+        unfinished.push(format!("{} not begun", untried(search)));
+    }
+    let unfinished = unfinished.join("; ");
+    match (said.is_empty(), unfinished.is_empty()) {
+        (true, true) => format!("{trials} done; nothing found"),
+        (true, false) => format!("Unfinished, by {trials}: {unfinished}"),
+        (false, true) => format!("{what}: {}{more}, by {trials}", said.join("; ")),
+        (false, false) => {
+            format!("{what}: {}{more}, by {trials}. Unfinished: {unfinished}", said.join("; "))
+        }
     }
 }
 
@@ -150,6 +174,38 @@ fn throughput(search: &SearchResult) -> String {
         }
     }
     if any { table.to_string() } else { String::new() }
+}
+
+fn untried(search: &SearchResult) -> String {
+    let sizes: Vec<String> = search.untried_sizes.iter().map(|size| printable(size)).collect();
+    format!("frames of {}", sizes.join(", "))
+}
+
+/// How far the parts came that did not come to their end.
+fn unfinished(search: &SearchResult) -> String {
+    let header = ["frame size", "unfinished", "passed so far", "for", "failed so far", "for", "trials"];
+    let mut table = Table::with_header(header);
+    let mut any = false;
+    for (size, part) in search.sizes.iter().flat_map(|size| size.unfinished.iter().map(move |u| (size, u))) {
+        any = true;
+        let name = part.goal.as_ref().map_or(part.part.clone(), |goal| format!("{}, {goal}", part.part));
+        table.row(
+            &printable(&size.frame_size),
+            [
+                Some(printable(&name)),
+                part.passed.map(|value| part.value(value)),
+                part.passed_duration_ns.filter(|ns| *ns > 0).map(units::time),
+                part.failed.map(|value| part.value(value)),
+                part.failed_duration_ns.filter(|ns| *ns > 0).map(units::time),
+                Some(part.progress()),
+            ],
+        );
+    }
+    let table = if any { table.to_string() } else { String::new() };
+    match search.untried_sizes.is_empty() {
+        true => table,
+        false => format!("{table}Not begun: {}\n", untried(search)),
+    }
 }
 
 /// Values on other axes.
@@ -212,7 +268,8 @@ fn floors(report: &Report) -> String {
 }
 
 fn loss(search: &SearchResult) -> String {
-    let mut table = Table::with_header(["frame size", "load", "frames/s", "lost", "sender short"]);
+    let mut table =
+        Table::with_header(["frame size", "load", "frames/s", "lost", "sender short", "tester lost"]);
     let rows = search.sizes.iter().flat_map(|size| size.loss_curve.iter().map(move |at| (size, at)));
     let mut any = false;
     for (size, at) in rows {
@@ -224,6 +281,7 @@ fn loss(search: &SearchResult) -> String {
                 Some(units::frame_rate(at.frames_per_second)),
                 Some(units::percent(at.loss_ratio)),
                 (at.shortfall_ratio > 0.0).then(|| units::percent(at.shortfall_ratio)),
+                (at.tester_ratio > 0.0).then(|| units::percent(at.tester_ratio)),
             ],
         );
     }

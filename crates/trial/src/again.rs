@@ -2,9 +2,10 @@
 //! could judge.
 //!
 //! A sender that was held up offered less than the load. If nothing was lost, nothing is known of the load: whoever took
-//! that for a failure would find the sender, whoever took it for a pass a load that was never offered. So such a trial is
-//! done again, after a while in which the machine may have become quieter, and when patience ends the load stays *not
-//! determined*: the search goes on below it, and what it says is bounded by trials that could be judged ([`bounded`]).
+//! that for a failure would find the sender, whoever took it for a pass a load that was never offered. What the tester's
+//! receiver lost, or what nobody saw leave the tester, says as little. So such a trial is done again, after a while in which
+//! the machine may have become quieter, and when patience ends the load stays *not determined*: the search goes on below
+//! it, and what it says is bounded by trials that could be judged ([`bounded`]).
 
 use crate::limits::Broken;
 use crate::trial::Outcome;
@@ -12,11 +13,11 @@ use crate::trial::Outcome;
 /// More than this is not lost for a moment's stall, nor is what a load makes in so many seconds.
 const LITTLE: f64 = 0.1;
 const STALL_S: f64 = 0.03;
-/// A sender that falls short by more than this will do so again, and by a little less most likely.
+/// A tester that falls short by more than this will do so again, and by a little less most likely.
 const HOPELESS: f64 = 0.5;
 const LASTING: f64 = 0.1;
 /// A trial that says nothing of the device is done again so many times as often as others.
-const SENDERS: u32 = 12;
+const TESTERS: u32 = 12;
 const LASTINGLY: u32 = 4;
 /// In a whole search, as a multiple of that.
 const IN_ALL: u32 = 4;
@@ -63,14 +64,13 @@ impl Again {
     pub fn after(&mut self, broken: Option<Broken>, outcome: &Outcome, seconds: Option<f64>) -> Option<u64> {
         let retries = self.policy.retries;
         let broken = broken?;
-        if broken.is_the_senders() {
-            let shortfall = outcome.shortfall_ratio();
-            let most = match shortfall {
+        if broken.is_the_testers() {
+            let most = match outcome.testers_ratio() {
                 much if much > HOPELESS => 0,
                 much if much > LASTING => LASTINGLY * retries,
-                _ => SENDERS * retries,
+                _ => TESTERS * retries,
             };
-            if self.unjudged >= most || self.in_all >= IN_ALL * SENDERS * retries {
+            if self.unjudged >= most || self.in_all >= IN_ALL * TESTERS * retries {
                 return None;
             }
             let wait = FIRST_WAIT_NS << self.unjudged.min(16);
@@ -110,9 +110,9 @@ pub fn bounded(
     for (load, broken) in trials {
         let Some(broken) = broken else { continue };
         let here = (load - failed).abs() <= failed.abs() * 1e-9;
-        unjudged |= here && broken.is_the_senders();
-        by_device |= here && !broken.is_the_senders();
-        if !broken.is_the_senders() && passed.is_none_or(|passed| load > passed) {
+        unjudged |= here && broken.is_the_testers();
+        by_device |= here && !broken.is_the_testers();
+        if !broken.is_the_testers() && passed.is_none_or(|passed| load > passed) {
             least = Some(least.map_or(load, |least| least.min(load)));
         }
     }
@@ -155,6 +155,34 @@ mod tests {
     }
 
     #[test]
+    fn what_the_tester_lost_or_nobody_saw_leave_is_not_the_devices() {
+        let limits = Limits { shortfall_ratio: Some(0.0), ..Limits::default() };
+        let of = |received, uneven, missed, unconfirmed| {
+            let sent = 1000;
+            let outcome =
+                Outcome { intended: sent, sent, received, uneven, missed, unconfirmed, ..Outcome::default() };
+            let broken = limits.broken(&outcome);
+            let mut again = Again::new(Policy { retries: 1, in_a_lab: false });
+            again.begin();
+            (broken, (0..100).take_while(|_| again.after(broken, &outcome, Some(1.0)).is_some()).count())
+        };
+        assert_eq!(of(1000, 9, 9, 9), (None, 0));
+        assert_eq!(of(990, 0, 10, 0), (Some(Broken::Receiver), 12));
+        assert_eq!(of(990, 3, 5, 2), (Some(Broken::Receiver), 12));
+        assert_eq!(of(800, 0, 200, 0), (Some(Broken::Receiver), 4));
+        assert_eq!(of(990, 0, 0, 1000), (Some(Broken::Unconfirmed), 12));
+        // Nobody saw any leave, and none came: that will be so again.
+        assert_eq!(of(0, 0, 0, 1000), (Some(Broken::Unconfirmed), 0));
+        // More was lost than that.
+        assert_eq!(of(980, 0, 10, 9), (Some(Broken::Loss), 0));
+        // What a goal allows is allowed whoever lost it.
+        let limits = Limits::loss(0.02);
+        let outcome = Outcome { intended: 1000, sent: 1000, received: 985, missed: 10, ..Outcome::default() };
+        assert_eq!(limits.broken(&outcome), None);
+        assert_eq!((outcome.blind(), outcome.lost_for_sure()), (10, 5));
+    }
+
+    #[test]
     fn patience_waits_longer_each_time_and_ends_for_the_whole_search() {
         let outcome = Outcome { intended: 1000, sent: 990, received: 990, ..Outcome::default() };
         let mut again = Again::new(Policy { retries: 1, in_a_lab: false });
@@ -167,7 +195,7 @@ mod tests {
                 (before, tries) = (wait, tries + 1);
             }
         }
-        assert_eq!(tries, IN_ALL * SENDERS);
+        assert_eq!(tries, IN_ALL * TESTERS);
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub mod loss_curve;
 pub mod mlr;
 pub mod repeated;
 pub mod search;
+pub mod so_far;
 pub mod stats;
 pub mod trial;
 
@@ -31,5 +32,6 @@ pub use loss_curve::{LossCurve, LossCurvePlan};
 pub use mlr::{Goal, MlrSearch};
 pub use repeated::{LatencyFound, Repeated, RepeatedPlan};
 pub use search::{Done, Left, NotThisSearch, Search, resume, run};
+pub use so_far::{Shown, SoFar, Tried, so_far};
 pub use stats::Spread;
 pub use trial::{Device, FrameToFrame, Latency, Outcome, Stage, Then, Wanted};

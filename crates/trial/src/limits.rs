@@ -135,18 +135,25 @@ pub enum Broken {
     /// The sender was held up and sent in a burst what was overdue; that may have been too much for a device that
     /// forwards the load.
     Uneven,
+    /// The tester's own receiving side lost as many frames.
+    Receiver,
+    /// Of as many frames nobody saw that they left the tester.
+    Unconfirmed,
     Latency,
     /// Delays differ too much.
     Variation,
-    /// No latency was measured, so it cannot be said to be kept.
+    /// No latency was measured, so it cannot be said to be kept, nor to be broken.
     LatencyUnknown,
     Order,
 }
 
 impl Broken {
-    /// Does it say something of the sender, and nothing of the device?
-    pub fn is_the_senders(self) -> bool {
-        matches!(self, Self::Shortfall | Self::Uneven)
+    /// Does it say something of the tester, sender or receiver, and nothing of the device?
+    pub fn is_the_testers(self) -> bool {
+        matches!(
+            self,
+            Self::Shortfall | Self::Uneven | Self::Receiver | Self::Unconfirmed | Self::LatencyUnknown
+        )
     }
 }
 
@@ -165,7 +172,8 @@ impl Limits {
 
     /// The first limit that `outcome` does not keep.
     pub fn broken(&self, outcome: &Outcome) -> Option<Broken> {
-        // Whose fault it is: the sender's, if what it sent would have passed, or would have if it had not been held up.
+        // Whose fault it is: the tester's, if what it sent would have passed, or would have if its sender had not been held
+        // up, its receiver had lost nothing, and all that was handed over had left.
         let own = outcome.sent.max(1) as f64;
         let over = |lost: u64| lost as f64 / own > self.loss_ratio;
         let short = match self.shortfall_ratio {
@@ -174,7 +182,7 @@ impl Limits {
         };
         match (over(outcome.lost()), over(outcome.lost_for_sure())) {
             (_, true) => return Some(Broken::Loss),
-            (true, false) => return Some(Broken::Uneven),
+            (true, false) => return Some(whose(outcome)),
             (false, false) if short => return Some(Broken::Shortfall),
             _ => {}
         }
@@ -197,4 +205,14 @@ impl Limits {
     pub fn hold(&self, outcome: &Outcome) -> bool {
         self.broken(outcome).is_none()
     }
+}
+
+/// What most of a loss that may be the tester's is due to; of equals what is worst for the tester.
+fn whose(outcome: &Outcome) -> Broken {
+    let excuses = [
+        (outcome.uneven, Broken::Uneven),
+        (outcome.missed, Broken::Receiver),
+        (outcome.unconfirmed, Broken::Unconfirmed),
+    ];
+    excuses.into_iter().max_by_key(|(frames, _)| *frames).map_or(Broken::Uneven, |(_, broken)| broken)
 }

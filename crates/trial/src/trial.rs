@@ -85,6 +85,12 @@ pub struct Outcome {
     /// had been held up, or, where the device shares the machine, that were due meanwhile.
     #[serde(default)]
     pub uneven: u64,
+    /// So many frames may be lost for the tester's receiver: those that its interface, its driver or the meter itself lost.
+    #[serde(default)]
+    pub missed: u64,
+    /// So many frames may never have left: they were handed over, and nobody counted them leaving.
+    #[serde(default)]
+    pub unconfirmed: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// When the last frame that was lost was sent, from the trial's start; `None` when none was, or it is not known.
@@ -162,9 +168,19 @@ impl Outcome {
         self.of_whole(self.shortfall())
     }
 
-    /// Frames that are lost even if all the sender's bursts were to blame for is taken off.
+    /// Frames that the device lost for sure: even if all that the tester may be to blame for is taken off.
     pub fn lost_for_sure(&self) -> u64 {
-        self.lost().saturating_sub(self.uneven)
+        self.lost().saturating_sub(self.uneven.saturating_add(self.blind()))
+    }
+
+    /// Frames of which the tester cannot say whether they left or came: its own, and no more than were lost.
+    pub fn blind(&self) -> u64 {
+        self.missed.saturating_add(self.unconfirmed).min(self.lost())
+    }
+
+    /// The part of the load that the tester did not send, or lost sight of.
+    pub fn testers_ratio(&self) -> f64 {
+        self.of_whole(self.shortfall().max(self.blind()))
     }
 
     /// The part of what was sent that the device lost: the loss of RFC 2544, 26.3.

@@ -116,6 +116,8 @@ fn measure(
         patient: false,
         endless: false,
         best_effort: true,
+        together: None,
+        discarded: false,
         interim: None,
         cpus: cpus.to_vec(),
         priority: engine::Priority::default(),

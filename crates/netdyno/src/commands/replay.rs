@@ -365,6 +365,8 @@ pub fn replay(
         total,
         endless: loops.is_none() && !open_ended,
         best_effort: settings.best_effort,
+        together: None,
+        discarded: false,
         patient: true,
         interim: settings.interim,
         // The null engine sends nothing, so no counter moves.

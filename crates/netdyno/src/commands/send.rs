@@ -75,6 +75,8 @@ pub fn run(args: Send) -> Result<u8> {
         total,
         endless,
         best_effort: false,
+        together: None,
+        discarded: false,
         patient: true,
         interim: None,
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),

@@ -128,6 +128,18 @@ fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String 
             units::counted(row.lost_frames, "frame"),
             units::counted(row.uneven_frames, "frame")
         ),
+        "receiver lost" => format!(
+            "{} of {} are missing, as many as this machine's own receiving side may have lost: nothing can be said of the device{}",
+            units::count(row.lost_frames),
+            units::counted(row.sent_frames, "frame"),
+            at_the_receiver(ran).map(|told| format!(" ({told})")).unwrap_or_default()
+        ),
+        "unconfirmed" => format!(
+            "{} of {} are missing, and nobody saw {} leave the tester: nothing can be said of the device; use another --engine (afxdp, packet)",
+            units::count(row.lost_frames),
+            units::counted(row.sent_frames, "frame"),
+            units::count(row.unconfirmed_frames)
+        ),
         "latency" => "the latency was above its limit".to_owned(),
         "variation" => "delays differed by more than their limit".to_owned(),
         "latency unknown" => "no latency was measured".to_owned(),

@@ -75,10 +75,9 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
         retried_enobufs: c.retried_enobufs,
         retried_eagain: c.retried_eagain,
         truncated: truncated(setup, sent).iter().sum(),
-        interfaces: Vec::new(),
-        interface_counters: Vec::new(),
         cores: cores(run),
         totals,
+        ..Tx::default()
     });
     if let Some(kept) = &sent.punctuality {
         report.result.pacing = Some(Pacing {

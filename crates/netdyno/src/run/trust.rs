@@ -188,6 +188,8 @@ mod tests {
             patient: false,
             endless: false,
             best_effort: true,
+            together: None,
+            discarded: false,
             interim: None,
             cpus: vec![None],
             priority: engine::Priority::default(),

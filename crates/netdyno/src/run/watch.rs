@@ -73,6 +73,13 @@ pub struct Watch<'a> {
     disorder: Option<(u64, u64)>,
 }
 
+/// How long frames that are due and not sent take, at the pace so far: when the schedule is over, they are still to come.
+fn behind(offered: Option<u64>, sent: u64, at_ns: u64) -> u64 {
+    let overdue = u128::from(offered.unwrap_or(0).saturating_sub(sent));
+    let time = (overdue * u128::from(at_ns)).checked_div(u128::from(sent)).unwrap_or(0);
+    u64::try_from(time).unwrap_or(u64::MAX)
+}
+
 impl<'a> Watch<'a> {
     /// For the workers' `jobs`, which are shares of the whole.
     pub fn new(setup: &Setup, jobs: &[Job], meter: Option<&'a Meters>) -> Watch<'a> {
@@ -131,7 +138,10 @@ impl<'a> Watch<'a> {
     fn remaining(&self, sample: Sample) -> Option<u64> {
         let at = sample.at_ns;
         let limit = self.limit.map(|limit| limit.saturating_sub(self.course.active(at)));
-        let left = |whole: u64| self.course.lasts(whole.saturating_sub(self.course.position(at)));
+        let behind = behind(sample.offered, sample.tx_frames, at);
+        let left = |whole: u64| {
+            self.course.lasts(whole.saturating_sub(self.course.position(at))).saturating_add(behind)
+        };
         match (limit, self.whole.map(left), self.total) {
             (Some(a), Some(b), _) => Some(a.min(b)),
             (Some(one), None, _) | (None, Some(one), _) => Some(one),
@@ -390,5 +400,19 @@ impl<'a> Watch<'a> {
             interval
         });
         intervals.filter(|i| i.end_ns > i.start_ns).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::behind;
+
+    #[test]
+    fn a_sender_that_is_behind_its_schedule_needs_longer_than_that() {
+        // Half the rate: when the schedule of a second is over, half is still to come, and takes another.
+        assert_eq!(behind(Some(1_000_000), 500_000, 1_000_000_000), 1_000_000_000);
+        assert_eq!(behind(Some(500), 500, 1_000), 0);
+        // At top speed nothing is due; before the first frame nobody knows.
+        assert_eq!([behind(None, 500, 1_000), behind(Some(9), 0, 1_000)], [0, 0]);
     }
 }

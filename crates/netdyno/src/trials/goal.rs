@@ -134,6 +134,8 @@ fn verdict(broken: Option<Broken>) -> &'static str {
         Some(Broken::Loss) => "loss",
         Some(Broken::Shortfall) => "sender short",
         Some(Broken::Uneven) => "sender uneven",
+        Some(Broken::Receiver) => "receiver lost",
+        Some(Broken::Unconfirmed) => "unconfirmed",
         Some(Broken::Latency) => "latency",
         Some(Broken::Variation) => "variation",
         Some(Broken::LatencyUnknown) => "latency unknown",
@@ -143,8 +145,8 @@ fn verdict(broken: Option<Broken>) -> &'static str {
 
 /// And back.
 fn broken_of(written: &str) -> Option<Broken> {
-    use Broken::{Latency, LatencyUnknown, Loss, Order, Shortfall, Uneven, Variation};
-    [Loss, Shortfall, Uneven, Latency, LatencyUnknown, Variation, Order]
+    use Broken::{Latency, LatencyUnknown, Loss, Order, Receiver, Shortfall, Unconfirmed, Uneven, Variation};
+    [Loss, Shortfall, Uneven, Receiver, Unconfirmed, Latency, LatencyUnknown, Variation, Order]
         .into_iter()
         .find(|broken| verdict(Some(*broken)) == written)
 }
@@ -154,9 +156,26 @@ fn limits(loss: f64) -> Limits {
     Limits { shortfall_ratio: Some(SHORTFALL), ..Limits::loss(loss) }
 }
 
-/// Does a verdict say that it was the sender who failed?
-pub fn is_the_senders(verdict: &str) -> bool {
-    broken_of(verdict).is_some_and(Broken::is_the_senders)
+/// Does a verdict say that it was the tester who failed, and nothing of the device?
+pub fn is_the_testers(verdict: &str) -> bool {
+    broken_of(verdict).is_some_and(Broken::is_the_testers)
+}
+
+/// Why nothing could be said of the device, in one clause, for trials of these verdicts.
+pub fn excuse<'a>(verdicts: impl Iterator<Item = &'a str>) -> String {
+    let kinds: Vec<Broken> =
+        verdicts.filter_map(broken_of).filter(|broken| broken.is_the_testers()).collect();
+    let of = |kinds_of: &[Broken], words: &'static str| {
+        kinds.iter().any(|kind| kinds_of.contains(kind)).then_some(words)
+    };
+    let said = [
+        of(&[Broken::Shortfall, Broken::Uneven], "the sender did not keep to the load"),
+        of(&[Broken::Receiver], "the tester's own receiver lost frames"),
+        of(&[Broken::Unconfirmed], "nobody confirmed that the frames left the tester"),
+        of(&[Broken::LatencyUnknown], "no latency could be taken"),
+    ];
+    let said: Vec<&str> = said.into_iter().flatten().collect();
+    if said.is_empty() { "the sender did not keep to the load".to_owned() } else { said.join(", or ") }
 }
 
 #[cfg(test)]
@@ -179,6 +198,25 @@ mod tests {
             let error = Goal::parse(bad).expect_err(bad).to_string();
             assert!(error.starts_with(&format!("--goal {bad}:")), "{error}");
         }
+    }
+
+    #[test]
+    fn verdicts_are_read_back_and_say_whose_fault_it_was() {
+        use Broken::{
+            Latency, LatencyUnknown, Loss, Order, Receiver, Shortfall, Unconfirmed, Uneven, Variation,
+        };
+        for broken in
+            [Loss, Shortfall, Uneven, Receiver, Unconfirmed, Latency, LatencyUnknown, Variation, Order]
+        {
+            assert_eq!(broken_of(verdict(Some(broken))), Some(broken));
+            assert_eq!(is_the_testers(verdict(Some(broken))), broken.is_the_testers());
+        }
+        assert!(!is_the_testers("passed") && !is_the_testers("port lost"));
+        let excused = excuse(["passed", "unconfirmed", "loss", "receiver lost"].into_iter());
+        assert_eq!(
+            excused,
+            "the tester's own receiver lost frames, or nobody confirmed that the frames left the tester"
+        );
     }
 
     #[test]

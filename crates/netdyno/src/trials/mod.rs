@@ -5,6 +5,7 @@
 //!                 <- Outcome --         <- Ran ----                                   <--
 //! ```
 
+mod blame;
 pub mod floor;
 pub mod goal;
 mod outcome;
@@ -14,7 +15,7 @@ mod session;
 mod show;
 mod watch;
 
-pub use goal::{Goal, is_the_senders};
+pub use goal::{Goal, is_the_testers};
 pub use ports::{frame_sizes, mean_bytes};
 pub use rig::{Offer, Ran, Rig};
 pub use session::{How, Session, outcome_of, row, rows_of, shown};

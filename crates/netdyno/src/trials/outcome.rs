@@ -1,9 +1,10 @@
 //! What a run says of a trial, and what several ways' runs say together.
 
+use super::blame::{missed, unconfirmed};
 use super::nanos;
 use super::rig::Offer;
 use anyhow::{Result, bail};
-use report::Report;
+use report::{LatencyClock, Report};
 use traffic::Schedule;
 use trial::{FrameToFrame, Latency, Outcome};
 
@@ -12,17 +13,39 @@ const LONGER: f64 = 0.001;
 /// And by this, which a batch's last frames may take.
 const LONGER_NS: f64 = 1e6;
 
-/// What one way's run says of the trial. `lab_device`: into a device of the lab frames go without a wire: what its full
-/// input queue refuses would be lost on one. `in_a_lab`: all that the frames pass is on this machine.
-pub fn outcome_of(report: &Report, offer: &Offer, in_a_lab: bool, lab_device: bool) -> Result<Outcome> {
+/// Where a way's run was done, and what it was to send.
+#[derive(Debug, Clone, Copy)]
+pub struct Around<'a> {
+    /// Where its frames arrive.
+    pub receiver: &'a str,
+    /// Frames that are due within the whole duration, where that is known: a run that ended early says only what was due
+    /// until then.
+    pub due: Option<u64>,
+    /// The number in its frames' signatures.
+    pub signature: u32,
+    /// All that the frames pass is on this machine.
+    pub in_a_lab: bool,
+    /// Into a device of the lab frames go without a wire: what its full input queue refuses would be lost on one.
+    pub lab_device: bool,
+}
+
+/// What one way's run says of the trial.
+pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result<Outcome> {
+    let Around { receiver, due, signature, in_a_lab, lab_device } = *around;
     let result = &report.result;
     if let report::Verdict::Failed { reasons } = &result.verdict {
         bail!("{}", reasons.join("; "));
     }
     let (Some(tx), Some(rx)) = (&result.tx, &result.rx) else { bail!("nothing was measured") };
     let mut sent = tx.totals.frames;
-    let lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
-    let mut intended = offer.count.or(tx.offered_frames).unwrap_or(sent);
+    let mut lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
+    if tx.failed > 0 {
+        // Which frames were refused is not known, so the run counts all that arrived as its own, others' as well.
+        let own = report.streams.iter().filter(|stream| stream.stream == signature);
+        let own: u64 = own.map(|stream| stream.rx_frames.saturating_sub(stream.duplicated_frames)).sum();
+        lost = lost.max(sent.saturating_sub(own));
+    }
+    let mut intended = offer.count.or(tx.offered_frames.max(due)).unwrap_or(sent);
     let held_up = result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
     let put_off = held_up.map_or(0, |held_up| held_up.abandoned_ns);
     // What took longer was a lower load: by its rate it should have sent more in the time it took.
@@ -39,6 +62,8 @@ pub fn outcome_of(report: &Report, offer: &Offer, in_a_lab: bool, lab_device: bo
         [only] if rx.foreign_frames.is_some() => only.latency_ns.as_ref(),
         _ => result.latency_ns.as_ref(),
     };
+    // Times across a step of a clock are those of the step.
+    let told = told.filter(|_| !result.latency_clock.as_ref().is_some_and(was_set));
     let sum = |of: fn(&report::Stream) -> u64, all: Option<u64>| match own.is_empty() {
         true => all.unwrap_or(0),
         false => own.iter().map(|stream| of(stream)).sum(),
@@ -72,6 +97,9 @@ pub fn outcome_of(report: &Report, offer: &Offer, in_a_lab: bool, lab_device: bo
         duplicated: sum(|stream| stream.duplicated_frames, rx.duplicated_frames),
         reordered: sum(|stream| stream.reordered_frames, rx.reordered_frames),
         uneven,
+        missed: missed(report, receiver, lab_device),
+        // Nothing stands between the sender and a lab's device: what did not leave was refused by the device.
+        unconfirmed: if lab_device { 0 } else { unconfirmed(report) },
         latency,
         last_loss_ns: None,
         outage_ns: None,
@@ -103,6 +131,11 @@ fn scheduled_ns(offer: &Offer) -> Option<f64> {
     }
 }
 
+/// Was a clock that delays are by set while frames were under way?
+fn was_set(clock: &LatencyClock) -> bool {
+    clock.stepped_ns.is_some() || clock.hardware.as_ref().is_some_and(|stamps| stamps.set_ns.is_some())
+}
+
 fn frame_to_frame(report: &Report) -> Option<FrameToFrame> {
     let variation = report.result.delay_variation.as_ref()?;
     let steps = variation.ipdv_ns.as_ref()?;
@@ -132,6 +165,9 @@ pub fn add(sum: &mut Outcome, one: &Outcome) {
     sum.duplicated += one.duplicated;
     sum.reordered += one.reordered;
     sum.uneven += one.uneven;
+    // A way's own: it excuses nothing of another's loss.
+    sum.missed += one.missed.min(one.lost());
+    sum.unconfirmed += one.unconfirmed.min(one.lost().saturating_sub(one.missed));
     sum.latency = match (sum.latency, one.latency) {
         (Some(a), Some(b)) => {
             let frames = a.frames + b.frames;
@@ -153,4 +189,109 @@ pub fn add(sum: &mut Outcome, one: &Outcome) {
         }
         (a, b) => a.or(b),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use report::{HostCounter, InterfaceCounters, Loss, Rx, Stream, Totals, Tx};
+    use traffic::expr::Size;
+    use trial::{Broken, Limits};
+
+    /// A run of 1000 frames a second for a second, of which `sent` left and `received` came.
+    fn run(sent: u64, received: u64) -> (Report, Offer) {
+        let mut report = Report::new("trial");
+        let counted = InterfaceCounters::compare("tx0", sent, sent);
+        report.result.tx = Some(Tx {
+            totals: Totals::over(sent, sent * 60, sent * 1_000_000),
+            offered_frames: Some(sent),
+            interface_counters: vec![counted],
+            ..Tx::default()
+        });
+        report.result.rx =
+            Some(Rx { totals: Totals::over(received, received * 60, 1_000_000_000), ..Rx::default() });
+        report.result.loss = Some(Loss::of(sent - received, sent));
+        report.streams =
+            vec![Stream { stream: 5, tx_frames: Some(sent), rx_frames: received, ..Stream::default() }];
+        (report, Offer::steady(1000.0, 1_000_000_000, &Size::Fixed(64)))
+    }
+
+    fn judged((report, offer): &(Report, Offer)) -> (Outcome, Option<Broken>) {
+        let around =
+            Around { receiver: "rx0", due: Some(1000), signature: 5, in_a_lab: false, lab_device: false };
+        let mut outcome = Outcome::default();
+        add(&mut outcome, &outcome_of(report, offer, &around).expect("an outcome"));
+        let limits = Limits { shortfall_ratio: Some(0.001), ..Limits::default() };
+        (outcome, limits.broken(&outcome))
+    }
+
+    #[test]
+    fn a_loss_is_the_devices_unless_the_tester_lost_as_much() {
+        assert_eq!(judged(&run(1000, 1000)).1, None);
+        assert_eq!(judged(&run(1000, 990)).1, Some(Broken::Loss));
+        let mut missed = run(1000, 990);
+        missed.0.result.counters = vec![HostCounter {
+            place: "rx0".to_owned(),
+            source: "interface".to_owned(),
+            name: "rx_missed_errors".to_owned(),
+            rise: 12,
+            explains: None,
+        }];
+        let (outcome, broken) = judged(&missed);
+        assert_eq!((outcome.missed, broken), (10, Some(Broken::Receiver)));
+        let mut slow = run(1000, 990);
+        slow.0.result.rx.as_mut().expect("received").dropped_frames = Some(9);
+        assert_eq!(judged(&slow).1, Some(Broken::Loss));
+        slow.0.result.rx.as_mut().expect("received").dropped_frames = Some(10);
+        assert_eq!(judged(&slow).1, Some(Broken::Receiver));
+        let mut unseen = run(1000, 0);
+        unseen.0.result.tx.as_mut().expect("sent").unconfirmed_frames = Some(1000);
+        assert_eq!(judged(&unseen).1, Some(Broken::Unconfirmed));
+        let mut detached = run(1000, 400);
+        detached.0.result.rx.as_mut().expect("received").blind_because = Some("detached".to_owned());
+        assert_eq!(judged(&detached).1, Some(Broken::Receiver));
+    }
+
+    #[test]
+    fn a_run_that_broke_off_is_no_shorter_trial() {
+        // Its own schedule had no more due until then.
+        let (outcome, broken) = judged(&run(400, 400));
+        assert_eq!((outcome.intended, outcome.sent, broken), (1000, 400, Some(Broken::Shortfall)));
+    }
+
+    #[test]
+    fn others_frames_do_not_stand_in_for_lost_ones_where_some_were_refused() {
+        let mut refused = run(1000, 990);
+        let result = &mut refused.0.result;
+        // As many of an earlier trial came as were lost.
+        (result.loss, result.tx.as_mut().expect("sent").failed) = (Some(Loss::of(0, 1000)), 1);
+        let (outcome, broken) = judged(&refused);
+        assert_eq!((outcome.lost(), broken), (10, Some(Broken::Loss)));
+    }
+
+    #[test]
+    fn delays_across_a_step_of_the_clock_are_not_known() {
+        let mut stepped = run(1000, 1000);
+        let mut delays = [1_000; 1000];
+        stepped.0.result.latency_ns = report::Distribution::from_samples(&mut delays);
+        let clock = LatencyClock { name: "monotonic".to_owned(), ..LatencyClock::default() };
+        stepped.0.result.latency_clock = Some(clock.clone());
+        assert!(judged(&stepped).0.latency.is_some());
+        stepped.0.result.latency_clock = Some(LatencyClock { stepped_ns: Some(-5_000_000), ..clock });
+        let outcome = judged(&stepped).0;
+        assert_eq!(outcome.latency, None);
+        let delays = trial::Delays::default().and(trial::Delay::P99, 50_000);
+        let broken = Limits { delays, ..Limits::default() }.broken(&outcome);
+        assert!(broken.is_some_and(Broken::is_the_testers), "{broken:?}");
+    }
+
+    #[test]
+    fn what_one_way_missed_excuses_nothing_of_the_other() {
+        let one = Outcome { intended: 1000, sent: 1000, received: 1000, missed: 50, ..Outcome::default() };
+        let other = Outcome { received: 990, missed: 0, ..one };
+        let mut sum = Outcome::default();
+        add(&mut sum, &one);
+        add(&mut sum, &other);
+        assert_eq!((sum.lost(), sum.missed, Limits::default().broken(&sum)), (10, 0, Some(Broken::Loss)));
+    }
 }

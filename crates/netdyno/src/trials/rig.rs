@@ -1,6 +1,6 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
-use super::outcome::{add, outcome_of};
+use super::outcome::{Around, add, outcome_of};
 use super::ports::{Ports, Way};
 use super::schedule;
 use super::show::Show;
@@ -8,6 +8,7 @@ use super::watch::Watch;
 use crate::cli::search::Bench;
 use crate::cli::{Engine as EngineName, Output, Through};
 use crate::commands::shared;
+use crate::run::together::Member;
 use crate::run::{self, Setup};
 use anyhow::{Context, Result, anyhow, bail};
 use engine::source::Source;
@@ -65,6 +66,14 @@ pub struct Ran {
     pub port_lost: Option<String>,
     /// The report of the first way, for what it says of the machine and the engine.
     pub report: Report,
+}
+
+impl Ran {
+    /// Nothing, because it was stopped or a port was lost.
+    fn ended(stopped: bool, port_lost: Option<String>) -> Ran {
+        let (outcome, report) = (Outcome::default(), Report::new("trial"));
+        Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report }
+    }
 }
 
 /// The ports, and how they are used.
@@ -173,14 +182,14 @@ impl Rig {
     /// measured before is worth keeping.
     pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Ran> {
         match self.attempt(offer, broken) {
+            // Whatever it was that did not become ready, it is no longer waited for.
+            Err(_) if self.is_stopped() => Ok(Ran::ended(true, None)),
             Err(error) if self.environment.is_some() => {
                 let lacking = self.lacking_ports();
                 if lacking.is_empty() {
                     return Err(error);
                 }
-                let (stopped, report) = (self.is_stopped(), Report::new("trial"));
-                let (outcome, port_lost) = (Outcome::default(), Some(lacking.join("; ")));
-                Ok(Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report })
+                Ok(Ran::ended(false, Some(lacking.join("; "))))
             }
             other => other,
         }
@@ -310,6 +319,8 @@ impl Rig {
             endless: false,
             damage: Vec::new(),
             best_effort: true,
+            together: None,
+            discarded: true,
             patient: !self.dead,
             interim: None,
             cpus: vec![None],
@@ -355,17 +366,27 @@ impl Rig {
         };
         let _awake = Awake::keep(&cpus);
         let started = Instant::now();
-        let reports: Vec<Result<Report>> = std::thread::scope(|scope| {
+        let members = Member::of(self.ports.ways.len());
+        let reports: Vec<Result<(Report, Option<u64>)>> = std::thread::scope(|scope| {
             let runs: Vec<_> = rig
                 .ports
                 .ways
                 .iter()
                 .enumerate()
-                .zip(&stops)
+                .zip(members)
                 .zip(&watches)
-                .map(|(((number, way), stop), watch)| {
+                .map(|(((number, way), member), watch)| {
                     let onlooker = onlookers.get(number).cloned();
-                    scope.spawn(move || rig.one_way(number, way, offer, (Arc::clone(stop), onlooker), watch))
+                    let stops = &stops;
+                    scope.spawn(move || {
+                        let stop = Arc::clone(&stops[number]);
+                        let done = rig.one_way(number, way, offer, (stop, onlooker, member), watch);
+                        if done.is_err() {
+                            // Nothing comes of the others any more.
+                            stops.iter().for_each(|stop| stop.store(true, Relaxed));
+                        }
+                        done
+                    })
                 })
                 .collect();
             let mut command = offer.command.clone();
@@ -384,7 +405,8 @@ impl Rig {
             let panicked = || anyhow!("a trial's thread panicked: this is a defect of netdyno");
             runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked()))).collect()
         });
-        let reports = reports.into_iter().collect::<Result<Vec<_>>>()?;
+        let (reports, dues): (Vec<_>, Vec<_>) =
+            reports.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let events: Vec<_> =
             reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();
         let mut outcome = Outcome::default();
@@ -392,8 +414,16 @@ impl Rig {
         let lab_device = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
         let mut rate = 0.0f64;
         let (mut late, mut arrived) = (0, false);
-        for ((report, way), watch) in reports.iter().zip(&self.ports.ways).zip(&watches) {
-            let one = match outcome_of(report, offer, in_a_lab, lab_device) {
+        let ways = self.ports.ways.iter().enumerate().zip(dues);
+        for ((report, ((number, way), due)), watch) in reports.iter().zip(ways).zip(&watches) {
+            let around = Around {
+                receiver: &way.to_name,
+                due,
+                signature: self.signature(number),
+                in_a_lab,
+                lab_device,
+            };
+            let one = match outcome_of(report, offer, &around) {
                 // Of what was sent without a link nothing follows.
                 Err(_) if !events.is_empty() => Outcome::default(),
                 one => one.with_context(|| format!("from {} to {}", way.from_name, way.to_name))?,
@@ -487,19 +517,22 @@ impl Rig {
         Ok(())
     }
 
+    /// Its report, and the frames that were due in all its time.
     fn one_way(
         &self,
         number: usize,
         way: &Way,
         offer: &Offer,
-        (stop, onlooker): (Arc<AtomicBool>, Option<run::Onlooker>),
+        (stop, onlooker, member): (Arc<AtomicBool>, Option<run::Onlooker>, Member),
         watch: &Watch,
-    ) -> Result<Report> {
+    ) -> Result<(Report, Option<u64>)> {
         let program = match self.program(&way.what, &offer.size, offer.flows, Some(self.signature(number))) {
             Ok(program) => program,
             Err(error) => return Err(error.context("a trial's frames end with a signature of 18 bytes")),
         };
         let program = program.with_schedule(offer.schedule.clone());
+        // The frame that is due at the very end belongs to what comes after.
+        let due = offer.duration.and_then(|time| program.frames_due_by(super::nanos(time).checked_sub(1)?));
         let (tx, rx) = (way.sender()?, way.receiver()?);
         shared::check_mtu(&program, &tx)?;
         // What the other way sends arrives here.
@@ -510,13 +543,15 @@ impl Rig {
             cpus: self.cpus(number)?,
             open: shared::open_by(&self.through, crossed)?,
             onlooker,
+            together: Some(member),
             ..self.setup(program, offer.count, offer.duration, stop)
         };
         let workers = setup.cpus.len() as u32;
         let first = self.signature(number) * workers;
         let own = first..first + workers;
         let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, own.clone(), over);
-        run::run_observed(setup, if offer.closely { Some(&observe) } else { None })
+        let report = run::run_observed(setup, if offer.closely { Some(&observe) } else { None })?;
+        Ok((report, due))
     }
 
     /// Runs the user's command, on the lab's device if there is one. It must not hold up the trial: nobody waits for it.

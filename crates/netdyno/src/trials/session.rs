@@ -8,7 +8,7 @@ use report::units;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use traffic::expr::Size;
-use trial::{FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted};
+use trial::{Broken, FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted};
 
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
@@ -42,6 +42,8 @@ pub struct Session {
     pub quiet: bool,
     /// What ended the search: a port of ours that was lost.
     pub port_lost: Option<String>,
+    /// Or a trial that could not be carried out.
+    pub fault: Option<String>,
     started: Instant,
     sending_ns: u64,
     /// Time between the trials done here, to tell how long the rest takes.
@@ -61,11 +63,17 @@ impl Session {
             goals: Vec::new(),
             quiet,
             port_lost: None,
+            fault: None,
             started: Instant::now(),
             sending_ns: 0,
             between: Duration::ZERO,
             done_here: 0,
         }
+    }
+
+    /// Was the search ended before its end, by a signal or by what befell a trial?
+    pub fn is_ended(&self) -> bool {
+        self.rig.is_stopped() || self.port_lost.is_some() || self.fault.is_some()
     }
 
     pub fn sending_ns(&self) -> u64 {
@@ -81,6 +89,23 @@ impl Session {
         self.kept.len()
     }
 
+    /// Does one trial; `None` when it ended the search. An error does so only if nothing was measured before that is worth
+    /// keeping.
+    pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Option<Ran>> {
+        match self.rig.run(offer, broken) {
+            Err(error) if !self.rows.is_empty() => {
+                self.fault = Some(crate::in_full(&error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+            Ok(ran) if ran.stopped || ran.port_lost.is_some() => {
+                self.port_lost = ran.port_lost;
+                Ok(None)
+            }
+            Ok(ran) => Ok(Some(ran)),
+        }
+    }
+
     /// Carries a search to its end; false when it was interrupted before, or a port was lost.
     pub fn drive<S: Search>(&mut self, search: &mut S, how: &How<'_, S>) -> Result<bool> {
         while let Some(wanted) = search.next() {
@@ -94,11 +119,9 @@ impl Session {
             let started = Instant::now();
             let offer = (how.offer)(&wanted);
             self.show_begin(&wanted, search, how);
-            let ran = self.rig.run(&offer, &|outcome| how.goal.limits.broken(outcome))?;
-            if ran.stopped || ran.port_lost.is_some() {
-                self.port_lost = ran.port_lost;
+            let Some(ran) = self.run(&offer, &|outcome| how.goal.limits.broken(outcome))? else {
                 return Ok(false);
-            }
+            };
             let sending = Duration::from_nanos(wanted.sending_ns());
             self.between += started.elapsed().saturating_sub(sending);
             self.done_here += 1;
@@ -145,11 +168,14 @@ impl Session {
         row
     }
 
-    /// How long the rest takes, at a guess.
+    /// How long the rest takes, at a guess: not less than the next trial, and while one is to come never nothing.
     fn left<S: Search>(&self, search: &S) -> Duration {
+        const SOME: Duration = Duration::from_secs(1);
+        let Some(next) = search.next() else { return Duration::ZERO };
         let left = search.left();
         let each = self.between.as_secs_f64() / f64::from(self.done_here.max(1));
-        Duration::from_nanos(left.sending_ns) + Duration::from_secs_f64(each * left.trials as f64)
+        let sending = Duration::from_nanos(left.sending_ns.max(next.sending_ns()));
+        (sending + Duration::from_secs_f64(each * left.trials.max(1) as f64)).max(SOME)
     }
 
     /// Shows what is tried now.
@@ -192,6 +218,15 @@ impl Session {
             "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
             "sender uneven" => {
                 format!("lost {} behind a sender that was held up", units::percent(row.loss_ratio))
+            }
+            "receiver lost" => {
+                format!("lost {}, at the tester's own receiver", units::percent(row.loss_ratio))
+            }
+            "unconfirmed" => {
+                format!(
+                    "{} missing, and nobody saw them leave the tester",
+                    units::counted(row.lost_frames, "frame")
+                )
             }
             other => format!("failed by {other}"),
         };
@@ -248,6 +283,8 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         duplicated_frames: outcome.duplicated,
         reordered_frames: outcome.reordered,
         uneven_frames: outcome.uneven,
+        missed_frames: outcome.missed,
+        unconfirmed_frames: outcome.unconfirmed,
         latency_ns: outcome.latency.map(|latency| TrialLatency {
             count: latency.frames,
             min: latency.min_ns,
@@ -297,6 +334,8 @@ pub fn outcome_of(trial: &Trial) -> Outcome {
         duplicated: trial.duplicated_frames,
         reordered: trial.reordered_frames,
         uneven: trial.uneven_frames,
+        missed: trial.missed_frames,
+        unconfirmed: trial.unconfirmed_frames,
         latency: trial.latency_ns.map(|latency| Latency {
             min_ns: latency.min,
             mean_ns: latency.mean,

@@ -174,10 +174,15 @@ impl Inside {
         let mut moment = self.before.clone();
         self.now.iter().flatten().for_each(|now| add(&mut moment, now));
         moment.at_ns = self.at_ns();
-        moment.remaining_ns = self.ends_ns.map(|end| end.saturating_sub(moment.at_ns));
+        moment.remaining_ns = remaining(self.ends_ns, moment.at_ns);
         moment.search = Some(Arc::new(self.search.clone()));
         self.panel.show(moment, None);
     }
+}
+
+/// Time to an end that was guessed. When the guess is over and the search is not, nobody knows.
+fn remaining(ends_ns: Option<u64>, at_ns: u64) -> Option<u64> {
+    ends_ns?.checked_sub(at_ns).filter(|left| *left > 0)
 }
 
 /// Counts add up.
@@ -210,6 +215,13 @@ fn merge(sum: &mut Option<Arc<Histogram>>, one: Option<&Arc<Histogram>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_guess_that_is_over_is_no_end() {
+        assert_eq!(remaining(None, 5), None);
+        assert_eq!(remaining(Some(9), 5), Some(4));
+        assert_eq!([remaining(Some(5), 5), remaining(Some(5), 9)], [None, None]);
+    }
 
     #[test]
     fn runs_add_up_and_what_nobody_counted_stays_unknown() {

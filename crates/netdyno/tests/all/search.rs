@@ -120,6 +120,55 @@ fn a_search_that_was_interrupted_goes_on() {
 }
 
 #[test]
+fn an_interrupted_search_reports_what_it_tried() {
+    let _turn = alone();
+    let folder = TempDir::new().expect("a folder");
+    // Of MLRsearch the first trials are short, and those of full length, which decide, are a minute.
+    let search = format!(
+        "netdyno search throughput {} --trial-duration 60s --report {}",
+        DEVICE.replace("1518", "1518,512"),
+        folder.path().display()
+    );
+    let mut search = start(command(&search));
+    search.until_it_says(": passed");
+    search.signal("INT");
+    let ran = search.wait().with(1);
+    for words in ["unfinished", "passed so far", "Not begun: frames of 512", "interrupted after"] {
+        assert!(ran.stdout.contains(words), "no `{words}` in: {}", ran.stdout);
+    }
+    for words in ["nothing passed", "Forwarded", "no throughput"] {
+        assert!(!ran.stdout.contains(words), "`{words}` in: {}", ran.stdout);
+    }
+    let report = report(&folder);
+    let (trials, size) = (&report["result"]["trials"], &report["result"]["search"]["sizes"][0]);
+    let known = &size["unfinished"][0];
+    assert!(size["throughput"].is_null() && report["result"]["throughput"].is_null(), "{size}");
+    let of = |verdict: &str| -> Vec<f64> {
+        let trials = trials.as_array().expect("trials").iter();
+        trials.filter(|trial| trial["verdict"] == verdict).map(|trial| real(&trial["load"])).collect()
+    };
+    let passed = real(&known["passed"]);
+    assert!(of("passed").contains(&passed), "{known}: {trials}");
+    assert!(of("loss").iter().all(|failed| *failed > passed), "{known}: {trials}");
+    assert_eq!(known["failed"].as_f64(), of("loss").into_iter().reduce(f64::min), "{known}: {trials}");
+    assert_eq!(report["result"]["search"]["untried_sizes"][0], "512");
+    let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+    assert!(page.contains("Ended before its end: no result") && !page.contains("nothing passed"));
+}
+
+#[test]
+fn a_trial_that_cannot_be_done_keeps_those_before_it() {
+    let net = Net::alone();
+    net.run("ip link set tx0 mtu 600").ok();
+    let search = "netdyno search soak --on tx0 --measure rx0 --rate 1kpps --trial-duration 300ms --size 64,1518 --json";
+    let report = net.run(search).with(1).json();
+    assert_eq!(report["result"]["trials"][0]["frame_size"], "64", "{report}");
+    assert_eq!(report["result"]["search"]["complete"], false);
+    let reasons = report["result"]["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("could not be carried out") && reasons.contains("mtu"), "{reasons}");
+}
+
+#[test]
 fn nothing_that_a_foreign_result_says_is_run() {
     let _turn = alone();
     let folder = TempDir::new().expect("a folder");
@@ -177,6 +226,37 @@ fn a_trial_says_whose_fault_it_was() {
     falls_short(run(format!("{trial} --rate 1gpps --retries 0")), &["the sender fell short of the load"]);
     let both = run(format!("{trial} --rate 2kpps --both-ways --json")).json();
     assert_passed(&both["result"]["trials"][0], 800);
+}
+
+/// The receiving interface takes no large frames, and counts them as dropped: that is the tester's loss.
+#[test]
+fn a_search_whose_meter_loses_frames_does_not_blame_the_device() {
+    let device = Some(::lab::Device { kind: ::lab::Kind::Bridge, bottleneck: None, loss: None });
+    let net = Net::made_alone(&::lab::Options { device, ..Default::default() });
+    net.run_there("ip link set rx0 mtu 1000").ok();
+    let ports = "--on tx0 --measure rx0 --size 512:3,1518:1 --retries 0";
+    let ran = net.run(format!("netdyno trial {ports} --rate 2kpps --duration 200ms --json")).with(1);
+    let report = ran.json();
+    let trial = &report["result"]["trials"][0];
+    assert_eq!(trial["verdict"], "receiver lost", "{trial}");
+    assert!(number(&trial["lost_frames"]) > 50, "{trial}");
+    assert_eq!(trial["lost_frames"], trial["missed_frames"]);
+    let reasons = report["result"]["verdict"]["reasons"].to_string();
+    assert!(reasons.contains("nothing can be said of the device"), "{reasons}");
+    for method in ["mlrsearch", "bisect"] {
+        let search = format!(
+            "netdyno search throughput {ports} --min 500pps --max 2kpps --precision 20% --trial-duration 100ms --method {method}"
+        );
+        let ran = net.run(search).with(1);
+        for words in ["not determined", "the tester's own receiver lost frames"] {
+            assert!(ran.stdout.contains(words), "no `{words}` in: {}", ran.stdout);
+        }
+        assert!(!ran.stdout.contains("no throughput"), "{}", ran.stdout);
+    }
+    let curve = format!("netdyno search loss {ports} --max 1kpps --step 50% --trial-duration 100ms --json");
+    let report = net.run(curve).with(1).json();
+    let at = &report["result"]["search"]["sizes"][0]["loss_curve"][0];
+    assert!(real(&at["loss_ratio"]) == 0.0 && real(&at["tester_ratio"]) > 0.1, "{at}");
 }
 
 #[test]
@@ -261,6 +341,10 @@ fn what_cannot_be_searched_is_refused() {
     run(throughput).refused(&["--on", "--measure", "--lab"]);
     run(format!("{throughput} --lab --goal speed=1")).refused(&["`speed` is not known", "loss=0.1%"]);
     run(format!("{throughput} --lab --method bisect --goal loss=0% --goal loss=1%")).refused(&["one goal"]);
+    // What would be tried otherwise than asked, or not at all.
+    run(format!("{throughput} --lab --goal ndr --trial-duration 300ms")).refused(&["`ndr`", "trial=300ms"]);
+    run(format!("{throughput} --lab --short 1s")).refused(&["--short", "--method bisect"]);
+    run(format!("{throughput} --lab --axis flows --rate 1kpps --goal loss=0%,sum=3s")).refused(&["--axis"]);
     run(format!("{throughput} --lab --size 30")).refused(&["30"]);
     run(format!("{throughput} --lab --max 1kpps --min 2kpps")).refused(&["--min", "--max"]);
     run(format!("{throughput} --lab --axis flows")).refused(&["--rate"]);

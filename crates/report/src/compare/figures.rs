@@ -199,7 +199,7 @@ fn searched(size: &SizeResult, trials: &[Trial], axis: &str, figures: &mut Vec<F
             each(|d| d.p999.saturating_sub(d.min) as f64),
         );
     }
-    for at in &size.loss_curve {
+    for at in size.loss_curve.iter().filter(|at| at.tester_ratio == 0.0) {
         let load = units::frame_rate(at.frames_per_second);
         add(format!("lost at {load}"), Ratio, Lower, at.loss_ratio, Within::Nothing);
     }

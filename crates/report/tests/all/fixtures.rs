@@ -111,6 +111,7 @@ pub fn lossy_replay() -> Report {
             failed: 0,
             retried_enobufs: 12,
             retried_eagain: 0,
+            unconfirmed_frames: None,
             truncated: 3,
             interfaces: Vec::new(),
             interface_counters: vec![InterfaceCounters::compare("v0", sent, sent + 2)],

@@ -90,6 +90,7 @@ pub fn search() -> Report {
                 load_ratio: f64::from(tenth) / 10.0,
                 loss_ratio: f64::from((tenth - 4).max(0)) / 20.0,
                 shortfall_ratio: if tenth == 10 { 0.02 } else { 0.0 },
+                tester_ratio: if tenth == 9 { 0.01 } else { 0.0 },
             })
             .collect(),
         burst: Some(BurstFound {
@@ -139,11 +140,27 @@ pub fn search() -> Report {
         method: Some("mlrsearch".to_owned()),
         axis: "frames_per_second".to_owned(),
         complete: true,
+        untried_sizes: Vec::new(),
         sending_ns: 18_000_000_000,
         elapsed_ns: 25_000_000_000,
         sizes,
     });
     report
+}
+
+fn unfinished(part: &str, goal: Option<&str>) -> Unfinished {
+    Unfinished {
+        part: part.to_owned(),
+        goal: goal.map(str::to_owned),
+        axis: if part == "burst" { "burst_frames" } else { "frames_per_second" }.to_owned(),
+        passed: goal.map(|_| 4_100.0),
+        passed_duration_ns: goal.map(|_| 250_000_000),
+        failed: goal.map(|_| 8_200.0),
+        failed_duration_ns: goal.map(|_| 3_000_000_000),
+        trials: 20,
+        passed_trials: 13,
+        wanted_trials: if goal.is_none() && part != "loss" { Some(60) } else { None },
+    }
 }
 
 /// Searches in which little or nothing was found, each with its name.
@@ -201,6 +218,8 @@ pub fn sparse() -> Vec<(&'static str, Report)> {
                 search.complete = false;
                 search.sizes.truncate(1);
                 search.sizes[0].throughput.clear();
+                search.sizes[0].unfinished = vec![unfinished("throughput", Some("loss 0 %"))];
+                search.untried_sizes = vec!["1518".to_owned()];
                 trials.truncate(4);
             }),
         ),
@@ -299,4 +318,53 @@ fn hostile_names_in_searches_stay_text() {
     assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));
     let rows = csv::trials(&hostile());
     assert!(!rows.contains('\u{1b}') && rows.contains("\"\"&"), "quoted: {rows}");
+}
+
+#[test]
+fn what_is_unfinished_is_said_and_is_no_result() {
+    for kind in ["throughput", "latency", "loss", "burst", "recovery", "reset", "soak"] {
+        let goal = matches!(kind, "throughput" | "burst").then_some("loss 0 %");
+        let mut report = search();
+        let result = report.result.search.as_mut().expect("a search");
+        (result.complete, result.kind) = (false, kind.to_owned());
+        result.sizes = vec![SizeResult {
+            frame_size: "imix".to_owned(),
+            least: 69.9,
+            greatest: 17_000.0,
+            unfinished: vec![unfinished(kind, goal)],
+            ..SizeResult::default()
+        }];
+        result.untried_sizes = vec!["1518".to_owned()];
+        report.result.throughput = None;
+        report.result.trials.truncate(4);
+        let text = text::render(&report, text::Options::default());
+        let page = html::render(&report);
+        for said in [&text, &page] {
+            assert!(!said.contains("nothing passed") && !said.contains("69.9 pps<"), "{kind}: {said}");
+            assert!(!said.contains("nothing found") && !said.contains("Forwarded:"), "{kind}: {said}");
+        }
+        assert!(page.contains("Unfinished, by 4 trials"), "{kind}: {page}");
+        assert!(text.contains("unfinished") && text.contains("Not begun: frames of 1518"), "{kind}: {text}");
+        let known = match kind {
+            "throughput" => {
+                "throughput: 4.10 kpps passed and 8.20 kpps failed so far, 13 of 20 trials passed"
+            }
+            "burst" => "burst: 4,100 burst frames passed and 8,200 burst frames failed so far",
+            "loss" => "loss: 20 trials done",
+            _ => "20 of 60 trials done",
+        };
+        assert!(page.contains(known), "{kind}: {page}");
+        let known = match kind {
+            "throughput" => ["4.10 kpps", "8.20 kpps", "250 ms", "13 of 20 trials passed"],
+            "burst" => ["4,100 burst frames", "8,200 burst frames", "3.00 s", "13 of 20 trials passed"],
+            "loss" => ["loss", "20 trials done", "", ""],
+            _ => [kind, "20 of 60 trials done", "", ""],
+        };
+        assert!(known.iter().all(|known| text.contains(known)), "{kind}: {text}");
+        assert!(page.contains("Ended before its end: no result") && page.contains("not begun"), "{kind}");
+        let read = json::from_str(&json::to_string(&report)).expect("reads");
+        assert_eq!(read, report, "{kind}");
+        // One row for each trial, and nothing that sums them up.
+        assert_eq!(csv::trials(&report).lines().count(), 5, "{kind}");
+    }
 }

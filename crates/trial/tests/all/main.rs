@@ -1,6 +1,7 @@
 //! Searches on simulated devices.
 
 mod device;
+mod ended;
 mod mlrsearch_library;
 mod searches;
 mod stalls;

@@ -29,12 +29,17 @@ struct World {
     stalls_per_second: f64,
     longest_ns: f64,
     then: Then,
+    /// In this share of the trials the receiver loses a frame in a hundred, and counts them.
+    receiver_loses: f64,
+    /// It does not say so.
+    silently: bool,
     state: u64,
 }
 
 impl World {
     fn new(stalls_per_second: f64, longest_ns: f64, then: Then, seed: u64) -> World {
-        World { stalls_per_second, longest_ns, then, state: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1 }
+        let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        World { stalls_per_second, longest_ns, then, receiver_loses: 0.0, silently: false, state }
     }
 
     /// 0 to 1 (xorshift64*).
@@ -57,6 +62,7 @@ impl World {
         let (mut put_off, mut now) = (0.0, 0.0f64);
         let (mut waiting, mut emptied, mut sent, mut received) = (0.0f64, 0.0, 0, 0);
         let mut stall = self.next_stall(0.0);
+        let (loses, mut missed) = (self.chance() < self.receiver_loses, 0);
         for frame in 0..intended {
             let due = frame as f64 * gap + put_off;
             let behind = now > due;
@@ -81,10 +87,13 @@ impl World {
             sent += 1;
             if waiting <= QUEUE {
                 waiting += 1.0;
-                received += 1;
+                let lost = loses && frame % 100 == 7;
+                missed += u64::from(lost);
+                received += u64::from(!lost);
             }
         }
-        Outcome { intended, sent, received, ..Outcome::default() }
+        let missed = if self.silently { 0 } else { missed };
+        Outcome { intended, sent, received, missed, ..Outcome::default() }
     }
 
     /// As the rig does it: the trials, and whether the search says that it determined its bound.
@@ -177,5 +186,32 @@ fn a_sender_that_catches_up_makes_the_device_look_slower() {
         .flat_map(|seed| World::new(1.0, 100e6, Then::CatchesUp(1.5), seed).find(1.0))
         .filter(|(found, _)| !found.is_some_and(|found| is_right(found, 1.0)))
         .count();
+    assert!(wrong > 5, "{wrong} of 20 were wrong");
+}
+
+#[test]
+fn a_receiver_that_loses_finds_what_is_right_or_not_determined() {
+    let find = |receiver_loses, silently, seed| {
+        let mut world = World::new(0.1, 2e6, Then::PutsOff, seed);
+        (world.receiver_loses, world.silently) = (receiver_loses, silently);
+        world.find(1.0)
+    };
+    let mut determined = [0u32; 3];
+    for (number, receiver_loses) in [0.1, 0.5, 1.0].into_iter().enumerate() {
+        for (found, whole) in (1..=10).flat_map(|seed| find(receiver_loses, false, seed)) {
+            determined[number] += u32::from(whole);
+            if whole {
+                assert!(found.is_some_and(|found| is_right(found, 1.0)), "{receiver_loses}: {found:?}");
+            } else if let Some(found) = found {
+                assert!(found < (TRUTH + QUEUE + 1.0) * 1.0025, "{found}");
+            }
+        }
+    }
+    // Of 20 each: patience gets the better of what happens now and then, and of nothing else.
+    assert_eq!((determined[0], determined[2]), (20, 0), "{determined:?}");
+    // The world is one in which a receiver that does not say so misleads: so the test can fail.
+    let misled =
+        |(found, whole): &(Option<f64>, bool)| *whole && !found.is_some_and(|found| is_right(found, 1.0));
+    let wrong = (1..=10).flat_map(|seed| find(0.5, true, seed)).filter(misled).count();
     assert!(wrong > 5, "{wrong} of 20 were wrong");
 }

@@ -1,9 +1,10 @@
 //! `netdyno search throughput --axis`: the most flows, the hardest frame size or the longest bursts that pass at a rate.
 
 use super::throughput::{between, goals, not_determined, tried};
-use super::{Notes, Sized, trial_duration};
+use super::{Notes, Sized, trial_duration, unfinished};
 use crate::cli::search::{Axis, Throughput};
-use crate::trials::{How, Offer, Session, frames_per_second, nanos};
+use crate::trials::goal::excuse;
+use crate::trials::{How, Offer, Session, frames_per_second, nanos, rows_of};
 use anyhow::{Result, bail};
 use report::search::SearchResult;
 use report::units;
@@ -23,6 +24,7 @@ pub fn search(
 ) -> Result<bool> {
     let goals = goals(&args.finding)?;
     let [goal] = goals[..] else { bail!("--axis: one --goal at a time") };
+    let goal = goal.by_one_trial().unwrap_or(goal);
     let Some(rate) = args.rate else { bail!("--axis: at which rate? Give --rate") };
     let link = session.rig.bits_per_second()?;
     let duration = trial_duration(&args.common);
@@ -83,6 +85,11 @@ pub fn search(
     let part = "throughput";
     let how = How { part, goal: &goal, offer: &offer, known: &known, of_rate: false };
     let whole = session.drive(&mut bisect, &how)?;
+    if !whole {
+        let of = (part, sized.name.as_str());
+        sized.result.unfinished.push(unfinished::bound(session, of, &goal, &search.axis, direction));
+        return Ok(false);
+    }
     sized.result.found = bisect.passed();
     let show = |value: f64| units::count(value as u64);
     let bound = bisect.failed().map(|failed| {
@@ -90,16 +97,17 @@ pub fn search(
         let tried = tried(session, part, &sized.name, &goal).map(|(load, broken)| (axis(load), broken));
         bounded(bisect.passed().map(axis), axis(failed), tried)
     });
-    if let Some(Bounded::NotDetermined(least)) = bound.filter(|_| whole) {
-        notes.shortfalls.push(not_determined(bisect.passed(), least.map(f64::abs), &show));
-    } else if whole && bisect.passed().is_none() {
+    if let Some(Bounded::NotDetermined(least)) = bound {
+        let excuse = excuse(rows_of(&session.rows, part, &sized.name).map(|row| &*row.verdict));
+        notes.shortfalls.push(not_determined(bisect.passed(), least.map(f64::abs), &excuse, &show));
+    } else if bisect.passed().is_none() {
         notes.shortfalls.push(format!(
             "nothing passed, not even {} {}",
             search.axis.replace('_', " "),
             units::count(bisect.failed().unwrap_or(least) as u64)
         ));
     }
-    Ok(whole)
+    Ok(true)
 }
 
 /// Bursts of so many frames at the rate `most`, `load` frames a second on average.

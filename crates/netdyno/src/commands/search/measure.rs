@@ -1,13 +1,13 @@
 //! Measurements at loads that are known or were searched first: latency, loss, bursts, recovery, reset, soaking.
 
-use super::{Notes, Sized, throughput, trial_duration};
+use super::{Notes, Sized, throughput, trial_duration, unfinished};
 use crate::cli::search::{Burst, Common, Finding, Latency, LossCurve, Recovery, Reset, Soak};
 use crate::output::note;
 use crate::trials::floor::Known;
-use crate::trials::goal::SHORTFALL;
-use crate::trials::{Goal, How, Offer, Session, frames_per_second, is_the_senders, nanos, rows_of, schedule};
+use crate::trials::goal::{SHORTFALL, excuse};
+use crate::trials::{Goal, How, Offer, Session, frames_per_second, is_the_testers, nanos, rows_of, schedule};
 use anyhow::Result;
-use report::search::{BurstFound, LatencyAt, LossAt, Spread};
+use report::search::{BurstFound, LatencyAt, LossAt, Spread, Trial};
 use report::units;
 use std::time::Duration;
 use traffic::schedule::Step;
@@ -47,9 +47,9 @@ fn known(
     Ok(sized.result.throughput.iter().flatten().next().map(|found| found.frames_per_second))
 }
 
-/// Is there nothing to measure because the search before was interrupted, rather than because nothing passed?
+/// Is there nothing to measure because the search before was ended, rather than because nothing passed?
 fn interrupted(session: &Session) -> bool {
-    session.rig.is_stopped()
+    session.is_ended()
 }
 
 pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
@@ -75,7 +75,6 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
         repetitions: repetitions(args.repetitions, &args.common, 20),
     };
     let (whole, trials) = repeat(session, "latency", plan, &Goal::any(), sized, None)?;
-    let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop())?;
     sized.result.latency = trials
         .latencies()
         .iter()
@@ -95,8 +94,11 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
             jitter_ns: found.frame_to_frame.map(|steps| steps.jitter_ns),
         })
         .collect();
-    for at in &mut sized.result.latency {
-        at.floor = floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name)?;
+    if whole {
+        let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop())?;
+        for at in &mut sized.result.latency {
+            at.floor = floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name)?;
+        }
     }
     let lost = rows_of(&session.rows, "latency", &sized.name).filter(|row| row.loss_ratio > 0.0).count();
     if lost > 0 {
@@ -106,7 +108,7 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
             units::counted(lost as u64, "trial")
         ));
     }
-    senders_trials(session, "latency", &sized.name, &mut notes.shortfalls);
+    testers_trials(session, "latency", &sized.name, &mut notes.shortfalls);
     if whole && sized.result.latency.is_empty() {
         notes
             .shortfalls
@@ -121,11 +123,12 @@ fn repeat(
     part: &str,
     plan: RepeatedPlan,
     goal: &Goal,
-    sized: &Sized,
+    sized: &mut Sized,
     command: Option<&str>,
 ) -> Result<(bool, Repeated)> {
     let closely = matches!(part, "recovery" | "reset");
     let size = sized.size.clone();
+    let wanted_trials = plan.loads.len() as u64 * u64::from(plan.repetitions);
     let mut search = Repeated::new(plan);
     let offer = |wanted: &Wanted| {
         let mut offer = Offer::steady(wanted.load, wanted.duration_ns, &size);
@@ -147,22 +150,44 @@ fn repeat(
     let known = |_: &Repeated| String::new();
     let whole =
         session.drive(&mut search, &How { part, goal, offer: &offer, known: &known, of_rate: true })?;
+    if !whole {
+        let came = unfinished::trials(session, part, &sized.name, Some(wanted_trials));
+        sized.result.unfinished.push(came);
+    }
     Ok((whole, search))
 }
 
-/// Trials of which nothing is known, because the load was not offered.
-fn senders_trials(session: &Session, part: &str, size: &str, shortfalls: &mut Vec<String>) {
-    let short = rows_of(&session.rows, part, size).filter(|row| is_the_senders(&row.verdict)).count();
-    if short > 0 {
+/// Trials of which nothing is known, because the load was not offered, or the tester lost sight of its frames.
+fn testers_trials(session: &Session, part: &str, size: &str, shortfalls: &mut Vec<String>) {
+    // A time is measured by when frames are missing, whoever lost them; any loss passes there.
+    let timed = matches!(part, "recovery" | "reset");
+    let verdict = |row: &Trial| match (row.missed_frames, row.unconfirmed_frames) {
+        (missed, unconfirmed) if timed && unconfirmed > missed => "unconfirmed".to_owned(),
+        (missed, _) if timed && missed > 0 => "receiver lost".to_owned(),
+        _ => row.verdict.clone(),
+    };
+    let verdicts = rows_of(&session.rows, part, size).map(verdict);
+    let short: Vec<String> = verdicts.filter(|verdict| is_the_testers(verdict)).collect();
+    if !short.is_empty() {
+        let excuse = excuse(short.iter().map(String::as_str));
         shortfalls.push(format!(
-            "frames of {size} bytes: not determined in {} of {part}: the sender did not keep to the load however often it was tried; do it again on a quieter machine",
-            units::counted(short as u64, "trial")
+            "frames of {size} bytes: not determined in {} of {part}: {excuse} however often it was tried; do it again on a quieter machine",
+            units::counted(short.len() as u64, "trial")
         ));
     }
 }
 
-/// A load that was not offered is no point of the curve.
-fn senders_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
+/// A load that was not offered is no point of the curve, nor is one of which the tester lost sight.
+fn testers_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
+    let blind: Vec<f64> = curve.iter().map(|at| at.tester_ratio).filter(|&ratio| ratio > 0.0).collect();
+    if let Some(worst) = blind.iter().copied().reduce(f64::max) {
+        notes.shortfalls.push(format!(
+            "frames of {size} bytes: not determined at {} of {}: the tester's own receiver lost frames, or nobody saw them leave ({} at most); what the device lost there is the least that it may have lost",
+            blind.len(),
+            units::counted(curve.len() as u64, "load"),
+            units::percent(worst)
+        ));
+    }
     let short: Vec<f64> =
         curve.iter().map(|at| at.shortfall_ratio).filter(|&ratio| ratio > SHORTFALL).collect();
     if let Some(worst) = short.iter().copied().reduce(f64::max) {
@@ -173,6 +198,15 @@ fn senders_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
             units::percent(worst)
         ));
     }
+}
+
+/// Missing frames of a trial that may be the tester's own loss.
+fn testers(row: &Trial) -> u64 {
+    (row.missed_frames + row.unconfirmed_frames).min(row.lost_frames)
+}
+
+fn of_sent(row: &Trial, frames: u64) -> f64 {
+    (frames as f64 / row.sent_frames.max(1) as f64).min(1.0)
 }
 
 pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
@@ -198,11 +232,15 @@ pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized, notes: &
         .map(|row| LossAt {
             frames_per_second: row.load,
             load_ratio: row.load / greatest,
-            loss_ratio: (row.lost_frames as f64 / row.sent_frames.max(1) as f64).min(1.0),
+            loss_ratio: of_sent(row, row.lost_frames.saturating_sub(testers(row))),
+            tester_ratio: of_sent(row, testers(row)),
             shortfall_ratio: row.shortfall_ratio,
         })
         .collect();
-    senders_part(&sized.result.loss_curve, &sized.name, notes);
+    testers_part(&sized.result.loss_curve, &sized.name, notes);
+    if !whole {
+        sized.result.unfinished.push(unfinished::trials(session, "loss", &sized.name, None));
+    }
     Ok(whole)
 }
 
@@ -241,6 +279,11 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
         &mut search,
         &How { part: "burst", goal: &goal, offer: &offer, known: &known, of_rate: false },
     )?;
+    if !whole {
+        let direction = trial::Direction::Greatest;
+        let came = unfinished::bound(session, ("burst", &sized.name), &goal, "burst_frames", direction);
+        sized.result.unfinished.push(came);
+    }
     if let Some(frames) = search.spread() {
         let time = trial::buffer_time(frames.mean, rate, throughput);
         sized.result.burst = Some(BurstFound {
@@ -253,7 +296,7 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
             longest_tried_frames: Some(greatest),
             throughput_frames_per_second: Some(throughput),
         });
-        senders_trials(session, "burst", &sized.name, &mut notes.shortfalls);
+        testers_trials(session, "burst", &sized.name, &mut notes.shortfalls);
         if search.at_limit() {
             notes.shortfalls.push(format!(
                 "frames of {} bytes: bursts of {} pass, the longest that were tried: raise --max-burst (RFC 9004, 5.4)",
@@ -284,7 +327,7 @@ pub fn recovery(
     };
     let (whole, trials) = repeat(session, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
-    senders_trials(session, "recovery", &sized.name, &mut notes.shortfalls);
+    testers_trials(session, "recovery", &sized.name, &mut notes.shortfalls);
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
@@ -312,7 +355,7 @@ pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut
     };
     let (whole, trials) = repeat(session, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
-    senders_trials(session, "reset", &sized.name, &mut notes.shortfalls);
+    testers_trials(session, "reset", &sized.name, &mut notes.shortfalls);
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",
@@ -358,10 +401,21 @@ mod tests {
     fn a_load_that_was_not_offered_is_said() {
         let at = |shortfall_ratio| LossAt { shortfall_ratio, ..LossAt::default() };
         let mut notes = Notes::default();
-        senders_part(&[at(0.0)], "64", &mut notes);
+        testers_part(&[at(0.0)], "64", &mut notes);
         assert!(notes.shortfalls.is_empty());
-        senders_part(&[at(0.02), at(0.01), at(0.0)], "64", &mut notes);
+        testers_part(&[at(0.02), at(0.01), at(0.0)], "64", &mut notes);
         let [said] = &notes.shortfalls[..] else { panic!("{:?}", notes.shortfalls) };
         assert!(said.contains("2 of 3 loads") && said.contains("2.00 %"), "{said}");
+    }
+
+    #[test]
+    fn a_load_that_the_testers_receiver_lost_is_said_and_not_the_devices() {
+        let row = Trial { sent_frames: 1000, lost_frames: 50, missed_frames: 30, ..Trial::default() };
+        assert_eq!((testers(&row), of_sent(&row, testers(&row))), (30, 0.03));
+        let at = |tester_ratio| LossAt { tester_ratio, ..LossAt::default() };
+        let mut notes = Notes::default();
+        testers_part(&[at(0.03), at(0.0)], "64", &mut notes);
+        let [said] = &notes.shortfalls[..] else { panic!("{:?}", notes.shortfalls) };
+        assert!(said.contains("1 of 2 loads") && said.contains("3.00 %"), "{said}");
     }
 }

@@ -4,6 +4,7 @@ mod axis;
 mod measure;
 mod resume;
 mod throughput;
+mod unfinished;
 
 use super::shared;
 use crate::cli::search::{Axis, Bench, Common, Kind, Search};
@@ -53,6 +54,7 @@ pub fn run(args: Search) -> Result<u8> {
     }
     let sizes = frame_sizes(&common.bench.size)?;
     check(&kind)?;
+    let own_lengths = own_lengths(&kind)?;
     let mut bench = common.bench.clone();
     bench.seed =
         bench.seed.or_else(|| earlier.as_ref()?.requested.seed).or_else(|| Some(shared::draw_seed()));
@@ -72,7 +74,9 @@ pub fn run(args: Search) -> Result<u8> {
         ..Default::default()
     };
     let mut notes = Notes::default();
+    notes.warnings.extend(own_lengths);
     let many = sizes.len();
+    let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
     for (number, (name, size)) in sizes.into_iter().enumerate() {
         session.size_number = (number + 1, many);
         session.size_name.clone_from(&name);
@@ -80,6 +84,7 @@ pub fn run(args: Search) -> Result<u8> {
         let ranged = before.sizes.get(number).map(|size| (size.least, size.greatest));
         let Some(mut sized) = range(&mut session, &common, name, size, ranged, &mut notes)? else {
             search.complete = false;
+            search.untried_sizes = names[number..].to_vec();
             break;
         };
         let whole = match &kind {
@@ -102,6 +107,7 @@ pub fn run(args: Search) -> Result<u8> {
         search.sizes.push(sized.result);
         if !whole {
             search.complete = false;
+            search.untried_sizes = names[number + 1..].to_vec();
             break;
         }
     }
@@ -154,9 +160,14 @@ fn finish(
     }
     if !search.complete {
         let after = units::counted(session.rows.len() as u64, "trial");
-        let ended = match session.port_lost.take() {
-            Some(why) => format!("ended after {after}, because a port of the tester had no link ({why})"),
-            None => format!("interrupted after {after}"),
+        let ended = match (session.port_lost.take(), session.fault.take()) {
+            (Some(why), _) => {
+                format!("ended after {after}, because a port of the tester had no link ({why})")
+            }
+            (None, Some(why)) => {
+                format!("ended after {after}, because the next could not be carried out ({why})")
+            }
+            (None, None) => format!("interrupted after {after}"),
         };
         report.result.verdict.fall_short(format!(
             "{ended}: what is known so far stands above; --continue goes on from a written result (--report DIR, or --json to a file)"
@@ -188,6 +199,19 @@ fn check(kind: &Kind) -> Result<()> {
         Kind::Soak(args) => crate::trials::Goal::parse(&args.goal).map(drop),
         Kind::Loss(_) => Ok(()),
     }
+}
+
+/// See [`throughput::own_lengths`]. A throughput that was given is not searched for.
+fn own_lengths(kind: &Kind) -> Result<Option<String>> {
+    let (finding, measures) = match kind {
+        Kind::Throughput(args) if args.axis == Axis::Rate => (&args.finding, false),
+        Kind::Latency(args) if args.rate.is_empty() => (&args.finding, true),
+        Kind::Burst(args) if args.throughput.is_none() => (&args.finding, false),
+        Kind::Recovery(args) if args.throughput.is_none() => (&args.finding, true),
+        Kind::Reset(args) if args.rate.is_none() => (&args.finding, true),
+        _ => return Ok(None),
+    };
+    throughput::own_lengths(finding, kind.common().trial_duration, measures)
 }
 
 fn method(kind: &Kind) -> Option<String> {
@@ -266,11 +290,7 @@ fn range(
     let offer = Offer { schedule, flows, ..Offer::steady(1.0, PROBE_NS, &size) };
     let mut can = 0.0f64;
     for _ in 0..PROBES {
-        let ran = session.rig.run(&offer, &|_| None)?;
-        if ran.stopped || ran.port_lost.is_some() {
-            session.port_lost = ran.port_lost;
-            return Ok(None);
-        }
+        let Some(ran) = session.run(&offer, &|_| None)? else { return Ok(None) };
         can = can.max(ran.frames_per_second);
         // What it reached once it can do; that it did not may be a moment's stall.
         if wanted.is_none_or(|wanted| can >= wanted * REACHED) {

@@ -1,8 +1,9 @@
 //! `netdyno search throughput`: the highest rate that passes. Other searches find it first, too.
 
-use super::{Notes, Sized};
+use super::{Notes, Sized, unfinished};
 use crate::cli::search::{Axis, Finding, Method, Throughput};
-use crate::trials::{Goal, How, Offer, Session, is_the_senders, nanos, outcome_of, rows_of};
+use crate::trials::goal::excuse;
+use crate::trials::{Goal, How, Offer, Session, is_the_testers, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
 use report::search::Trial;
 use report::units;
@@ -19,6 +20,9 @@ pub fn check(args: &Throughput) -> Result<()> {
         if args.rate.is_none() {
             bail!("--axis: at which rate? Give --rate 100kpps or 1gbps");
         }
+        if goals.iter().any(|goal| goal.by_one_trial().is_none()) {
+            bail!("--goal: exceed, sum and trial are of MLRsearch; with --axis one trial decides");
+        }
         if goals.len() > 1 {
             bail!("--axis: one --goal at a time, but for the rate");
         }
@@ -30,6 +34,9 @@ pub fn check(args: &Throughput) -> Result<()> {
 
 /// The goals asked for.
 pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
+    if finding.short.is_some() && finding.method != Method::Bisect {
+        bail!("--short is of --method bisect: MLRsearch begins with short trials by itself");
+    }
     if !(1e-6..1.0).contains(&finding.precision) {
         bail!("--precision: give more than 0.0001% and less than 100%");
     }
@@ -44,6 +51,34 @@ pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
         return Ok(goals);
     }
     Ok(goals)
+}
+
+/// What is to be said where a goal has trials of its own length, and another was `asked` for. Refused, if with it nothing
+/// of the search would be as asked: `measures` trials of that length besides.
+pub fn own_lengths(finding: &Finding, asked: Option<Duration>, measures: bool) -> Result<Option<String>> {
+    let Some(asked) = asked.filter(|_| finding.method == Method::Mlrsearch) else { return Ok(None) };
+    let goals = goals(finding)?;
+    let own = goals.iter().zip(&finding.goal).filter_map(|(goal, text)| Some((text, goal.trial?)));
+    let others: Vec<_> = own.filter(|(_, own)| *own != asked).collect();
+    let Some((text, own)) = others.first() else { return Ok(None) };
+    let said = format!(
+        "--trial-duration {}: the goal `{text}` has trials of {} of its own; --goal {text},trial={} changes that",
+        written(asked),
+        written(*own),
+        written(asked)
+    );
+    if others.len() == goals.len() && !measures {
+        bail!("{said}, or leave --trial-duration out");
+    }
+    Ok(Some(said))
+}
+
+/// A time as options take it.
+fn written(time: Duration) -> String {
+    let ns = time.as_nanos();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
 /// Finds the throughput of one frame size; false when interrupted.
@@ -136,12 +171,23 @@ pub fn find(
     let rows: Vec<_> = rows_of(&session.rows, part, &sized.name).collect();
     flapping(&rows, &sized.name, notes);
     let mean = sized.result.mean_frame_bytes;
+    // Of a search that did not come to its end no value is a result, and what was not tried is not said.
+    if !whole || found.iter().any(|found| found.lower.is_none() && !found.reached) {
+        let unfinished = goals.iter().map(|goal| {
+            unfinished::bound(session, (part, &sized.name), goal, "frames_per_second", Direction::Greatest)
+        });
+        sized.result.unfinished.extend(unfinished);
+        return Ok(whole);
+    }
     for (goal, found) in goals.iter().zip(&found) {
         let bound =
             found.upper.map(|upper| bounded(found.lower, upper, tried(session, part, &sized.name, goal)));
         let (upper, undetermined) = match bound {
             Some(Bounded::ByDevice(upper)) => (Some(upper), None),
-            Some(Bounded::NotDetermined(least)) => (least, Some(not_determined(found.lower, least, &rate))),
+            Some(Bounded::NotDetermined(least)) => {
+                let excuse = excuse(rows.iter().map(|row| &*row.verdict));
+                (least, Some(not_determined(found.lower, least, &excuse, &rate)))
+            }
             None => (None, None),
         };
         let throughput = found.lower.map(|lower| report::search::Throughput {
@@ -152,9 +198,9 @@ pub fn find(
             reached: found.reached && undetermined.is_none(),
             ..report::search::Throughput::of(lower, mean)
         });
-        if let Some(said) = undetermined.filter(|_| whole) {
+        if let Some(said) = undetermined {
             notes.shortfalls.push(format!("frames of {} bytes, {}: {said}", sized.name, goal.text()));
-        } else if whole && throughput.is_none() {
+        } else if throughput.is_none() {
             let least = found.upper.unwrap_or(least);
             notes.shortfalls.push(format!(
                 "frames of {} bytes: no throughput with {}: not even {} passed",
@@ -165,7 +211,7 @@ pub fn find(
         }
         sized.result.throughput.push(throughput);
     }
-    Ok(whole)
+    Ok(true)
 }
 
 /// A part's trials of one size, as a goal sees them.
@@ -182,6 +228,7 @@ pub(super) fn tried<'a>(
 pub(super) fn not_determined(
     passed: Option<f64>,
     failed: Option<f64>,
+    excuse: &str,
     show: &dyn Fn(f64) -> String,
 ) -> String {
     let known = match between(passed, failed, show) {
@@ -189,9 +236,8 @@ pub(super) fn not_determined(
         known => format!("certain is only: {known}"),
     };
     format!(
-        "not determined, because the sender did not keep to the load however often it was tried: {known}. Search again on \
-         a quieter machine, or with lower loads (--max) where this one cannot send more; `netdyno doctor` says what the \
-         sender could do better"
+        "not determined, because {excuse} however often it was tried: {known}. Search again on a quieter machine, or with \
+         lower loads (--max) where this one cannot do more; `netdyno doctor` says what it could do better"
     )
 }
 
@@ -209,7 +255,7 @@ pub(super) fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f6
 /// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but to be told.
 fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
     let inverted = rows.iter().any(|failed| {
-        let by_device = failed.verdict != "passed" && !is_the_senders(&failed.verdict);
+        let by_device = failed.verdict != "passed" && !is_the_testers(&failed.verdict);
         by_device
             && rows.iter().any(|passed| {
                 passed.lost_frames == 0
@@ -241,6 +287,40 @@ fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trials_length_is_kept_or_refused_or_told() {
+        let finding = |goals: &[&str], method| Finding {
+            method,
+            goal: goals.iter().map(|goal| (*goal).to_owned()).collect(),
+            precision: 0.01,
+            short: None,
+        };
+        let asked = Some(Duration::from_millis(300));
+        let ndr = finding(&["ndr"], Method::Mlrsearch);
+        let refused = own_lengths(&ndr, asked, false).expect_err("1 s is not 300 ms").to_string();
+        assert!(
+            refused.contains("`ndr` has trials of 1s") && refused.contains("ndr,trial=300ms"),
+            "{refused}"
+        );
+        // What is measured afterwards has that length.
+        assert!(own_lengths(&ndr, asked, true).is_ok_and(|said| said.is_some()));
+        let both = finding(&["loss=0%", "pdr"], Method::Mlrsearch);
+        assert!(
+            own_lengths(&both, asked, false).is_ok_and(|said| said.is_some_and(|said| said.contains("pdr")))
+        );
+        for fine in [
+            own_lengths(&ndr, None, false),
+            own_lengths(&ndr, Some(Duration::from_secs(1)), false),
+            own_lengths(&finding(&["ndr,trial=300ms"], Method::Mlrsearch), asked, false),
+            own_lengths(&finding(&["loss=0%"], Method::Mlrsearch), asked, false),
+            // By one trial, of the length that was asked for.
+            own_lengths(&finding(&["ndr"], Method::Bisect), asked, false),
+        ] {
+            assert_eq!(fine.expect("fine"), None);
+        }
+        assert!(goals(&Finding { short: asked, ..ndr }).is_err());
+    }
 
     #[test]
     fn a_device_that_does_not_do_the_same_each_time_is_told() {

@@ -31,6 +31,7 @@ pub(super) fn sections(report: &Report) -> String {
         );
         section("Bursts", vec![drawn(charts::bursts(search, trials)), tables::bursts(search)]);
         section("Times", vec![tables::times(search)]);
+        section("Unfinished", vec![tables::unfinished(search)]);
         section("The search", vec![tables::facts(search, trials)]);
     } else if report.result.latency_ns.is_none() {
         // A single trial has the whole run's plots; several have no other.
@@ -81,7 +82,9 @@ impl Lost {
         match trials.iter().find(is_it) {
             Some(t) => {
                 let sent = t.sent_frames.max(1) as f64;
-                Self { by_device: (t.lost_frames as f64 / sent).min(1.0), by_sender: t.shortfall_ratio }
+                let device =
+                    t.lost_frames.saturating_sub(t.missed_frames.saturating_add(t.unconfirmed_frames));
+                Self { by_device: (device as f64 / sent).min(1.0), by_sender: t.shortfall_ratio }
             }
             None => Self { by_device: at.loss_ratio, by_sender: 0.0 },
         }

@@ -67,14 +67,39 @@ pub(super) fn throughput(search: &SearchResult) -> String {
     grid.card("Throughput by frame size", false) + &others.card("What was found", false)
 }
 
+/// How far the parts came that did not come to their end.
+pub(super) fn unfinished(search: &SearchResult) -> String {
+    let mut grid =
+        Grid::new(["frame size", "part", "goal", "passed so far", "for", "failed so far", "for", "trials"]);
+    for (size, part) in search.sizes.iter().flat_map(|s| s.unfinished.iter().map(move |u| (s, u))) {
+        let value = |value: Option<f64>| value.map_or(DASH.into(), |value| part.value(value));
+        let time = |ns: Option<u64>| ns.filter(|ns| *ns > 0).map_or(DASH.into(), units::time);
+        grid.marked_row(
+            "own",
+            &size.frame_size,
+            [
+                part.part.clone(),
+                part.goal.clone().unwrap_or(DASH.into()),
+                value(part.passed),
+                time(part.passed_duration_ns),
+                value(part.failed),
+                time(part.failed_duration_ns),
+                part.progress(),
+            ],
+        );
+    }
+    grid.card("Ended before its end: no result", false)
+}
+
 pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> String {
-    let mut grid = Grid::new(["frame size", "load", "frames/s", "lost", "sender short"]);
+    let mut grid = Grid::new(["frame size", "load", "frames/s", "lost", "sender short", "tester lost"]);
     for (size, at) in search.sizes.iter().flat_map(|s| s.loss_curve.iter().map(move |at| (s, at))) {
         let lost = Lost::at(trials, &size.frame_size, at);
         let short = if lost.by_sender > 0.0 { units::percent(lost.by_sender) } else { DASH.to_owned() };
         let (load, rate) = (units::percent(at.load_ratio), units::frame_rate(at.frames_per_second));
-        let class = if lost.by_sender > 0.0 { "own" } else { "" };
-        grid.marked_row(class, &size.frame_size, [load, rate, units::percent(lost.by_device), short]);
+        let own = if at.tester_ratio > 0.0 { units::percent(at.tester_ratio) } else { DASH.to_owned() };
+        let class = if lost.by_sender > 0.0 || at.tester_ratio > 0.0 { "own" } else { "" };
+        grid.marked_row(class, &size.frame_size, [load, rate, units::percent(lost.by_device), short, own]);
     }
     grid.card("Loss by load", true)
 }
@@ -195,6 +220,7 @@ pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
     facts.maybe("method", search.method.clone());
     facts.add("varied", &search.axis.replace('_', " "));
     facts.add("came to its end", if search.complete { "yes" } else { "no: `--continue` goes on" });
+    facts.maybe("not begun", (!search.untried_sizes.is_empty()).then(|| search.untried_sizes.join(", ")));
     for size in &search.sizes {
         let count = |v: f64| {
             if search.axis == "frames_per_second" { units::frame_rate(v) } else { units::count(v as u64) }
@@ -216,7 +242,7 @@ pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
     };
     facts.add("the sender", &sender);
     let again: u64 = trials.iter().map(|t| u64::from(t.repeated)).sum();
-    facts.maybe("done again, the sender held up", (again > 0).then(|| units::counted(again, "trial")));
+    facts.maybe("done again, the tester at fault", (again > 0).then(|| units::counted(again, "trial")));
     facts.add("sending", &units::time(search.sending_ns));
     facts.add("in all", &units::time(search.elapsed_ns));
     facts.card("")
@@ -266,7 +292,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
         let short = if t.shortfall_ratio > 0.0 { units::percent(t.shortfall_ratio) } else { DASH.to_owned() };
         let class = match t.verdict.as_str() {
             "passed" => "",
-            "sender short" | "sender uneven" => "own",
+            "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown" => "own",
             _ => "fault",
         };
         grid.marked_row(
