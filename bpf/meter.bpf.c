@@ -57,6 +57,10 @@ const volatile __u32 arrivals_limit = 0;
 /* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
 const volatile __u32 ignore_icmp_errors = 0;
 
+/* Of a program for one interface: what its driver is asked for. */
+const volatile __u32 ask_stamps = 0;
+const volatile __u32 ask_tags = 0;
+
 /* One entry for each CPU number; user space sets max_entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -141,6 +145,9 @@ static __always_inline __u32 size_class(__u64 length)
 /* The driver's (Linux 6.3); only of programs that were loaded for its interface. */
 extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *timestamp) __ksym __weak;
 
+/* The same of a VLAN tag that the NIC took out of the frame (Linux 6.8). */
+extern int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *protocol, __u16 *tag) __ksym __weak;
+
 /* Where a frame's time of arrival comes from: a program for each. */
 enum stamper { SOFTWARE, HARDWARE, TOLD };
 
@@ -149,10 +156,23 @@ static __always_inline __u64 hardware_time(struct xdp_md *ctx, const enum stampe
 {
 	__u64 time = 0, *told;
 
+	if (by == HARDWARE && !ask_stamps)
+		return 0;
 	if (by == HARDWARE)
 		return bpf_xdp_metadata_rx_timestamp(ctx, &time) ? 0 : time;
 	told = (void *)(long)ctx->data_meta;
 	return (void *)(told + 1) > (void *)(long)ctx->data ? 0 : *told;
+}
+
+/* Bytes of a frame that are not in its buffers: a tag. */
+static __always_inline __u64 taken_out(struct xdp_md *ctx, const enum stamper by)
+{
+	__be16 protocol;
+	__u16 tag;
+
+	if (by != HARDWARE || !ask_tags || !bpf_ksym_exists(bpf_xdp_metadata_rx_vlan_tag))
+		return 0;
+	return bpf_xdp_metadata_rx_vlan_tag(ctx, &protocol, &tag) ? 0 : sizeof(struct tag);
 }
 
 static __always_inline struct device_clock *clock_in_force(void)
@@ -377,7 +397,7 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 
 static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, const enum kernel on)
 {
-	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, now, arrived, number;
+	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, whole, now, arrived, number;
 	__u32 cpu = bpf_get_smp_processor_id(), copy = shared_streams ? 0 : cpu, slot, behind = 0;
 	struct signature signature = {}, copied;
 	struct totals *sums;
@@ -413,8 +433,10 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 		}
 	}
 
-	sums->sizes[size_class(length)]++;
-	sums->bytes += length;
+	/* What is at the frame's end is found by what is here. */
+	whole = length + taken_out(ctx, by);
+	sums->sizes[size_class(whole)]++;
+	sums->bytes += whole;
 	if (!sums->first_ns)
 		sums->first_ns = now;
 	else if (exact_clock)
@@ -434,7 +456,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 		stream = bpf_map_lookup_elem(&streams, &slot);
 	}
 	if (content_slots && stream && length >= behind + SIGNATURE_LEN) {
-		corrupted = is_corrupted(ctx, signature.stream, length - behind, length - behind - SIGNATURE_LEN,
+		corrupted = is_corrupted(ctx, signature.stream, whole - behind, length - behind - SIGNATURE_LEN,
 					 on);
 		sums->corrupted += corrupted;
 	}
@@ -470,7 +492,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 			stream->last_ns = now;
 		}
 		stream->frames++;
-		stream->bytes += length;
+		stream->bytes += whole;
 		if (content_slots)
 			stream->corrupted += corrupted;
 	}

@@ -9,7 +9,7 @@ use crate::mapping::Mapping;
 use crate::meter::{Action, Clock, Options};
 use crate::reflector::{self, Counters};
 use crate::seen;
-use bpf::{Program, Quiet};
+use bpf::{Program, Quiet, kernel};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, MapHandle, MapMut, OpenMapMut};
@@ -86,6 +86,10 @@ pub struct Loaded {
     pub program: Program,
     /// How the hardware's clock stands to this host's; set before the program is attached, if it uses that.
     pub clock: ClockMap,
+    /// Why a better program than this one was refused, if not for the kernel's age.
+    pub refused: Option<String>,
+    /// VLAN tags that were taken out of frames are counted, as far as the driver tells of them.
+    pub counts_tags: bool,
     /// One entry for each CPU number.
     pub totals: Mapping<Totals>,
     /// One record for each stream, which the CPUs share; else one for each stream and CPU.
@@ -107,9 +111,12 @@ pub struct Loaded {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamper {
     Software,
-    /// The hardware behind this interface of the calling thread's network namespace, to which alone the program can be
-    /// attached.
-    Hardware(u32),
+    /// What the driver of this interface of the calling thread's network namespace tells of frames, to which alone the
+    /// program can be attached: stamps of the hardware, or but the VLAN tags that were taken out.
+    Bound {
+        ifindex: u32,
+        stamps: bool,
+    },
     /// Eight bytes before the frame.
     #[cfg(test)]
     Told,
@@ -130,6 +137,15 @@ pub enum Needs {
 impl Needs {
     /// In the order in which they are tried.
     pub const ALL: [Needs; 3] = [Needs::Buffers, Needs::Atomics, Needs::Links];
+
+    /// The oldest Linux that it is for.
+    fn linux(self) -> (u32, u32) {
+        match self {
+            Needs::Buffers => (5, 18),
+            Needs::Atomics => (5, 12),
+            Needs::Links => kernel::OLDEST,
+        }
+    }
 }
 
 /// Loads the best program that the kernel takes, with `options` frozen into it.
@@ -139,23 +155,35 @@ pub fn load(options: &Options, stamper: Stamper) -> Result<Loaded, MeterError> {
         // What tells the hardware's stamps has had several buffers for long.
         return load_with(options, stamper, Needs::Buffers);
     }
-    first_of(Needs::ALL, |needs| load_with(options, stamper, needs))
+    let (mut loaded, refused) = first_of(Needs::ALL, |needs| load_with(options, stamper, needs))?;
+    loaded.refused =
+        refused.and_then(|(needs, error)| not_by_age(needs, &error, kernel::is_before(needs.linux())));
+    Ok(loaded)
 }
 
-/// The first that is loaded. Of those that are not, the last asks for the least, so that its reason counts.
-fn first_of<T, L>(
+/// Why a better program was refused, unless it is for a newer kernel.
+fn not_by_age(needs: Needs, error: &MeterError, is_before: bool) -> Option<String> {
+    let (version, level) = needs.linux();
+    (!is_before).then(|| format!("the program for Linux {version}.{level} and newer was refused: {error}"))
+}
+
+/// The first that is loaded, and the first that was not. Of those that are not, the last asks for the least, so that its
+/// reason counts if there is none.
+fn first_of<T: Copy, L>(
     ways: impl IntoIterator<Item = T>,
     mut load: impl FnMut(T) -> Result<L, MeterError>,
-) -> Result<L, MeterError> {
-    let mut refused = None;
+) -> Result<(L, Option<(T, MeterError)>), MeterError> {
+    let (mut first, mut last) = (None, None);
     for way in ways {
         Quiet::forget();
         match load(way) {
-            Err(error @ MeterError::Load { .. }) => refused = Some(error),
-            other => return other,
+            Ok(loaded) => return Ok((loaded, first)),
+            Err(error @ MeterError::Load { .. }) if first.is_none() => first = Some((way, error)),
+            Err(error @ MeterError::Load { .. }) => last = Some(error),
+            Err(other) => return Err(other),
         }
     }
-    Err(refused.unwrap_or_else(|| no_constants("meter")))
+    Err(last.or(first.map(|(_, error)| error)).unwrap_or_else(|| no_constants("meter")))
 }
 
 /// One of the programs.
@@ -206,16 +234,19 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     constants.arrivals_limit = times - 1;
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
     constants.exact_clock = (options.latency || options.arrivals > 0).into();
+    let counts_tags = options.tags_told && matches!(stamper, Stamper::Bound { .. });
+    constants.ask_tags = counts_tags.into();
+    constants.ask_stamps = matches!(stamper, Stamper::Bound { stamps: true, .. }).into();
     let software = |which| stamper == Stamper::Software && needs == which;
     open.progs.meter.set_autoload(software(Needs::Buffers));
     open.progs.meter_5_12.set_autoload(software(Needs::Atomics));
     open.progs.meter_5_9.set_autoload(software(Needs::Links));
-    open.progs.meter_hardware.set_autoload(matches!(stamper, Stamper::Hardware(_)));
-    open.progs.meter_told.set_autoload(!matches!(stamper, Stamper::Software | Stamper::Hardware(_)));
+    open.progs.meter_hardware.set_autoload(matches!(stamper, Stamper::Bound { .. }));
+    open.progs.meter_told.set_autoload(!matches!(stamper, Stamper::Software | Stamper::Bound { .. }));
     open.progs.meter.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
     open.progs.meter_told.set_flags(sys::BPF_F_XDP_HAS_FRAGS);
     open.progs.meter_hardware.set_flags(sys::BPF_F_XDP_HAS_FRAGS | sys::BPF_F_XDP_DEV_BOUND_ONLY);
-    if let Stamper::Hardware(ifindex) = stamper {
+    if let Stamper::Bound { ifindex, .. } = stamper {
         open.progs.meter_hardware.set_ifindex(ifindex);
     }
     let resize = |map: &mut OpenMapMut<'_>, entries| map.set_max_entries(entries).map_err(failed);
@@ -237,7 +268,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
             Needs::Atomics => skeleton.progs.meter_5_12.as_fd(),
             Needs::Links => skeleton.progs.meter_5_9.as_fd(),
         },
-        Stamper::Hardware(_) => skeleton.progs.meter_hardware.as_fd(),
+        Stamper::Bound { .. } => skeleton.progs.meter_hardware.as_fd(),
         #[cfg(test)]
         Stamper::Told => skeleton.progs.meter_told.as_fd(),
     };
@@ -245,6 +276,8 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     Ok(Loaded {
         program: keep(program)?,
         clock: ClockMap(clock),
+        refused: None,
+        counts_tags,
         shared,
         totals: map_all(&skeleton.maps.totals)?,
         streams: map_all(&skeleton.maps.streams)?,
@@ -282,6 +315,7 @@ impl ClockMap {
 pub fn load_reflector(options: &reflector::Options) -> Result<LoadedReflector, MeterError> {
     let _quiet = Quiet::start();
     first_of([true, false], |multi_buffer| load_reflector_with(options, multi_buffer))
+        .map(|(loaded, _)| loaded)
 }
 
 /// With or without support for frames in several buffers.
@@ -325,7 +359,7 @@ pub fn load_bridge(
         }
         _ => &[Which::Xdp(Needs::Buffers), Which::Xdp(Needs::Atomics)],
     };
-    first_of(ways, |which| load_bridge_with(interfaces, *which, options))
+    first_of(ways, |which| load_bridge_with(interfaces, *which, options)).map(|(loaded, _)| loaded)
 }
 
 /// Loads the program that keeps frames from the host.
@@ -439,4 +473,29 @@ fn cpu_numbers() -> Result<u32, MeterError> {
 /// A program that was loaded.
 fn keep(program: BorrowedFd<'_>) -> Result<Program, MeterError> {
     Program::keep(program).map_err(|error| MeterError::System { what: "keeping the XDP program", error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_better_program_was_refused_is_kept_unless_it_is_the_kernels_age() {
+        let refusing = |refused: &'static [Needs]| {
+            move |needs| match refused.contains(&needs) {
+                true => Err(MeterError::Load { program: "meter", reason: format!("not {needs:?}") }),
+                false => Ok(needs),
+            }
+        };
+        let (loaded, refused) = first_of(Needs::ALL, refusing(&[])).expect("the newest");
+        assert!(loaded == Needs::Buffers && refused.is_none());
+        let (loaded, refused) =
+            first_of(Needs::ALL, refusing(&[Needs::Buffers, Needs::Atomics])).expect("the oldest");
+        let (needs, error) = refused.expect("a reason");
+        assert_eq!((loaded, needs, not_by_age(needs, &error, true)), (Needs::Links, Needs::Buffers, None));
+        let said = not_by_age(needs, &error, false).expect("a reason");
+        assert!(said.contains("Linux 5.18") && said.contains("not Buffers"), "{said}");
+        let error = first_of(Needs::ALL, refusing(&Needs::ALL)).expect_err("none is taken").to_string();
+        assert!(error.contains("not Links"), "{error}");
+    }
 }

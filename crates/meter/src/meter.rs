@@ -90,6 +90,8 @@ pub struct Options {
     /// The NIC takes VLAN tags out of what it receives. XDP programs then see frames without, and count 4 bytes too few of
     /// each that had one; sockets are told of it.
     pub tags_taken_out: bool,
+    /// Its driver tells XDP programs of the tags (Linux 6.8): then they are counted.
+    pub tags_told: bool,
 }
 
 impl Default for Options {
@@ -110,6 +112,7 @@ impl Default for Options {
             midstream: false,
             ignore_icmp_errors: false,
             tags_taken_out: false,
+            tags_told: false,
         }
     }
 }
@@ -133,6 +136,11 @@ enum Source {
 }
 
 impl Source {
+    /// Whether VLAN tags that were taken out of frames are counted by a program.
+    fn counts_tags(&self) -> bool {
+        matches!(self, Source::Kernel { tables, .. } if tables.counts_tags)
+    }
+
     /// Of the hardware; the kernel's program counts how many there were.
     fn stamps(&self) -> Option<Stamps> {
         match self {
@@ -144,9 +152,10 @@ impl Source {
 
 impl Meter {
     /// Does this kernel load the program that counts? Nothing is attached.
-    pub fn loads() -> Result<(), MeterError> {
+    /// If only for older kernels than this one, that is said.
+    pub fn loads() -> Result<Option<String>, MeterError> {
         let options = Options { streams: 1, stream_histograms: 0, ..Options::default() };
-        loader::load(&options, Stamper::Software).map(drop)
+        loader::load(&options, Stamper::Software).map(|loaded| loaded.refused)
     }
 
     /// Starts to count on `interface` of the calling thread's network namespace. Afterwards the meter works from any
@@ -168,7 +177,10 @@ impl Meter {
         let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
         let (source, mode) = match tried.by_hardware(options)? {
             Some(found) => found,
-            None => tried.in_order(options)?,
+            None => match tried.with_tags(options)? {
+                Some(found) => found,
+                None => tried.in_order(options)?,
+            },
         };
         let mut reason = match mode {
             Mode::XdpNative => "native XDP".to_owned(),
@@ -177,6 +189,11 @@ impl Meter {
         };
         if source.stamps().is_some() {
             reason += ", arrivals by time stamps of the hardware";
+        }
+        if let Source::Kernel { tables, .. } = &source
+            && let Some(refused) = &tables.refused
+        {
+            reason += &format!("; {refused}");
         }
         if mode == Mode::PacketSocket && options.action == Action::Drop {
             reason += "; the frames also reach the host's own stack";
@@ -197,7 +214,7 @@ impl Meter {
             reason = format!("{} ({reason})", tried.reasons.join("; "));
         }
         let Options { streams, midstream, .. } = *options;
-        let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket;
+        let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket && !source.counts_tags();
         Ok(Meter { source, mode, reason, streams, midstream, tags_unseen, _promiscuous: promiscuous })
     }
 
@@ -409,13 +426,34 @@ impl Tried<'_> {
         Ok(None)
     }
 
+    /// By a program that asks the driver for VLAN tags that were taken out, if that is possible.
+    fn with_tags(&mut self, options: &Options) -> Result<Option<(Source, Mode)>, MeterError> {
+        if !options.tags_taken_out
+            || !options.tags_told
+            || !matches!(options.mode, Mode::Auto | Mode::XdpNative)
+        {
+            return Ok(None);
+        }
+        let loaded = match loader::load(options, Stamper::Bound { ifindex: self.ifindex, stamps: false }) {
+            Ok(loaded) => loaded,
+            Err(error @ (MeterError::Memory { .. } | MeterError::Permission { .. })) => return Err(error),
+            // Without it tags are not seen, which is told.
+            Err(_) => return Ok(None),
+        };
+        let link = loaded.program.attach(self.ifindex, Hook::XdpNative).ok();
+        Ok(link.map(|link| {
+            let source = Source::Kernel { tables: Arc::new(loaded), link: Some(link), following: None };
+            (source, Mode::XdpNative)
+        }))
+    }
+
     /// The program for this interface alone; or why not.
     fn bound(
         &mut self,
         hardware: &Hardware,
         options: &Options,
     ) -> Result<Result<Source, String>, MeterError> {
-        let loaded = match loader::load(options, Stamper::Hardware(self.ifindex)) {
+        let loaded = match loader::load(options, Stamper::Bound { ifindex: self.ifindex, stamps: true }) {
             Ok(loaded) => Arc::new(loaded),
             Err(error @ (MeterError::Memory { .. } | MeterError::Permission { .. })) => return Err(error),
             Err(error) => return Ok(Err(error.to_string())),

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use rustix::time::{ClockId, clock_gettime};
 use std::io::{BufRead, BufReader};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -98,6 +98,64 @@ fn every_way_counts_every_frame_byte_and_size() {
             (0, 0, 0)
         );
         assert!(measured.totals.duration_ns() < 10_000_000_000);
+    }
+}
+
+/// Gives every frame that leaves `interface` a VLAN tag beside its bytes, where a NIC leaves those that it takes out, for as
+/// long as the descriptor lives: by a program of TC (Linux 6.6) that calls bpf_skb_vlan_push.
+fn tagging(namespace: &Namespace, interface: &str) -> OwnedFd {
+    let index = namespace.index_of(interface).expect("the namespace").expect("the interface");
+    const ETH_P_8021Q: u64 = 0x8100u16.to_be() as u64;
+    // r2 = ETH_P_8021Q; r3 = 5; call bpf_skb_vlan_push; r0 = TCX_NEXT; exit. Code, registers, offset, value.
+    let code = [
+        0xb7 | 2 << 8 | ETH_P_8021Q << 32,
+        0xb7 | 3 << 8 | 5 << 32,
+        0x85 | 18 << 32,
+        0xb7 | 0xffff_ffff << 32,
+        0x95,
+    ];
+    let call = |command: i64, words: &[u64]| {
+        // SAFETY: bpf(2) reads as many bytes of `words` as it is told, which live until it returns; the descriptor that it
+        // gives is new and nobody else's.
+        unsafe {
+            let fd = libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size_of_val(words));
+            assert!(fd >= 0, "bpf({command}): {}", std::io::Error::last_os_error());
+            OwnedFd::from_raw_fd(fd as i32)
+        }
+    };
+    // BPF_PROG_LOAD: type (BPF_PROG_TYPE_SCHED_CLS) and number of instructions, instructions, licence.
+    let program = call(5, &[3 | (code.len() as u64) << 32, code.as_ptr() as u64, c"MIT".as_ptr() as u64]);
+    // BPF_LINK_CREATE: program and interface, BPF_TCX_EGRESS.
+    let attach = || call(28, &[program.as_raw_fd() as u64 | u64::from(index) << 32, 47]);
+    namespace.run_in(attach).expect("the sender's namespace")
+}
+
+/// A veth's driver tells programs of a tag that is beside the frame's bytes.
+#[test]
+fn a_tag_that_was_taken_out_is_counted_where_the_driver_tells_of_it() {
+    let lab = two_hosts(1500);
+    let socket = sender(&lab.sender.namespace, "tx0");
+    for told in [true, false] {
+        for mode in WAYS {
+            let options = Options { mode, tags_taken_out: true, tags_told: told, ..Options::default() };
+            let meter = attach(&lab, &options);
+            let tags = tagging(&lab.sender.namespace, "tx0");
+            (0..100).for_each(|sequence| transmit(&socket, &signed(60, 0, sequence)));
+            drop(tags);
+            (0..100).for_each(|sequence| transmit(&socket, &signed(60, 1, sequence)));
+            let measured = finish(meter, 200);
+            let seen = mode == Mode::PacketSocket || told && mode == Mode::XdpNative;
+            let with_tags = if seen { 6400 } else { 6000 };
+            let bytes: Vec<u64> = measured.streams.iter().map(|stream| stream.bytes).collect();
+            assert_eq!(bytes, [with_tags, 6000], "{mode:?} {told}");
+            assert_eq!(
+                (measured.totals.bytes, measured.tags_unseen),
+                (with_tags + 6000, !seen),
+                "{mode:?} {told}"
+            );
+            assert_eq!(measured.totals.sizes[1], if seen { 100 } else { 200 }, "{mode:?} {told}");
+            assert_eq!(measured.totals.latency.count(), 200);
+        }
     }
 }
 

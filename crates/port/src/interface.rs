@@ -342,7 +342,7 @@ impl CounterReader {
 
 /// What a driver can do with XDP, as it declares since Linux 6.3 (`xdp-features` of
 /// `Documentation/netlink/specs/netdev.yaml`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct XdpFeatures {
     /// Native programs, with the verdicts drop, pass, abort and send back.
     pub native: bool,
@@ -361,6 +361,8 @@ pub struct XdpFeatures {
     /// Programs can ask for the time stamp that the hardware took of a frame. `None`: the kernel does not say (before
     /// 6.7).
     pub receive_timestamps: Option<bool>,
+    /// Programs can ask for the VLAN tag that the hardware took out of a frame (Linux 6.8).
+    pub receive_tags: bool,
 }
 
 /// What the driver declares; `None` if this kernel cannot be asked (before 6.3).
@@ -389,6 +391,7 @@ pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, NetlinkError> {
             multi_buffer_receive: has(5),
             multi_buffer_transmit: has(6),
             receive_timestamps: metadata.map(|bits| bits & 1 != 0),
+            receive_tags: metadata.is_some_and(|bits| bits & 4 != 0),
         }
     }))
 }

@@ -34,10 +34,15 @@ pub fn run(args: Doctor) -> Result<u8> {
 /// Whether this kernel takes the meter's program: tried, because no version number says it.
 fn meter() -> Finding {
     let (state, found, means) = match Meter::loads() {
-        Ok(()) => (
+        Ok(None) => (
             State::Good,
             "loads".to_owned(),
             "counts, loss, order and latency are measured in the driver, where it takes XDP",
+        ),
+        Ok(Some(why)) => (
+            State::Note,
+            format!("loads, by a program for older kernels: {why}"),
+            "all is measured but frames in several buffers, such as jumbo frames on most drivers",
         ),
         Err(MeterError::Permission { .. }) => (
             State::Unknown,

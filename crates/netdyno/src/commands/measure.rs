@@ -37,6 +37,7 @@ pub fn run(args: Measure) -> Result<u8> {
         clock: shared::stamp_clock(args.clock),
         midstream: true,
         tags_taken_out: shared::takes_tags_out(&place),
+        tags_told: shared::tells_tags(&place),
         ..meter::Options::default()
     };
     let takes = u64::from(args.streams) * meter::STREAM_BYTES

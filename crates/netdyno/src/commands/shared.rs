@@ -181,6 +181,7 @@ pub fn with_meter(
         hardware: hardware(&place, who, how)?,
         arrivals: if paced { ARRIVALS } else { 0 },
         tags_taken_out: takes_tags_out(&place),
+        tags_told: tells_tags(&place),
         ..meter::Options::default()
     };
     Ok((place, options))
@@ -202,6 +203,12 @@ pub fn takes_tags_out(place: &Place) -> bool {
     let name = &place.interface.name;
     let takes = place.run_in(|| Ethtool::open(name)?.takes_tags_out());
     matches!(takes, Ok(Ok(true))) && place.interface.kind.as_deref() != Some("veth")
+}
+
+/// Whether XDP programs there can ask for the VLAN tags that were taken out.
+pub fn tells_tags(place: &Place) -> bool {
+    let features = place.run_in(|| port::interface::xdp_features(place.interface.index));
+    matches!(features, Ok(Ok(Some(features))) if features.receive_tags)
 }
 
 /// Time stamps of the hardware at `place`: asked for, or there to be had.

@@ -21,6 +21,8 @@ pub struct Device {
     channels: Option<Channels>,
     rings: Option<Rings>,
     offloads: Vec<(&'static str, bool)>,
+    /// VLAN tags are taken out of frames that it receives.
+    takes_tags_out: bool,
     peer: Option<Peer>,
 }
 
@@ -51,6 +53,9 @@ impl Device {
             channels: ethtool.and_then(|ethtool| ethtool.channels().ok()),
             rings: ethtool.and_then(|ethtool| ethtool.rings().ok()),
             offloads,
+            // A veth says so, too, and takes nothing out.
+            takes_tags_out: interface.kind.as_deref() != Some("veth")
+                && ethtool.is_some_and(|ethtool| ethtool.takes_tags_out() == Ok(true)),
             peer: (interface.kind.as_deref() == Some("veth")).then(|| peer_of(&interface)),
             interface,
         })
@@ -78,6 +83,7 @@ impl Device {
         findings.extend(self.ring_sizes());
         findings.push(self.frame_size());
         findings.extend(self.receive_offloads());
+        findings.extend(tags(self.takes_tags_out, self.features.as_ref(), &self.interface.name));
         findings.extend(self.discipline());
         findings.extend(self.interrupts());
         findings
@@ -368,6 +374,22 @@ fn finding(topic: &str, state: State, found: impl Into<String>, means: impl Into
 }
 
 /// The peer's name, as far as it can be known: in this namespace by its index, in a lab by the lab's word.
+/// What becomes of the VLAN tags of frames that are measured.
+fn tags(taken_out: bool, features: Option<&XdpFeatures>, name: &str) -> Option<Finding> {
+    let said = |state, means| finding("VLAN tags", state, "taken out on receiving (rx-vlan-offload)", means);
+    if !taken_out {
+        return None;
+    }
+    if features.is_some_and(|features| features.native && features.receive_tags) {
+        return Some(said(
+            State::Good,
+            "the driver tells XDP programs of them, and so does the kernel packet sockets: they are counted",
+        ));
+    }
+    let unseen = "an XDP meter sees frames without, so that sizes, bytes and bit rates miss 4 bytes of each that had one; a packet socket counts them";
+    Some(said(State::Note, unseen).command(format!("sudo ethtool -K {name} rxvlan off")))
+}
+
 fn peer_of(interface: &Interface) -> Peer {
     let here = || Interface::list().ok()?.into_iter().find(|link| Some(link.index) == interface.link);
     if !interface.link_elsewhere
@@ -474,6 +496,17 @@ mod tests {
             assert_eq!(found.command, Some(format!("sudo bpftool prog show id {}", attached.program_id)));
             attach(-1);
         }
+    }
+
+    #[test]
+    fn tags_that_xdp_programs_do_not_see_are_told() {
+        let features = |receive_tags| XdpFeatures { native: true, receive_tags, ..XdpFeatures::default() };
+        assert!(tags(false, None, "eth7").is_none());
+        let unseen = tags(true, Some(&features(false)), "eth7").expect("said");
+        assert!(unseen.state == State::Note && unseen.means.contains("4 bytes"), "{unseen:?}");
+        assert_eq!(unseen.command.as_deref(), Some("sudo ethtool -K eth7 rxvlan off"));
+        let seen = tags(true, Some(&features(true)), "eth7").expect("said");
+        assert!(seen.state == State::Good && seen.command.is_none(), "{seen:?}");
     }
 
     #[test]
