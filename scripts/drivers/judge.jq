@@ -39,6 +39,9 @@ def judged: . as $line
       elif has("told") then {ok: .told, text: (if .told then "told" else "not told" end), note: (.reasons // [] | join("; "))}
       elif has("others_waited_ms") then {ok: (whole and .others_waited_ms < 3000), text: "\(.received) of \(.frames), others waited at most \(.others_waited_ms) ms"}
       elif .cell == "vlan" and whole and (tagged | not) then {ok: false, text: "\(.bytes) bytes of \(124 * .frames), unsaid"}
+      # Stamps come back; a few may not, where the register was taken.
+      elif (.cell | test("^tx stamps")) and whole then {ok: ((.stamps // [0, 0])[0] > 0 and .stamps[0] * 10 >= .stamps[1] * 9),
+            text: "\(.received) \(how), \((.stamps // [0])[0]) of \((.stamps // [0, 0])[1]) stamped"}
       elif whole then {ok: true, text: "\(.received) \(how)"}
       elif (.cell | test("^top speed")) and adds_up then {ok: true, text: "\(.received) of \(.frames) \(how)", note: (.reasons | join("; "))}
       elif refusal($line.cell) then {ok: true, text: "refused", note: (.said | rtrimstr("\n"))}

@@ -13,6 +13,7 @@
 
 mod awake;
 pub mod clock;
+mod departures;
 mod gate;
 pub mod memory;
 mod merge;
@@ -25,6 +26,7 @@ pub mod throttle;
 pub mod worker;
 
 pub use crate::awake::Awake;
+pub use crate::departures::Departures;
 pub use crate::gate::Gate;
 pub use crate::merge::{Merged, Share};
 pub use crate::priority::Priority;
@@ -188,6 +190,8 @@ pub struct Sent {
     pub exhausted: bool,
     /// How the schedule was kept; `None` at top speed.
     pub punctuality: Option<Punctuality>,
+    /// When frames really left, where that was asked for.
+    pub departures: Option<Departures>,
     /// CPU time the sending thread used.
     pub cpu_ns: u64,
     /// Why it ended.

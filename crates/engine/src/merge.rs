@@ -45,6 +45,7 @@ impl Sent {
             scheduled_ns: None,
             exhausted: true,
             punctuality: None,
+            departures: None,
             cpu_ns: 0,
             ended: Ended::Done,
         }
@@ -88,6 +89,7 @@ impl Merged {
             scheduled_ns,
             exhausted,
             punctuality: None,
+            departures: None,
             cpu_ns: workers.iter().map(|w| w.cpu_ns).sum(),
             ended: Ended::Done,
         };
@@ -101,6 +103,9 @@ impl Merged {
             }
             if let Some(kept) = worker.punctuality {
                 whole.punctuality.get_or_insert_default().merge(&kept);
+            }
+            if let Some(departures) = worker.departures {
+                whole.departures.get_or_insert_default().merge(&departures);
             }
             if n == ended_by {
                 whole.ended = worker.ended;
@@ -145,6 +150,7 @@ mod tests {
             scheduled_ns: Some(scheduled_ns),
             exhausted: true,
             punctuality: Some(punctuality),
+            departures: None,
             cpu_ns: 7,
             ended: Ended::Done,
         }

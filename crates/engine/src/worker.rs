@@ -5,7 +5,7 @@
 
 use crate::pacer::{self, Pacer};
 use crate::source::{Frames, ProgramSource, Source, SourceError};
-use crate::{Control, Course, Ended, Job, LATE_NS, Punctuality, Sent, clock};
+use crate::{Control, Course, Departures, Ended, Job, LATE_NS, Punctuality, Sent, clock};
 use port::tx::{Tx, TxCounters, TxError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -60,6 +60,7 @@ fn nothing(fault: SourceError) -> Sent {
         scheduled_ns: None,
         exhausted: false,
         punctuality: None,
+        departures: None,
         cpu_ns: 0,
         ended: Ended::SourceFault(fault),
     }
@@ -88,6 +89,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         punctuality: Punctuality::default(),
         given: 0,
         stalled: false,
+        departures: None,
     };
     run.bound(txs);
     let mut ended = if paced && limits.wait {
@@ -104,6 +106,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         }
     }
     let elapsed = clock::now() - start;
+    run.last_departures(txs);
     let counters = all(txs);
     publish(control, &counters);
     let sides = if txs.len() > 1 { txs.iter().map(|tx| tx.counters()).collect() } else { Vec::new() };
@@ -127,6 +130,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         scheduled_ns: paced.then_some(scheduled),
         exhausted,
         punctuality: (paced && limits.wait).then_some(run.punctuality),
+        departures: run.departures,
         cpu_ns: clock::thread_cpu() - cpu,
         ended,
     }
@@ -158,6 +162,8 @@ struct Run<'a> {
     given: u64,
     /// The batch before was late.
     stalled: bool,
+    /// When frames really left, of senders that ask.
+    departures: Option<Departures>,
 }
 
 impl Run<'_> {
@@ -293,6 +299,15 @@ impl Run<'_> {
             Buffers { bytes: lent.bytes, stride: lent.stride, held: lent.held, lengths: lent.lengths };
         let count = frames.fill(&mut buffers, max, until, due).map_err(Ended::SourceFault)?;
         if count > 0 {
+            if let Some(departures) = tx.departures() {
+                while let Some(departed) = departures.take() {
+                    self.departures.get_or_insert_default().note(departed);
+                }
+                if let Some(nth) = departures.choose(count) {
+                    let at = |due| self.start + self.put_off + self.course.time_of(due);
+                    departures.mark(nth, frames.is_paced().then(|| at(due[nth])));
+                }
+            }
             let sent: Result<(), TxError> = tx.send(count, &due[..count]);
             self.given += count as u64;
             let counters = all(txs);
@@ -308,6 +323,21 @@ impl Run<'_> {
             }
         }
         Ok(count)
+    }
+
+    /// At the end of a run: what came back late, and the senders' counts.
+    fn last_departures<T: Tx + ?Sized>(&mut self, txs: &mut [&mut T]) {
+        for departures in txs.iter_mut().filter_map(|tx| tx.departures()) {
+            let kept = self.departures.get_or_insert_default();
+            if let Some(departed) = departures.take_last() {
+                kept.note(departed);
+            }
+            kept.by_hardware = departures.by_hardware();
+            let (asked, stamped) = departures.counts();
+            kept.asked += asked;
+            kept.stamped += stamped;
+            kept.error_ns = kept.error_ns.max(departures.error_ns());
+        }
     }
 
     /// Takes down how late the frames of a batch were, handed over at `now`.

@@ -165,9 +165,21 @@ pub struct Through {
     /// Send with this CPU alone.
     #[arg(long, value_name = "CPU", conflicts_with = "cores")]
     pub core: Option<usize>,
+    /// Have frames stamped as they leave, one at a time and up to a thousand a second, and tell how late they really left: by
+    /// the hardware (it must be switched on, and its clock readable), or by the driver, which hands them to it. With
+    /// --engine packet, which is taken then.
+    #[arg(long, value_name = "WHO")]
+    pub tx_timestamps: Option<Stamps>,
     /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Option<String>,
+}
+
+/// Who says when frames left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Stamps {
+    Hardware,
+    Driver,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

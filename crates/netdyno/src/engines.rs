@@ -1,16 +1,18 @@
 //! The engines: which there are, how each is opened, and which `--engine auto` takes.
 
 use crate::calibration::Calibration;
-use crate::cli::{Engine as EngineName, Through};
+use crate::cli::{Engine as EngineName, Stamps, Through};
 use crate::commands::shared;
 use crate::place::{Identity, Place};
 use crate::run::{Open, Opened, Wanted};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use engine::null::NullTx;
 use engine::{Counts, Engine, Userspace};
 use port::afxdp::{self, Mode};
-use port::packet::{Sendmmsg, Target, TxRing};
-use port::tx::{Tx, TxError};
+use port::departures::Stamper;
+use port::packet::{Sendmmsg, TxRing};
+use port::timestamps::transmit_stamps;
+use port::tx::Tx;
 use report::{Choice, NotTaken};
 use std::sync::{Arc, Mutex, PoisonError};
 use traffic::Schedule;
@@ -90,7 +92,17 @@ const PACKET: Kind = Kind {
     because: "works on every interface",
     auto: |_| true,
     unwise: |_| None,
-    open: |wanted| each(wanted, "packet", Sendmmsg::open),
+    open: |wanted| {
+        each(wanted, "packet", |place, first| {
+            let target = place.target();
+            let mut sender = place.run_in(|| Sendmmsg::open(&target, wanted.longest))??;
+            // A NIC has one register for stamps; workers side by side would take it from each other.
+            if let Some(who) = wanted.stamps.filter(|_| first) {
+                sender.stamp_departures(stamper(place, who)?)?;
+            }
+            Ok(sender)
+        })
+    },
 };
 
 /// All engines; the fastest first, which is the order that `--engine auto` tries them in. Of two kinds with one name the
@@ -107,7 +119,12 @@ const ENGINES: [Kind; 6] = [
         because: "",
         auto: |_| false,
         unwise: |_| None,
-        open: |wanted| each(wanted, "packet-ring", TxRing::open),
+        open: |wanted| {
+            each(wanted, "packet-ring", |place, _| {
+                let target = place.target();
+                Ok(place.run_in(|| TxRing::open(&target, wanted.longest))??)
+            })
+        },
     },
     Kind {
         engine: EngineName::Null,
@@ -216,25 +233,33 @@ fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
     })
 }
 
-/// Opens a sender of its own for each worker, or one on each interface, in the interface's namespace.
+/// Opens a sender of its own for each worker, or one on each interface, in the interface's namespace. `open` is told whether
+/// it is the first worker's.
 fn each<T: Tx + Send + 'static>(
     wanted: &Wanted<'_>,
     name: &'static str,
-    open: fn(&Target, usize) -> Result<T, TxError>,
+    open: impl Fn(&Place, bool) -> Result<T>,
 ) -> Result<Engines> {
     let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
-    let sender = |place: &Place| -> Result<T> {
-        let target = place.target();
-        Ok(place.run_in(|| open(&target, wanted.longest))??)
-    };
-    let one = |_: &_| -> Result<Box<dyn Engine>> {
-        let first = sender(place)?;
+    let one = |worker: usize| -> Result<Box<dyn Engine>> {
+        let first = open(place, worker == 0)?;
         Ok(Box::new(match wanted.second {
             None => Userspace::new(name, first),
-            Some(second) => Userspace::pair(name, first, sender(second)?),
+            Some(second) => Userspace::pair(name, first, open(second, worker == 0)?),
         }))
     };
-    wanted.cpus.iter().map(one).collect()
+    (0..wanted.cpus.len()).map(one).collect()
+}
+
+/// Who stamps frames that leave by `place`, or why nobody does.
+fn stamper(place: &Place, who: Stamps) -> Result<Stamper> {
+    let name = &place.interface.name;
+    let stamper = place.run_in(|| transmit_stamps(name, who == Stamps::Hardware))?;
+    stamper.map_err(|why| {
+        let who = if who == Stamps::Hardware { "hardware" } else { "driver" };
+        let driver = place.interface.driver.as_deref().unwrap_or("no driver is known");
+        anyhow!("--tx-timestamps {who} on {} ({driver}): {why}", place.spec)
+    })
 }
 
 /// A way to open the engine asked for, or for `auto` the first that can be had.
@@ -255,8 +280,17 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         }
         Some(path) => Some(Calibration::read(path)?),
     };
+    let stamps = through.tx_timestamps;
+    let engine = match engine {
+        EngineName::Auto if stamps.is_some() && calibration.is_none() => EngineName::Packet,
+        EngineName::Packet => engine,
+        _ if stamps.is_some() => {
+            bail!("--tx-timestamps: only --engine packet is told when its frames left: leave out the other")
+        }
+        _ => engine,
+    };
     Ok(Box::new(move |wanted| {
-        let wanted = Wanted { receives: wanted.receives || receives, ..*wanted };
+        let wanted = Wanted { receives: wanted.receives || receives, stamps, ..*wanted };
         let Some(calibration) = &calibration else {
             return open_first(engine, &ENGINES.each_ref(), &wanted);
         };
@@ -402,6 +436,7 @@ mod tests {
             receives: false,
             distrusted: &[],
             stop: &AtomicBool::new(false),
+            stamps: None,
         };
         open_first(engine, kinds, &wanted)
     }
@@ -431,6 +466,7 @@ mod tests {
                 receives: false,
                 distrusted: &[],
                 stop: &AtomicBool::new(false),
+                stamps: None,
             };
             assert_eq!(too_slow_to_spin(&wanted).is_some(), slow, "{schedule:?}");
         }
@@ -466,6 +502,7 @@ mod tests {
             receives: false,
             distrusted,
             stop: &stop,
+            stamps: None,
         };
         let kinds = [&LAST, &SECOND];
         let first = open_first(EngineName::Auto, &kinds, &wanted(&[])).expect("the first");

@@ -10,6 +10,7 @@
 mod by_hand;
 pub mod content;
 pub mod counters;
+mod departures;
 mod meters;
 mod offered;
 pub mod outcome;
@@ -140,6 +141,8 @@ pub struct Wanted<'a> {
     pub distrusted: &'a [NotTaken],
     /// When it is set, no driver is waited for any more.
     pub stop: &'a AtomicBool,
+    /// Who is to stamp frames as they leave.
+    pub stamps: Option<crate::cli::Stamps>,
 }
 
 /// Engines ready to run, one for each CPU of [`Wanted`].
@@ -387,6 +390,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let done = Outcome { setup: &setup, jobs, engine, counts, merged };
     outcome::fill_tx(&mut report, &done, offered);
+    departures::tell(&mut report, &done);
     for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
         let (moved, seen) = moved;
         counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side), moved, &seen);
@@ -535,6 +539,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
         },
         distrusted,
         stop: &setup.stop,
+        stamps: None,
     })?;
     if opened.workers.len() != setup.cpus.len() {
         bail!(

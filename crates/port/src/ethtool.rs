@@ -121,6 +121,14 @@ pub struct TimeStamping {
     pub can_stamp_all: bool,
     /// It does so now. `None`: the driver does not say.
     pub stamps_all: Option<bool>,
+    /// It can stamp frames that it sends.
+    pub can_stamp_sent: bool,
+    /// It does so now, of frames for which that is asked. `None`: the driver does not say.
+    pub stamps_sent: Option<bool>,
+    /// The driver stamps frames as it hands them to the device.
+    pub driver_stamps_sent: bool,
+    /// Which frames it stamps on receiving (HWTSTAMP_FILTER_*), where the driver says that.
+    pub receive_filter: Option<i32>,
 }
 
 /// One interface, asked in the network namespace of the thread that opened this.
@@ -231,6 +239,11 @@ impl Ethtool {
             clock: u32::try_from(words[2] as i32).ok(),
             can_stamp_all: words[7] & (1 << libc::HWTSTAMP_FILTER_ALL) != 0,
             stamps_all: asked.ok().map(|()| config.rx_filter as u32 == libc::HWTSTAMP_FILTER_ALL),
+            can_stamp_sent: words[1] & libc::SOF_TIMESTAMPING_TX_HARDWARE != 0
+                && words[3] & (1 << libc::HWTSTAMP_TX_ON) != 0,
+            stamps_sent: asked.ok().map(|()| config.tx_type as u32 == libc::HWTSTAMP_TX_ON),
+            driver_stamps_sent: words[1] & libc::SOF_TIMESTAMPING_TX_SOFTWARE != 0,
+            receive_filter: asked.ok().map(|()| config.rx_filter),
         })
     }
 
@@ -335,7 +348,16 @@ mod tests {
     #[test]
     fn loopback_has_no_clock_and_stamps_nothing() {
         let stamping = Ethtool::open("lo").unwrap().time_stamping().unwrap();
-        assert_eq!(stamping, TimeStamping { clock: None, can_stamp_all: false, stamps_all: None });
+        let nothing = TimeStamping {
+            clock: None,
+            can_stamp_all: false,
+            stamps_all: None,
+            can_stamp_sent: false,
+            stamps_sent: None,
+            driver_stamps_sent: true,
+            receive_filter: None,
+        };
+        assert_eq!(stamping, nothing);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod afxdp;
 pub mod carrier;
+pub mod departures;
 pub mod doctor;
 pub mod ethtool;
 pub mod guard;

@@ -10,6 +10,7 @@
     reason = "socket calls with structures that rustix does not offer, and the mapped ring"
 )]
 
+use crate::departures::{Departures, Stamper};
 use crate::socket::{self, set};
 use crate::tx::{Tx, TxBuffers, TxCounters, TxError};
 use std::io;
@@ -181,10 +182,13 @@ pub struct Sendmmsg {
     vectors: Vec<libc::iovec>,
     messages: Vec<libc::mmsghdr>,
     counters: TxCounters,
+    departures: Option<Departures>,
+    /// The last message of the batch that was passed over.
+    refused: Option<usize>,
 }
 
-// SAFETY: the raw pointers in `vectors` and `messages` point into vectors of the same struct, are rewritten before
-// each use, and are used by no one but `send`, which has the struct to itself.
+// SAFETY: the raw pointers in `vectors` and `messages` point into vectors of the same struct and to a control message that it
+// owns, are rewritten before each use, and are used by no one but `send`, which has the struct to itself.
 unsafe impl Send for Sendmmsg {}
 
 impl Sendmmsg {
@@ -199,7 +203,20 @@ impl Sendmmsg {
             vectors: vec![vector; BATCH],
             messages: vec![message; BATCH],
             counters: TxCounters::default(),
+            departures: None,
+            refused: None,
         })
+    }
+
+    /// Has some of its frames stamped as they leave.
+    pub fn stamp_departures(&mut self, by: Stamper) -> Result<(), TxError> {
+        let departures = Departures::of(&self.socket.fd, by).map_err(|source| TxError::Io {
+            what: "SO_TIMESTAMPING",
+            interface: self.socket.name.clone(),
+            source,
+        })?;
+        self.departures = Some(departures);
+        Ok(())
     }
 }
 
@@ -225,11 +242,43 @@ impl Tx for Sendmmsg {
             self.messages[i].msg_hdr.msg_iov = &raw mut self.vectors[i];
             self.messages[i].msg_hdr.msg_iovlen = 1;
         }
+        let asking = self.departures.as_ref().and_then(Departures::asking).filter(|(nth, _)| *nth < count);
+        if let (Some(departures), Some((nth, _))) = (&mut self.departures, asking) {
+            departures.ask_with(&mut self.messages[nth].msg_hdr);
+        }
+        let before = self.counters;
+        let sent = self.send_messages(count);
+        if let (Some(departures), Some((nth, handed))) = (&mut self.departures, asking) {
+            let went = self.counters.frames - before.frames + self.counters.failed - before.failed;
+            // It was reached, and not passed over.
+            let asked = went > nth as u64 && self.refused != Some(nth);
+            departures.asked(&mut self.messages[nth].msg_hdr, asked, handed);
+        }
+        sent
+    }
+
+    fn drain(&mut self) -> Result<(), TxError> {
+        self.socket.drain()
+    }
+
+    fn counters(&self) -> TxCounters {
+        self.counters
+    }
+
+    fn departures(&mut self) -> Option<&mut Departures> {
+        self.departures.as_mut()
+    }
+}
+
+impl Sendmmsg {
+    /// Sends the messages that `send` has set, in order.
+    fn send_messages(&mut self, count: usize) -> Result<(), TxError> {
         let mut from = 0;
         let mut stalled = None;
+        self.refused = None;
         while from < count {
-            // SAFETY: messages[from..count] point to iovecs set above, which point into `own.bytes`; neither vector
-            // is touched before the call returns.
+            // SAFETY: messages[from..count] point to iovecs that `send` set, which point into `own.bytes`; neither vector
+            // is touched before the call returns. The same goes for the control message of one of them.
             let sent = unsafe {
                 libc::sendmmsg(
                     self.socket.fd.as_raw_fd(),
@@ -251,18 +300,11 @@ impl Tx for Sendmmsg {
             if !self.socket.judge(errno, &mut self.counters, &mut stalled)? {
                 self.counters.failed += 1;
                 self.counters.failed_bytes += u64::from(self.own.lengths[from]);
+                self.refused = Some(from);
                 from += 1;
             }
         }
         Ok(())
-    }
-
-    fn drain(&mut self) -> Result<(), TxError> {
-        self.socket.drain()
-    }
-
-    fn counters(&self) -> TxCounters {
-        self.counters
     }
 }
 

@@ -97,9 +97,9 @@ struct Look {
 
 /// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, to within `width`.
 #[derive(Debug, Clone, Copy)]
-struct Ahead {
-    ahead: i128,
-    width: u128,
+pub(crate) struct Ahead {
+    pub(crate) ahead: i128,
+    pub(crate) width: u128,
 }
 
 fn nanoseconds(time: &libc::ptp_clock_time) -> i128 {
@@ -118,7 +118,7 @@ fn best(looks: &[Look], realtime: Ahead) -> Option<Comparison> {
     })
 }
 
-fn realtime_ahead() -> Ahead {
+pub(crate) fn realtime_ahead() -> Ahead {
     let read = |clock| {
         let time = clock_gettime(clock);
         i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)

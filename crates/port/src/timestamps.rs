@@ -1,4 +1,4 @@
-//! Whether the hardware can tell a meter when frames arrived, and if not, what is missing.
+//! Whether the hardware can tell when frames arrived and left, and if not, what is missing.
 //!
 //! Three things must come together: hardware that can stamp every frame, stamping that is switched on, and a clock that can
 //! be compared with this host's. Packet sockets then get the stamps of every driver; XDP programs of a few.
@@ -7,6 +7,7 @@
 //! netdyno had switched on would stay on if it were killed, and whoever keeps a clock by PTP there would lose its filter.
 //! Callers: `netdyno doctor`, and whatever measures with `--timestamps`.
 
+use crate::departures::Stamper;
 use crate::ethtool::Ethtool;
 use crate::interface::xdp_features;
 use crate::phc::{Comparison, Phc};
@@ -24,6 +25,14 @@ pub enum NoStamps {
         "the hardware stamps no frames now: `sudo hwstamp_ctl -i {0} -r 1` (package linuxptp) switches it on"
     )]
     Off(String),
+    #[error("the driver stamps no frames that it sends")]
+    NotByDriver,
+    #[error("the hardware stamps no frames that it sends")]
+    NotSent,
+    #[error(
+        "the hardware stamps no frames that it sends now: `sudo hwstamp_ctl -i {name} -t 1 -r {filter}` (package linuxptp) switches it on"
+    )]
+    SentOff { name: String, filter: i32 },
     #[error("the clock of its stamps cannot be read: {path}: {error}")]
     Clock { path: String, error: std::io::Error },
     #[error("the clock of its stamps keeps no time: {path} ran {ratio:.2} times as fast as this host's")]
@@ -50,6 +59,31 @@ pub fn receive_stamps(name: &str, index: u32) -> Result<Stamping, NoStamps> {
     if stamping.stamps_all == Some(false) {
         return Err(NoStamps::Off(name.to_owned()));
     }
+    Ok(Stamping { clock: good_clock(number)?, to_xdp: gives_to_xdp(index) })
+}
+
+/// Who stamps frames that leave by an interface of this thread's network namespace: its hardware, or its driver.
+pub fn transmit_stamps(name: &str, by_hardware: bool) -> Result<Stamper, NoStamps> {
+    let stamping = Ethtool::open(name).and_then(|ethtool| ethtool.time_stamping());
+    let stamping =
+        stamping.map_err(|_| if by_hardware { NoStamps::NotSent } else { NoStamps::NotByDriver })?;
+    if !by_hardware {
+        return if stamping.driver_stamps_sent { Ok(Stamper::Driver) } else { Err(NoStamps::NotByDriver) };
+    }
+    if !stamping.can_stamp_sent {
+        return Err(NoStamps::NotSent);
+    }
+    let number = stamping.clock.ok_or(NoStamps::NoClock)?;
+    if stamping.stamps_sent == Some(false) {
+        // The command sets both directions; the other is to stay as it is.
+        let filter = stamping.receive_filter.unwrap_or(0);
+        return Err(NoStamps::SentOff { name: name.to_owned(), filter });
+    }
+    Ok(Stamper::Hardware(good_clock(number)?))
+}
+
+/// A clock that can be read, and keeps time.
+fn good_clock(number: u32) -> Result<Phc, NoStamps> {
     let unreadable = |error| NoStamps::Clock { path: format!("/dev/ptp{number}"), error };
     let clock = Phc::open(number).map_err(unreadable)?;
     let first = clock.compare().map_err(unreadable)?;
@@ -58,7 +92,7 @@ pub fn receive_stamps(name: &str, index: u32) -> Result<Stamping, NoStamps> {
     if (ratio - 1.0).abs() > ASTRAY {
         return Err(NoStamps::Astray { path: clock.path().to_owned(), ratio });
     }
-    Ok(Stamping { clock, to_xdp: gives_to_xdp(index) })
+    Ok(clock)
 }
 
 /// Two looks at a clock that are so far apart tell its pace to some 100 ppm.
@@ -97,6 +131,14 @@ mod tests {
         let said = lab.receiver.namespace.run_in(|| (ask("rx0"), ask("lo"))).expect("the namespace");
         assert!(said.0.contains("no PTP hardware clock"), "{said:?}");
         assert!(said.1.contains("no PTP hardware clock"), "{said:?}");
+    }
+
+    #[test]
+    fn a_veths_driver_stamps_what_it_sends_and_its_hardware_does_not() {
+        let lab = Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
+        let ask = |by_hardware| transmit_stamps("tx0", by_hardware);
+        let said = lab.sender.namespace.run_in(|| (ask(false), ask(true))).expect("the namespace");
+        assert!(matches!(said, (Ok(Stamper::Driver), Err(NoStamps::NotSent))), "{said:?}");
     }
 
     #[test]

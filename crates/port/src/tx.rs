@@ -4,6 +4,7 @@
 //! sender's own (a slab for a socket, a ring, later an AF_XDP UMEM) so that no frame is copied on its way to one; a
 //! buffer comes back as it was left, and `held` beside it lets the loop note what stands in it.
 
+use crate::departures::Departures;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -119,4 +120,9 @@ pub trait Tx {
 
     /// What became of the frames so far.
     fn counters(&self) -> TxCounters;
+
+    /// Stamps of frames as they left, of a sender that asks for them.
+    fn departures(&mut self) -> Option<&mut Departures> {
+        None
+    }
 }

@@ -616,6 +616,28 @@ pub struct Tx {
     /// The work by core: one entry for each worker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<Core>,
+    /// When some of the frames really left, by stamps of the interface, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departures: Option<Departures>,
+}
+
+/// When frames left, as the interface stamped them: some of them, one at a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Departures {
+    /// Who stamped them: `hardware`, or `driver` (when it handed a frame to the hardware).
+    pub stamped_by: String,
+    /// Frames whose stamps were asked for.
+    pub asked_frames: u64,
+    /// Of those, stamped.
+    pub stamped_frames: u64,
+    /// How long after its time a frame left; one that was early counts as 0. Left out at top speed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness_ns: Option<Distribution>,
+    /// From when a frame was handed to the kernel until it left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handing_ns: Option<Distribution>,
+    /// By how much these times may be wrong, because the stamps are of another clock.
+    pub clock_error_ns: u64,
 }
 
 /// What left by one of two interfaces.

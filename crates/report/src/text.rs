@@ -4,7 +4,7 @@
 use crate::conclusion;
 use crate::distribution::Distribution;
 use crate::model::{
-    Adjustment, Change, Choice, InterfaceCounters, LatencyClock, Pacing, Report, Totals, Witness,
+    Adjustment, Change, Choice, Departures, InterfaceCounters, LatencyClock, Pacing, Report, Totals, Witness,
 };
 use crate::search_text;
 use crate::table::Table;
@@ -173,6 +173,9 @@ fn lines(report: &Report) -> String {
     }
     if let Some(p) = &result.pacing {
         line("pacing", pacing(p));
+    }
+    if let Some(d) = result.tx.as_ref().and_then(|tx| tx.departures.as_ref()) {
+        line("departed", departures(d));
     }
     line("by hand", result.adjustments.iter().map(adjustment).collect());
     for c in result.tx.iter().flat_map(|tx| &tx.interface_counters) {
@@ -356,6 +359,24 @@ fn pacing(p: &Pacing) -> Vec<String> {
             facts.push(format!("{} given up", units::time(c.abandoned_ns)));
         }
     }
+    facts
+}
+
+/// "stamped by the hardware: 998 of 1,000 asked for", and how late these were.
+fn departures(d: &Departures) -> Vec<String> {
+    let mut facts = vec![format!(
+        "stamped by the {}: {} of {} asked for",
+        printable(&d.stamped_by),
+        units::count(d.stamped_frames),
+        units::count(d.asked_frames)
+    )];
+    for (what, of) in [("late", &d.lateness_ns), ("in kernel and driver", &d.handing_ns)] {
+        let Some(of) = of else { continue };
+        let mut all = percentiles(of);
+        facts.push(format!("{what} {}", all.next().unwrap_or_default()));
+        facts.extend(all);
+    }
+    facts.push(format!("right within {}", units::time(d.clock_error_ns)));
     facts
 }
 

@@ -240,6 +240,7 @@ fn nothing(started_ns: u64, ended: Ended) -> Sent {
         scheduled_ns: None,
         exhausted: true,
         punctuality: None,
+        departures: None,
         cpu_ns: 0,
         ended,
     }
@@ -350,6 +351,7 @@ impl Live {
             scheduled_ns: compiled.paced.then_some(scheduled),
             exhausted,
             punctuality: compiled.paced.then(|| punctuality(compiled)),
+            departures: None,
             cpu_ns,
             ended,
         }

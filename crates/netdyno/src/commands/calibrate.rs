@@ -24,6 +24,7 @@ const NOTHING: u8 = 1;
 pub fn run(args: &Doctor) -> Result<u8> {
     let through = Through {
         engine: EngineName::Auto,
+        tx_timestamps: None,
         calibration: None,
         cores: None,
         core: None,

@@ -74,6 +74,7 @@ pub fn run(args: Demo) -> Result<u8> {
         skip_corrupt: args.capture.is_some(),
         through: Through {
             engine: Engine::Auto,
+            tx_timestamps: None,
             calibration: None,
             cores: None,
             core: None,

@@ -323,6 +323,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         skip_corrupt: true,
         through: Through {
             engine: Engine::Auto,
+            tx_timestamps: None,
             calibration: None,
             cores: None,
             core: None,

@@ -32,6 +32,7 @@ mod scenario;
 mod screen;
 mod search;
 mod search_forms;
+mod stamps;
 mod tcpprep;
 mod tcpreplay;
 mod tcpreplay_edit;

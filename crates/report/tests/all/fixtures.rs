@@ -118,6 +118,18 @@ pub fn lossy_replay() -> Report {
             cores: [(1, sent / 2, 0.93), (0, sent - sent / 2, 0.88)]
                 .map(|(core, frames, cpu)| Core { core, frames, bytes: frames * 445, cpu_ratio: Some(cpu) })
                 .to_vec(),
+            departures: Some(Departures {
+                stamped_by: "hardware".into(),
+                asked_frames: 5_994,
+                stamped_frames: 5_990,
+                lateness_ns: Distribution::from_samples(
+                    &mut (0..5_990).map(|n| 3_000 + n % 700).collect::<Vec<u64>>(),
+                ),
+                handing_ns: Distribution::from_samples(
+                    &mut (0..5_990).map(|n| 1_900 + n % 90).collect::<Vec<u64>>(),
+                ),
+                clock_error_ns: 350,
+            }),
         }),
         rx: Some(Rx {
             totals: Totals::over(arrived, arrived * 445, 6 * second),

@@ -1,0 +1,404 @@
+//! When frames really left: stamps of the NIC, or of its driver as it hands a frame to the device.
+//!
+//! A packet socket gets the stamp of a frame that it sent by its error queue (the kernel's
+//! Documentation/networking/timestamping.rst), if it asked for it with that frame. Many NICs have a single register for
+//! such stamps, so one frame is asked for at a time: the next when the one before came back, or will not.
+//!
+//! ```text
+//!   worker: choose, mark --> sendmmsg, one message with SO_TIMESTAMPING --> driver --> wire
+//!              ^                                                              |
+//!              '------ take <-- collect <-- error queue <--------- stamp -----'
+//! ```
+//!
+//! Stamps of the hardware are by its own clock, which a thread compares with this host's (`phc`). No setting of the interface
+//! is changed (`timestamps` says why). Caller: `packet`, which sends; the sending loop takes what came back.
+#![allow(unsafe_code, reason = "control messages, which rustix does not have for time stamps")]
+
+use crate::phc::{Comparison, Phc, realtime_ahead};
+use crate::socket::set;
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Who stamps.
+#[derive(Debug)]
+pub enum Stamper {
+    /// The NIC, by this clock.
+    Hardware(Phc),
+    /// Its driver, by CLOCK_REALTIME.
+    Driver,
+}
+
+/// A frame that was stamped. Times are of CLOCK_MONOTONIC, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departed {
+    /// When it was due; `None` at top speed.
+    pub due_ns: Option<u64>,
+    /// When it was handed to the kernel.
+    pub handed_ns: u64,
+    /// When it left.
+    pub left_ns: u64,
+}
+
+/// Frames are asked for no more often: a stamp costs the sender some two microseconds.
+const APART_NS: u64 = 1_000_000;
+/// A stamp that has not come back after so long is not waited for any more. (Where the register is taken, drivers give none.)
+const LOST_NS: u64 = 1_000_000_000;
+/// A frame that seems to have left so long before it was handed over is an earlier one, whose stamp came too late.
+const NOT_BEFORE_NS: u64 = 5_000_000;
+/// The last stamp of a run is waited for so long.
+const LAST_NS: u64 = 200_000_000;
+
+/// The stamps of one socket.
+#[derive(Debug)]
+pub struct Departures {
+    socket: OwnedFd,
+    clock: Clock,
+    /// The control message that asks.
+    ask: Box<Ask>,
+    next_ns: u64,
+    marked: Option<(usize, Option<u64>)>,
+    /// Handed over, not stamped yet.
+    pending: Option<(Option<u64>, u64)>,
+    departed: Option<Departed>,
+    asked: u64,
+    stamped: u64,
+}
+
+/// One control message: SO_TIMESTAMPING with what is asked for.
+#[repr(C)]
+#[derive(Debug)]
+struct Ask {
+    length: usize,
+    level: libc::c_int,
+    kind: libc::c_int,
+    flags: u32,
+    _padding: u32,
+}
+
+// What the kernel reads is a cmsghdr with 32 bits behind it.
+const _: () = assert!(std::mem::offset_of!(Ask, flags) == size_of::<libc::cmsghdr>());
+
+#[derive(Debug)]
+enum Clock {
+    Realtime,
+    Hardware(Follower),
+}
+
+impl Departures {
+    /// Of frames that `socket` sends from now on.
+    pub fn of(socket: &OwnedFd, by: Stamper) -> io::Result<Departures> {
+        let (reported, asked) = match by {
+            Stamper::Hardware(_) => (libc::SOF_TIMESTAMPING_RAW_HARDWARE, libc::SOF_TIMESTAMPING_TX_HARDWARE),
+            Stamper::Driver => (libc::SOF_TIMESTAMPING_SOFTWARE, libc::SOF_TIMESTAMPING_TX_SOFTWARE),
+        };
+        // The stamp alone comes back, without the frame.
+        let reported = reported | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+        set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &reported)?;
+        // SAFETY: a computation of a length.
+        let length = unsafe { libc::CMSG_LEN(size_of::<u32>() as u32) } as usize;
+        Ok(Departures {
+            socket: socket.try_clone()?,
+            clock: match by {
+                Stamper::Hardware(clock) => Clock::Hardware(Follower::start(clock)?),
+                Stamper::Driver => Clock::Realtime,
+            },
+            ask: Box::new(Ask {
+                length,
+                level: libc::SOL_SOCKET,
+                kind: libc::SO_TIMESTAMPING,
+                flags: asked,
+                _padding: 0,
+            }),
+            next_ns: 0,
+            marked: None,
+            pending: None,
+            departed: None,
+            asked: 0,
+            stamped: 0,
+        })
+    }
+
+    /// Which of the `count` frames of the next batch is to be asked for, if any. Not always the first, which waits for no
+    /// other.
+    pub fn choose(&self, count: usize) -> Option<usize> {
+        let free = self.pending.is_none() && self.departed.is_none() && count > 0;
+        (free && now() >= self.next_ns).then(|| (self.asked % count.max(1) as u64) as usize)
+    }
+
+    /// That frame is asked for, and was due at `due_ns`.
+    pub fn mark(&mut self, nth: usize, due_ns: Option<u64>) {
+        self.marked = Some((nth, due_ns));
+    }
+
+    /// Looks for the stamp that is waited for.
+    pub fn collect(&mut self) {
+        let Some((due_ns, handed_ns)) = self.pending else { return };
+        while let Some(stamp) = read(&self.socket) {
+            let Some(left_ns) = self.clock.host_time(stamp) else { continue };
+            if left_ns.saturating_add(NOT_BEFORE_NS) < handed_ns {
+                continue;
+            }
+            self.pending = None;
+            self.stamped += 1;
+            self.departed = Some(Departed { due_ns, handed_ns, left_ns });
+            return;
+        }
+        if now() > handed_ns + LOST_NS {
+            self.pending = None;
+        }
+    }
+
+    /// A frame that came back.
+    pub fn take(&mut self) -> Option<Departed> {
+        self.collect();
+        self.departed.take()
+    }
+
+    /// The same at the end of a run: the stamp is waited for.
+    pub fn take_last(&mut self) -> Option<Departed> {
+        let until = now() + LAST_NS;
+        self.marked = None;
+        loop {
+            if let Some(departed) = self.take() {
+                return Some(departed);
+            }
+            if self.pending.is_none() || now() > until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The hardware stamps them, not its driver.
+    pub fn by_hardware(&self) -> bool {
+        matches!(self.clock, Clock::Hardware(_))
+    }
+
+    /// Frames that were asked for, and those of them that came back.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.asked, self.stamped)
+    }
+
+    /// By how much a stamp's time may be wrong on this host's clock.
+    pub fn error_ns(&self) -> u64 {
+        match &self.clock {
+            Clock::Realtime => realtime_ahead().width as u64,
+            Clock::Hardware(follower) => follower.error_ns(),
+        }
+    }
+
+    /// The frame of the batch that is asked for, and when it is handed over.
+    pub(crate) fn asking(&self) -> Option<(usize, u64)> {
+        let (nth, _) = self.marked?;
+        // What is there by now is of a frame that was given up, or was tried several times.
+        while read(&self.socket).is_some() {}
+        Some((nth, now()))
+    }
+
+    /// Asks with this message.
+    pub(crate) fn ask_with(&mut self, header: &mut libc::msghdr) {
+        header.msg_control = (&raw mut *self.ask).cast();
+        header.msg_controllen = size_of::<Ask>();
+    }
+
+    /// The message was sent, or passed over. It asks no more.
+    pub(crate) fn asked(&mut self, header: &mut libc::msghdr, sent: bool, handed_ns: u64) {
+        header.msg_control = std::ptr::null_mut();
+        header.msg_controllen = 0;
+        let Some((_, due_ns)) = self.marked.take() else { return };
+        if sent {
+            self.asked += 1;
+            self.pending = Some((due_ns, handed_ns));
+            self.next_ns = handed_ns + APART_NS;
+        }
+    }
+}
+
+impl Clock {
+    /// CLOCK_MONOTONIC when the stamp was taken.
+    fn host_time(&self, stamp: Stamp) -> Option<u64> {
+        match self {
+            Clock::Realtime => {
+                let real = i128::from(stamp.software_ns?);
+                u64::try_from(real - realtime_ahead().ahead).ok()
+            }
+            Clock::Hardware(follower) => follower.host_time(stamp.hardware_ns?),
+        }
+    }
+}
+
+fn now() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What the kernel told of one frame.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Stamp {
+    software_ns: Option<u64>,
+    hardware_ns: Option<u64>,
+}
+
+/// The next message of the socket's error queue, if there is one.
+fn read(socket: &OwnedFd) -> Option<Stamp> {
+    // As large as the control messages' alignment wants.
+    let mut control = [0u64; 64];
+    // SAFETY: all zeroes are a valid msghdr: no name, no vectors, no control messages.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control);
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    // SAFETY: `message` is a valid msghdr whose control buffer is as long as it says.
+    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags) };
+    if got < 0 {
+        return None;
+    }
+    let mut stamp = Stamp::default();
+    // SAFETY: the kernel has filled in `message`, whose control buffer is still there.
+    let mut header = unsafe { libc::CMSG_FIRSTHDR(&raw const message) };
+    while !header.is_null() {
+        // SAFETY: a header of the kernel's, inside of the control buffer.
+        let (level, kind, length) =
+            unsafe { ((*header).cmsg_level, (*header).cmsg_type, (*header).cmsg_len) };
+        // struct scm_timestamping: three timespecs, by software, unused, by hardware.
+        // SAFETY: a computation of a length.
+        let whole = unsafe { libc::CMSG_LEN(size_of::<[libc::timespec; 3]>() as u32) } as usize;
+        if (level, kind) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) && length >= whole {
+            // SAFETY: the message is as long as three timespecs, which may stand anywhere.
+            let times = unsafe { libc::CMSG_DATA(header).cast::<[libc::timespec; 3]>().read_unaligned() };
+            stamp = Stamp { software_ns: nanoseconds(&times[0]), hardware_ns: nanoseconds(&times[2]) };
+        }
+        // SAFETY: as above.
+        header = unsafe { libc::CMSG_NXTHDR(&raw const message, header) };
+    }
+    Some(stamp)
+}
+
+/// Zero is no time.
+fn nanoseconds(time: &libc::timespec) -> Option<u64> {
+    let (seconds, rest) = (u64::try_from(time.tv_sec).ok()?, u64::try_from(time.tv_nsec).ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(rest).filter(|time| *time > 0)
+}
+
+/// Follows a NIC's clock in a thread of its own.
+#[derive(Debug)]
+struct Follower {
+    looks: Arc<Mutex<VecDeque<Comparison>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The clocks are compared so often, and the pace is that of so many looks: a second.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOKS: usize = 20;
+
+impl Follower {
+    fn start(clock: Phc) -> io::Result<Follower> {
+        let (looks, stop) = (Arc::new(Mutex::new(VecDeque::new())), Arc::new(AtomicBool::new(false)));
+        let look = move |looks: &Mutex<VecDeque<Comparison>>| -> io::Result<()> {
+            let look = clock.compare()?;
+            let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+            if looks.len() >= LOOKS {
+                looks.pop_front();
+            }
+            looks.push_back(look);
+            Ok(())
+        };
+        look(&looks)?;
+        let thread = {
+            let (looks, stop) = (Arc::clone(&looks), Arc::clone(&stop));
+            std::thread::Builder::new().name("stamps".to_owned()).spawn(move || {
+                while !stop.load(Relaxed) {
+                    std::thread::sleep(LOOK_EVERY);
+                    // One that cannot be read for once leaves the line as it is.
+                    let _ = look(&looks);
+                }
+            })?
+        };
+        Ok(Follower { looks, stop, thread: Some(thread) })
+    }
+
+    fn host_time(&self, device_ns: u64) -> Option<u64> {
+        on_line(&self.looks.lock().unwrap_or_else(PoisonError::into_inner), device_ns)
+    }
+
+    fn error_ns(&self) -> u64 {
+        let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.iter().map(|look| look.after_ns.saturating_sub(look.before_ns).div_ceil(2)).max().unwrap_or(0)
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// This host's time when the device's clock showed `device_ns`: from the newest look, at the pace since the oldest.
+fn on_line(looks: &VecDeque<Comparison>, device_ns: u64) -> Option<u64> {
+    let middle = |look: &Comparison| i128::from(look.before_ns) + i128::from(look.after_ns);
+    let (oldest, newest) = (looks.front()?, looks.back()?);
+    let host = (middle(newest) - middle(oldest)) as f64 / 2.0;
+    let device = newest.device_ns as i128 - oldest.device_ns as i128;
+    let pace = if device > 0 && host > 0.0 { host / device as f64 } else { 1.0 };
+    let since = device_ns as i128 - newest.device_ns as i128;
+    u64::try_from(middle(newest) / 2 + (since as f64 * pace).round() as i128).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_devices_time_is_told_by_the_newest_look_and_the_pace_since_the_oldest() {
+        // The device's clock runs 100 ppm fast, and is compared to within 200 ns.
+        let look = |ms: u64| Comparison {
+            before_ns: ms * 1_000_000 - 100,
+            device_ns: 5_000_000_000 + ms * 1_000_100,
+            after_ns: ms * 1_000_000 + 100,
+        };
+        let looks: VecDeque<Comparison> = (10..=30).map(|n| look(n * 50)).collect();
+        for ms in [490, 1_000, 1_499, 1_510, 1_549] {
+            let host = on_line(&looks, look(ms).device_ns).expect("a time");
+            assert!(host.abs_diff(ms * 1_000_000) <= 1, "{ms}: {host}");
+        }
+        let one: VecDeque<Comparison> = [look(500)].into();
+        assert_eq!(on_line(&one, look(500).device_ns + 1_000), Some(500_001_000));
+        assert_eq!(on_line(&VecDeque::new(), 7), None);
+    }
+
+    #[test]
+    fn one_frame_is_asked_for_at_a_time_and_what_does_not_come_back_is_given_up() {
+        let lab = lab::Lab::two_hosts(&lab::Options::default()).expect("a lab (as root)");
+        let socket =
+            lab.sender.namespace.run_in(crate::socket::open).expect("the namespace").expect("a socket");
+        let mut departures = Departures::of(&socket, Stamper::Driver).expect("the option");
+        // SAFETY: all zeroes are a valid msghdr.
+        let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+        assert_eq!(departures.choose(0), None);
+        let nth = departures.choose(5).expect("the first");
+        departures.mark(nth, Some(7));
+        let (_, handed) = departures.asking().expect("marked");
+        departures.ask_with(&mut header);
+        // What was not sent is not waited for.
+        departures.asked(&mut header, false, handed);
+        assert_eq!((departures.counts(), header.msg_controllen), ((0, 0), 0));
+        departures.mark(nth, Some(7));
+        departures.asked(&mut header, true, handed);
+        assert_eq!((departures.choose(5), departures.take(), departures.counts()), (None, None, (1, 0)));
+        // As if it had been long ago.
+        departures.pending = Some((None, handed.saturating_sub(2 * LOST_NS)));
+        departures.next_ns = 0;
+        assert_eq!(departures.take(), None);
+        assert_eq!(departures.choose(5), Some(1));
+    }
+}
