@@ -252,6 +252,7 @@ static __always_inline int redirected(struct xdp_md *ctx, const bool counts)
 	passage->forwarded++;
 	passage->buffers++;
 	passage->forwarded_bytes += length;
+	passage->buffer_bytes += length;
 	return XDP_REDIRECT;
 }
 
@@ -326,6 +327,7 @@ int bridge_tc(struct __sk_buff *skb)
 	passage->forwarded += frames;
 	passage->buffers++;
 	passage->forwarded_bytes += bytes;
+	passage->buffer_bytes += skb->len + (skb->vlan_present ? 4 : 0);
 	return TC_ACT_REDIRECT;
 }
 

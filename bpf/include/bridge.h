@@ -22,6 +22,7 @@ struct passage {
 	__u64 first_ns;	  /* CLOCK_MONOTONIC; 0: nothing yet */
 	__u64 last_ns;
 	__u64 tick; /* in jiffies: when last_ns was read */
+	__u64 buffer_bytes; /* of `buffers`: the headers of a super-frame once */
 } __attribute__((aligned(64)));
 
 #endif

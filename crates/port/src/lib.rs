@@ -11,6 +11,7 @@ pub mod netlink;
 pub mod outside;
 pub mod packet;
 pub mod phc;
+pub mod qdisc;
 pub mod receive;
 pub mod resolve;
 pub mod socket;

@@ -131,6 +131,12 @@ impl Message {
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
 
+    /// What follows the header, as answers are handed out.
+    #[cfg(test)]
+    pub(crate) fn payload(self) -> Vec<u8> {
+        self.0[HEADER..].to_vec()
+    }
+
     fn finish(mut self, sequence: u32) -> Vec<u8> {
         let length = self.0.len() as u32;
         self.0[0..4].copy_from_slice(&length.to_ne_bytes());

@@ -92,7 +92,9 @@ pub fn reflection(r: &Reflection) -> Vec<(&'static str, u64)> {
 pub fn passage_facts(p: &Passage) -> Vec<String> {
     let way = format!("{} > {}", units::printable(&p.from), units::printable(&p.to));
     let received = units::counted(p.received.frames, "frame");
-    let mut facts = vec![format!("{way}: {received} in, {} out", units::count(p.forwarded.frames))];
+    let pieces = p.forwarded_buffers.map(|n| format!(" in {} pieces (super-frames)", units::count(n)));
+    let pieces = pieces.unwrap_or_default();
+    let mut facts = vec![format!("{way}: {received} in, {} out{pieces}", units::count(p.forwarded.frames))];
     facts.extend(passage(p).into_iter().map(|(what, n)| format!("{} {what}", units::count(n))));
     if let Some(late) = p.impaired.as_ref().and_then(|impaired| impaired.lateness_ns.as_ref()) {
         let [half, most, max] = [late.p50, late.p99, late.max].map(units::time);

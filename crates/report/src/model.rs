@@ -423,6 +423,9 @@ pub struct Passage {
     pub to: String,
     pub received: Totals,
     pub forwarded: Totals,
+    /// The forwarded, each super-frame (GSO, GRO) counted once; left out where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forwarded_buffers: Option<u64>,
     /// Of the forwarded: looked at from link to transport layer, and edited where that was asked for. Left out where
     /// nothing was to be edited.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -690,6 +693,13 @@ pub struct InterfaceCounters {
     pub foreign_frames: u64,
     /// Frames counted as sent that the interface did not see (`tx_packets` below `sent_frames`).
     pub missing_frames: u64,
+    /// What of `sent_frames` was handed over in one piece counted once (super-frames: GSO, GRO); left out where that is the
+    /// same. The interface counts either.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent_buffers: Option<u64>,
+    /// What the root queueing discipline in front of the interface let through and dropped, where frames went by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueCounters>,
     /// Rise of the driver's own counter of frames that XDP programs and AF_XDP sockets sent, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_xdp_frames: Option<u64>,
@@ -700,6 +710,20 @@ pub struct InterfaceCounters {
     /// Left out where it counted other frames, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond_layer2_bytes: Option<i64>,
+}
+
+/// What a queueing discipline counted, whoever's frames those were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct QueueCounters {
+    /// `tbf`, `fq_codel`, ...
+    pub kind: String,
+    /// Let through, each frame of a super-frame by itself.
+    pub passed_frames: u64,
+    /// Dropped, frames or super-frames as it had them.
+    pub dropped: u64,
+    /// Waited in it when the run ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waiting: u64,
 }
 
 /// Who saw that frames left an interface.

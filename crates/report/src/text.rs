@@ -4,7 +4,8 @@
 use crate::conclusion;
 use crate::distribution::Distribution;
 use crate::model::{
-    Adjustment, Change, Choice, Departures, InterfaceCounters, LatencyClock, Pacing, Report, Totals, Witness,
+    Adjustment, Change, Choice, Departures, InterfaceCounters, LatencyClock, Pacing, QueueCounters, Report, Totals,
+    Witness,
 };
 use crate::search_text;
 use crate::table::Table;
@@ -189,9 +190,19 @@ fn lines(report: &Report) -> String {
             (0, foreign) => facts.push(format!("{} not ours", units::count(foreign))),
             (missing, _) => facts.push(format!("{} fewer than were sent", units::count(missing))),
         }
+        if let Some(buffers) = c.sent_buffers {
+            let (frames, buffers) = (units::counted(c.sent_frames, "frame"), units::count(buffers));
+            facts.push(format!("was handed {frames} in {buffers} pieces (super-frames)"));
+        }
+        facts.extend(c.queue.as_ref().map(queue));
         line("interface", facts);
     }
     out
+}
+
+fn queue(q: &QueueCounters) -> String {
+    let (kind, passed) = (printable(&q.kind), units::count(q.passed_frames));
+    format!("its queue ({kind}) let {passed} pass and dropped {}", units::count(q.dropped))
 }
 
 /// Who counted what the interface's counter does not know.

@@ -82,6 +82,8 @@ pub struct Passed {
     pub failed: u64,
     /// The forwarded, each super-frame counted once: what the other interface may count.
     pub buffers: u64,
+    /// Bytes of those: the headers of a super-frame are in them once.
+    pub buffer_bytes: u64,
     /// Among the forwarded: left with a checksum that had been left to hardware.
     pub completed: u64,
     /// When the first and the last frame arrived, to within a clock tick (1 to 10 ms).
@@ -107,6 +109,7 @@ pub(crate) struct Passage {
     pub last_ns: u64,
     /// The kernel's own.
     pub tick: u64,
+    pub buffer_bytes: u64,
 }
 
 /// A bridge at work. Nothing of it outlives it or its process.
@@ -208,6 +211,7 @@ impl Passed {
             too_long: self.too_long + share.too_long,
             failed: self.failed + share.failed,
             buffers: self.buffers + share.buffers,
+            buffer_bytes: self.buffer_bytes + share.buffer_bytes,
             completed: self.completed + share.completed,
             first_ns: self.first_ns.into_iter().chain(time(share.first_ns)).min(),
             last_ns: self.last_ns.max(time(share.last_ns)),

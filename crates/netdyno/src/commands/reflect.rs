@@ -7,19 +7,17 @@ use crate::cli::Reflect;
 use crate::output::{self, conclude};
 use crate::panel::{Names, Panel};
 use crate::place::Place;
+use crate::run::counters::{self, Leaving, Told};
 use crate::{environment, run};
 use anyhow::{Context, Result};
 use gauges::{Count, Moment, Title};
 use meter::Mode;
 use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
-use port::interface::{CounterReader, Counters, xdp_features};
+use port::interface::xdp_features;
 use report::live::Progress;
-use report::{Choice, InterfaceCounters, Interval, Reflection, Report, Requested, Rx, Totals, Tx, units};
+use report::{Choice, Interval, Reflection, Report, Requested, Rx, Totals, Tx};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-
-/// Drivers that update their counters now and then do so at least this often.
-const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
 
 pub fn run(args: Reflect) -> Result<u8> {
     if let Some(dir) = &args.output.report {
@@ -36,8 +34,7 @@ pub fn run(args: Reflect) -> Result<u8> {
         ..Options::default()
     };
     let stop = run::stop_on_signals_with(&args.output)?;
-    let mut counters = place.counters()?;
-    let before = counters.read()?;
+    let mut leaving = Leaving::begin(&place)?;
     let name = &place.interface.name;
     let mut ends = Ends::none();
     ends.optional(&place, "reflect")?;
@@ -128,7 +125,7 @@ pub fn run(args: Reflect) -> Result<u8> {
     if detached {
         verdict.fall_short(format!("{} was removed, or the reflector detached from it by force", place.spec));
     } else {
-        compare(&mut report, &place, mode, &done, &mut counters, &before);
+        compare(&mut report, &place, mode, &done, &mut leaving);
     }
     let verdict = &mut report.result.verdict;
     if stop.load(Relaxed) && args.duration.is_some_and(|duration| start.elapsed() < duration) {
@@ -230,52 +227,25 @@ fn fill(report: &mut Report, done: &Reflected, mode: Mode) {
     });
 }
 
-/// The program hands frames to the driver and never learns what became of them: the interface's own counter tells.
-fn compare(
-    report: &mut Report,
-    place: &Place,
-    mode: Mode,
-    done: &Reflected,
-    reader: &mut CounterReader,
-    before: &Counters,
-) {
-    let start = Instant::now();
-    let moved = loop {
-        let Ok(now) = reader.read() else {
-            report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
-            return;
-        };
-        let moved = now.since(before);
-        if moved.tx_packets >= done.reflected || start.elapsed() > COUNTERS_SETTLE {
-            break moved;
-        }
-        std::thread::sleep(Duration::from_millis(50));
+/// The program hands frames to the driver and never learns what became of them: the interface's own counter tells, or its
+/// driver's.
+fn compare(report: &mut Report, place: &Place, mode: Mode, done: &Reflected, leaving: &mut Leaving) {
+    let Some(moved) = leaving.settled(done.reflected) else {
+        report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+        return;
     };
-    let mut compared = InterfaceCounters::compare(&place.spec, done.reflected, moved.tx_packets);
-    compared.tx_bytes = Some(moved.tx_bytes);
-    compared.tx_errors = Some(moved.tx_errors);
-    compared.tx_dropped = Some(moved.tx_dropped);
-    if compared.missing_frames > 0 {
-        let said = format!(
-            "{} were sent back but {} counts only {} as transmitted",
-            units::counted(done.reflected, "frame"),
-            place.spec,
-            units::count(moved.tx_packets)
-        );
-        if mode == Mode::XdpNative && is_veth(place) {
-            report.result.verdict.fall_short(format!(
-                "{said}: the other end of a veth takes them only while it has an XDP program of its own, such as the \
-                 meter of `netdyno send --round-trip`; --generic does without"
-            ));
-        } else if mode == Mode::XdpGeneric {
-            report.result.verdict.fall_short(said);
-        } else {
-            report
-                .warnings
-                .push(format!("{said}: they were dropped, or its driver does not count what XDP sends"));
-        }
-    }
-    if let Some(tx) = &mut report.result.tx {
-        tx.interface_counters.push(compared);
-    }
+    let natively = mode == Mode::XdpNative;
+    let seen = leaving.seen(done.reflected, &moved, natively);
+    let told = Told {
+        unaccounted: match natively && is_veth(place) {
+            true => {
+                "; the other end of a veth takes them only while it has an XDP program of its own, such as the meter of \
+                 `netdyno send --round-trip`; --generic does without"
+            }
+            false => "",
+        },
+        nobody: "--generic sends them by the kernel, which counts them; whoever sent them sees what came back",
+        completions: "",
+    };
+    counters::account(report, counters::compare(&place.spec, done.reflected, &moved), &moved, &seen, &told);
 }

@@ -1,10 +1,11 @@
 //! What interfaces, drivers and hosts counted during a run, held to what we did.
 
 use crate::place::Place;
+use anyhow::Result;
 use engine::{Counts, Sent};
 use port::interface::{CounterReader, Counters};
 use port::tx::TxCounters;
-use port::watch::{Rise, Source as Counting};
+use port::watch::{Rise, Source as Counting, Watch};
 use report::{HostCounter, InterfaceCounters, Report, Witness, units};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -158,6 +159,16 @@ pub fn believe(sent: &mut Sent, seen: u64) {
     counters.failed_bytes += bytes;
 }
 
+/// The interface's counters beside our own count.
+pub fn compare(interface: &str, ours: u64, moved: &Counters) -> InterfaceCounters {
+    InterfaceCounters {
+        tx_bytes: Some(moved.tx_bytes),
+        tx_errors: Some(moved.tx_errors),
+        tx_dropped: Some(moved.tx_dropped),
+        ..InterfaceCounters::compare(interface, ours, moved.tx_packets)
+    }
+}
+
 /// Holds what we counted, `ours`, to what the interface did, and to whoever else saw the frames.
 pub fn compare_counters(
     report: &mut Report,
@@ -175,23 +186,56 @@ pub fn compare_counters(
         report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
         return;
     };
-    let mut compared = InterfaceCounters::compare(&place.spec, ours.frames, moved.tx_packets);
-    compared.tx_bytes = Some(moved.tx_bytes);
-    compared.tx_errors = Some(moved.tx_errors);
-    compared.tx_dropped = Some(moved.tx_dropped);
-    compared.driver_xdp_frames = seen.driver;
+    let mut compared = compare(&place.spec, ours.frames, &moved);
     compared.beyond_layer2_bytes = beyond_layer2(&ours, &moved);
+    let foreign = compared.foreign_frames;
+    let told = Told {
+        unaccounted: "",
+        nobody: "use --engine afxdp or packet, or measure where they arrive",
+        completions: "measure where they arrive (--measure)",
+    };
+    account(report, compared, &moved, seen, &told);
+    if foreign > 0 {
+        report.warnings.push(format!(
+            "{} sent {} that are not of this run: other programs use it, or the kernel itself does (ARP, IPv6)",
+            place.spec,
+            units::counted(foreign, "frame"),
+        ));
+    }
+}
+
+/// What a command adds to what is said of frames that nobody accounts for.
+#[derive(Debug, Clone, Copy)]
+pub struct Told<'a> {
+    /// Why an interface may not have transmitted what it was handed.
+    pub unaccounted: &'a str,
+    /// What to do where nobody saw frames leave.
+    pub nobody: &'a str,
+    /// And where only the driver gave their memory back.
+    pub completions: &'a str,
+}
+
+/// Says who saw the frames of `compared` leave, and what is missing by the one that is believed; puts it into the result.
+pub fn account(
+    report: &mut Report,
+    mut compared: InterfaceCounters,
+    moved: &Counters,
+    seen: &Seen,
+    told: &Told<'_>,
+) {
+    compared.driver_xdp_frames = seen.driver;
     let (witness, known) = seen.judge();
-    compared.confirmed_by = (ours.frames > 0).then_some(witness);
-    let (frames, on) = (units::counted(ours.frames, "frame"), &place.spec);
+    compared.confirmed_by = (seen.ours > 0).then_some(witness);
+    let (frames, on) = (units::counted(seen.ours, "frame"), &compared.interface);
     let counted = units::count(moved.tx_packets);
     let unknown = format!("the counter of {on} does not know these frames ({counted} of {frames})");
+    let short = || unaccounted(&compared, moved) + told.unaccounted;
     match witness {
         _ if compared.missing_frames == 0 => {}
-        Witness::Interface => report.result.verdict.fall_short(unaccounted(&compared, &moved)),
+        Witness::Interface => report.result.verdict.fall_short(short()),
         Witness::Driver => {
             report.warnings.push(format!("{unknown}: its driver's own counter of XDP frames is believed"));
-            if known < ours.frames {
+            if known < seen.ours {
                 report.result.verdict.fall_short(format!(
                     "unaccounted frames: {on} was handed {frames}, and its driver counts only {} as sent by XDP",
                     units::count(known)
@@ -200,28 +244,67 @@ pub fn compare_counters(
         }
         Witness::Meter => report.warnings.push(format!(
             "{unknown}: that they left is known from {} that arrived",
-            if known >= ours.frames { "all".to_owned() } else { units::count(known) }
+            if known >= seen.ours { "all".to_owned() } else { units::count(known) }
         )),
         Witness::Completions => report.warnings.push(format!(
             "{unknown}, and nobody else counted them: that its driver gave the memory of all of them back as sent is all \
-             that is known; measure where they arrive (--measure)"
+             that is known; {}",
+            told.completions
         )),
         Witness::Nobody if seen.counts == Counts::HandedOver => report.result.verdict.fall_short(format!(
             "nobody saw these frames leave: {on} was handed {frames} by XDP and counts {counted}{}: the driver dropped \
-             them without a word, or counts no XDP frames; use --engine afxdp or packet, or measure where they arrive",
-            if seen.arrived == Some(0) { ", and none arrived" } else { "" }
+             them without a word, or counts no XDP frames; {}",
+            if seen.arrived == Some(0) { ", and none arrived" } else { "" },
+            told.nobody
         )),
-        Witness::Nobody => report.result.verdict.fall_short(unaccounted(&compared, &moved)),
-    }
-    if compared.foreign_frames > 0 {
-        report.warnings.push(format!(
-            "{} sent {} that are not of this run: other programs use it, or the kernel itself does (ARP, IPv6)",
-            place.spec,
-            units::counted(compared.foreign_frames, "frame"),
-        ));
+        Witness::Nobody => report.result.verdict.fall_short(short()),
     }
     if let Some(tx) = &mut report.result.tx {
         tx.interface_counters.push(compared);
+    }
+}
+
+/// An interface by which frames leave, of whoever takes them over from another or sends them back.
+#[derive(Debug)]
+pub struct Leaving {
+    is_veth: bool,
+    reader: CounterReader,
+    before: Counters,
+    driver: Watch,
+}
+
+impl Leaving {
+    /// From now on.
+    pub fn begin(place: &Place) -> Result<Leaving> {
+        let mut reader = place.counters()?;
+        let before = reader.read()?;
+        let name = &place.interface.name;
+        let driver = place.run_in(|| Watch::begin(name, false))?;
+        let is_veth = place.interface.kind.as_deref() == Some("veth");
+        Ok(Leaving { is_veth, reader, before, driver })
+    }
+
+    /// What the interface counted up to now; `None` when its counters can no longer be read.
+    pub fn moved(&mut self) -> Option<Counters> {
+        Some(self.reader.read().ok()?.since(&self.before))
+    }
+
+    /// The same once it has counted `ours`, or will not any more.
+    pub fn settled(&mut self, ours: u64) -> Option<Counters> {
+        moved(&mut self.reader, &self.before, ours, None)
+    }
+
+    /// Who saw `ours` leave. `by_xdp`: they were handed to the driver by an XDP program, so that its driver decides who
+    /// knows them. A veth's counter knows all that its other end took.
+    pub fn seen(&mut self, ours: u64, moved: &Counters, by_xdp: bool) -> Seen {
+        let by_xdp = by_xdp && !self.is_veth;
+        Seen {
+            ours,
+            interface: moved.tx_packets,
+            driver: by_xdp.then(|| xdp_sent(&self.driver.rises())).flatten(),
+            arrived: None,
+            counts: if by_xdp { Counts::HandedOver } else { Counts::Accepted },
+        }
     }
 }
 
@@ -372,6 +455,40 @@ mod tests {
         assert!(!seen(6, None, None, counts).vanished() && !seen(0, None, None, counts).vanished());
         assert!(!seen(0, Some(1), None, counts).vanished() && !seen(0, None, Some(1), counts).vanished());
         assert!(!Seen { ours: 0, ..seen(0, None, None, counts) }.vanished());
+    }
+
+    /// Of a bridge or reflector that handed 300 frames to a driver.
+    fn accounted(interface: u64, driver: Option<u64>, by_xdp: bool) -> Report {
+        let counts = if by_xdp { Counts::HandedOver } else { Counts::Accepted };
+        let moved = Counters { tx_packets: interface, ..Counters::default() };
+        let mut report = Report::new("bridge");
+        report.result.tx = Some(report::Tx::default());
+        let told = Told { unaccounted: ": why", nobody: "measure", completions: "" };
+        let compared = compare("east", 300, &moved);
+        account(&mut report, compared, &moved, &seen(interface, driver, None, counts), &told);
+        report
+    }
+
+    #[test]
+    fn what_a_bridge_or_reflector_handed_over_is_judged_by_whoever_knows_it() {
+        for (interface, driver, by_xdp, short, warned, witness) in [
+            (300, None, true, None, 0, Witness::Interface),
+            (290, None, true, Some("10 are missing: why"), 0, Witness::Interface),
+            // A driver that counts no XDP frames, but for one that the kernel sent.
+            (1, None, true, Some("nobody saw these frames leave"), 0, Witness::Nobody),
+            (1, Some(300), true, None, 1, Witness::Driver),
+            (1, Some(200), true, Some("its driver counts only 200"), 1, Witness::Driver),
+            (0, None, false, Some("300 are missing: why"), 0, Witness::Nobody),
+        ] {
+            let report = accounted(interface, driver, by_xdp);
+            let said = report.result.verdict.reasons().join("; ");
+            let case = format!("{interface} {driver:?}: {said}");
+            assert_eq!(said.is_empty(), short.is_none(), "{case}");
+            assert!(said.contains(short.unwrap_or_default()), "{case}");
+            assert_eq!(report.warnings.len(), warned, "{case}");
+            let counted = &report.result.tx.as_ref().expect("sent").interface_counters[0];
+            assert_eq!(counted.confirmed_by, Some(witness), "{case}");
+        }
     }
 
     #[test]

@@ -176,6 +176,49 @@ fn hosts_talk_through_every_way_and_nothing_comes_round_again() {
     }
 }
 
+/// How many frames a packet of TCP over IPv4 is, or will be, on the wire.
+fn wire_frames(packet: &[u8]) -> u64 {
+    let ip = usize::from(packet[14] & 15) * 4;
+    let header = ip + usize::from(packet[14 + ip + 12] >> 4) * 4;
+    let length = usize::from(u16::from_be_bytes([packet[16], packet[17]]));
+    ((length - header).div_ceil(1_500 - header) as u64).max(1)
+}
+
+#[test]
+fn what_a_shaper_behind_the_bridge_drops_of_super_frames_is_counted_by_its_frames() {
+    let three = Three::new();
+    three.m("tc qdisc add dev east root tbf rate 40mbit burst 16kb limit 30kb");
+    let bridge = three.bridge("--engine tc");
+    let file = path(&three.dir, "arrived.pcap");
+    let mut tcpdump = start(inside(&three.b, &format!("tcpdump -Z root -n -B 65536 -Q in -i b0 -w {file}")));
+    tcpdump.until_it_says("listening on");
+    tcp_passes(&three);
+    let shaper = |field: &str| {
+        let shapers = three.m("tc -s -j qdisc show dev east root").json();
+        number(&shapers[0][field])
+    };
+    eventually("the shaper is empty", || shaper("qlen") == 0);
+    bridge.signal("INT");
+    let report = bridge.wait().with(1).json();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    tcpdump.signal("INT");
+    tcpdump.wait().ok().says(&["\n0 packets dropped by kernel"]);
+    let arrived: u64 = frames(&file).iter().map(|packet| wire_frames(packet)).sum();
+    let there = &report["result"]["passages"][0];
+    let counted = &report["result"]["tx"]["interface_counters"][0];
+    let (forwarded, missing) = (number(&there["forwarded"]["frames"]), number(&counted["missing_frames"]));
+    // There were super-frames, and the shaper dropped some, or some of what it cut.
+    assert!(number(&there["forwarded_buffers"]) < forwarded, "{there}");
+    assert_eq!(counted["sent_buffers"], there["forwarded_buffers"]);
+    assert!(shaper("drops") > 0, "nothing was dropped");
+    assert_eq!(forwarded, arrived + missing, "what was forwarded arrived or is missing: {counted}");
+    assert_eq!(number(&counted["foreign_frames"]), 0, "{counted}");
+    let queue = &counted["queue"];
+    assert_eq!((queue["kind"].as_str(), number(&queue["passed_frames"])), (Some("tbf"), arrived));
+    assert_eq!(number(&queue["dropped"]), shaper("drops"));
+    assert!(reasons(&report)[0].contains("did not get through its queueing discipline (tbf)"), "{report}");
+}
+
 #[test]
 fn native_xdp_finishes_checksums_that_a_veth_left_to_hardware() {
     let three = Three::new().for_xdp();

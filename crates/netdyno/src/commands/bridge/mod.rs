@@ -1,6 +1,7 @@
 //! `netdyno bridge`: two interfaces become one cable, on which frames may be chosen and edited.
 
 mod outcome;
+mod pieces;
 mod ways;
 
 use super::edits;
@@ -19,6 +20,7 @@ use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
 use gauges::{Count, Moment, Passage, Title};
 use meter::Forwarder;
+use outcome::Exit;
 use port::interface::Interface;
 use report::live::Progress;
 use report::{Report, Requested};
@@ -91,12 +93,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     let places = places(&settings)?;
     let mut warnings = warnings(&places, settings.one_way);
     let stop = run::stop_on_signals_with(&settings.output)?;
-    let mut counters = Vec::new();
-    for place in &places {
-        let mut reader = place.counters()?;
-        let before = reader.read()?;
-        counters.push((reader, before));
-    }
+    let mut leaving = places.iter().map(Exit::begin).collect::<Result<Vec<_>>>()?;
     let mut ends = Ends::none();
     for place in &places {
         ends.optional(place, settings.command)?;
@@ -198,7 +195,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     }
     match ended {
         Some(why) => verdict.fall_short(why),
-        None => outcome::compare(&mut report, &places, &counts, &mut counters, settings.one_way),
+        None => outcome::compare(&mut report, &counts, &mut leaving, way, settings.one_way),
     }
     Ok(report)
 }

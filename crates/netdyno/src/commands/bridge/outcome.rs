@@ -1,16 +1,17 @@
 //! What went through the bridge, as a result.
 
 use super::Settings;
+use super::pieces::{Handed, Lost};
 use super::ways::Counts;
 use crate::impaired::impaired;
 use crate::place::Place;
+use crate::run::counters::{self, COUNTERS_SETTLE, Leaving, Seen, Told};
+use anyhow::Result;
 use histogram::Histogram;
-use port::interface::{CounterReader, Counters};
-use report::{InterfaceCounters, Interval, Passage, Report, Rx, Totals, Tx, units};
+use meter::forward::Way;
+use port::qdisc;
+use report::{Interval, Passage, QueueCounters, Report, Rx, Totals, Tx, units};
 use std::time::{Duration, Instant};
-
-/// Drivers that update their counters now and then do so at least this often.
-const COUNTERS_SETTLE: Duration = Duration::from_millis(2500);
 
 pub fn fill(
     report: &mut Report,
@@ -42,6 +43,7 @@ pub fn fill(
             to: to.clone(),
             received: Totals::over(c.frames, c.bytes, c.duration_ns),
             forwarded: Totals::over(c.forwarded, c.forwarded_bytes, c.duration_ns),
+            forwarded_buffers: (c.buffers < c.forwarded).then_some(c.buffers),
             edited_frames: edits.then(|| c.forwarded.saturating_sub(c.unedited)),
             unedited_frames: edits.then_some(c.unedited),
             completed_checksums: c.completed,
@@ -84,50 +86,121 @@ pub fn interval([(start_ns, before), (end_ns, now)]: [(u64, Counts); 2]) -> Inte
     }
 }
 
-/// Whoever hands a frame over does not learn what became of it: the interfaces' own counters tell.
-pub fn compare(
-    report: &mut Report,
-    places: &[Place; 2],
-    counts: &[Counts; 2],
-    counters: &mut [(CounterReader, Counters)],
-    one_way: bool,
-) {
+/// Where frames leave.
+pub struct Exit {
+    spec: String,
+    name: String,
+    leaving: Leaving,
+    /// The discipline in front of it, where there is one that counts, and what it had counted.
+    queue: Option<(qdisc::Reader, qdisc::Counted)>,
+}
+
+impl Exit {
+    /// From now on.
+    pub fn begin(place: &Place) -> Result<Exit> {
+        let index = place.interface.index;
+        // A kernel without traffic control has no disciplines.
+        let queue = place.run_in(|| {
+            let mut reader = qdisc::Reader::open(index).ok()?;
+            let before = reader.read().ok()??;
+            Some((reader, before))
+        })?;
+        let (spec, name) = (place.spec.clone(), place.interface.name.clone());
+        Ok(Exit { spec, name, leaving: Leaving::begin(place)?, queue })
+    }
+
+    /// What went through the discipline since, if that is still the same one.
+    fn queued(&mut self) -> Option<qdisc::Counted> {
+        let (reader, before) = self.queue.as_mut()?;
+        reader.read().ok()??.since(before)
+    }
+}
+
+/// Whoever hands a frame over does not learn what became of it: the interfaces' own counters tell, and what is between.
+pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], way: &str, one_way: bool) {
     let start = Instant::now();
     // What came from the first interface left by the second.
     for (direction, to) in [1, 0].into_iter().enumerate().take(if one_way { 1 } else { 2 }) {
-        let (place, (reader, before)) = (&places[to], &mut counters[to]);
+        let exit = &mut exits[to];
         let c = &counts[direction];
         // What was sent back where it came from left by the same interface.
         let back = counts[1 - direction].did.map_or(0, |did| did.returned);
-        let (forwarded, buffers) = (c.forwarded + back, c.buffers + back);
-        let moved = loop {
-            let Ok(now) = reader.read() else {
-                report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+        let handed = Handed {
+            frames: c.forwarded + back,
+            buffers: c.buffers + back,
+            frame_bytes: c.forwarded_bytes,
+            buffer_bytes: c.buffer_bytes,
+        };
+        // Others go past the disciplines.
+        let by_queue = way == Way::Tc.name();
+        let (moved, queue, lost) = loop {
+            let Some(moved) = exit.leaving.moved() else {
+                report.warnings.push(format!("the counters of {} can no longer be read", exit.spec));
                 return;
             };
-            let moved = now.since(before);
-            if moved.tx_packets >= buffers || start.elapsed() > COUNTERS_SETTLE {
-                break moved;
+            let queue = exit.queued().filter(|_| by_queue);
+            let lost = handed.lost(moved.tx_packets, moved.tx_bytes, queue.as_ref());
+            if lost == Lost::None || start.elapsed() > COUNTERS_SETTLE {
+                break (moved, queue, lost);
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        // A super-frame is one or many to whoever counts it.
-        let shown = if moved.tx_packets >= forwarded { forwarded } else { buffers };
-        let mut compared = InterfaceCounters::compare(&place.spec, shown, moved.tx_packets);
-        compared.tx_bytes = Some(moved.tx_bytes);
-        compared.tx_errors = Some(moved.tx_errors);
-        compared.tx_dropped = Some(moved.tx_dropped);
-        if compared.missing_frames > 0 {
-            report.result.verdict.fall_short(format!(
-                "{} were handed to {} but it counts only {} as transmitted: its queue was full, they were too long for \
-                 its MTU, or the other end of a veth takes none",
-                units::counted(shown, "frame"),
-                place.spec,
-                units::count(moved.tx_packets)
-            ));
+        let mut compared = counters::compare(&exit.spec, handed.frames, &moved);
+        compared.missing_frames = lost.frames();
+        if handed.frames > handed.buffers {
+            compared.sent_buffers = Some(handed.buffers);
         }
-        if let Some(tx) = &mut report.result.tx {
-            tx.interface_counters.push(compared);
+        compared.queue = queue.as_ref().map(|queue| QueueCounters {
+            kind: queue.kind.clone(),
+            passed_frames: queue.frames,
+            dropped: queue.dropped.into(),
+            waiting: queue.waiting.into(),
+        });
+        let natively = way == Way::XdpNative.name();
+        let seen = exit.leaving.seen(handed.frames, &moved, natively);
+        let on = &exit.spec;
+        let frames = units::counted(handed.frames, "frame");
+        match (lost, &queue) {
+            (Lost::InQueue(lost), Some(queue)) => report.result.verdict.fall_short(format!(
+                "{} of {frames} for {on} did not get through its queueing discipline ({}): it let {} pass and dropped \
+                 {}{}; `tc -s qdisc show dev {}` has more",
+                units::count(lost),
+                queue.kind,
+                units::count(queue.frames),
+                units::count(queue.dropped.into()),
+                match queue.waiting {
+                    0 => String::new(),
+                    waiting => format!(", {} still waited", units::count(waiting.into())),
+                },
+                exit.name,
+            )),
+            (Lost::Bytes { about, bytes }, _) => report.result.verdict.fall_short(format!(
+                "about {} of {frames} handed to {on} were not transmitted: it counts {} in {}, which is {bytes} bytes of \
+                 payload less than it was handed in {} pieces (super-frames count once or by their frames)",
+                units::count(about),
+                units::counted(moved.tx_packets, "packet"),
+                units::bytes(moved.tx_bytes),
+                units::count(handed.buffers),
+            )),
+            _ => {}
         }
+        if matches!(lost, Lost::InQueue(_) | Lost::Bytes { .. }) {
+            // Said with its cause.
+            if let Some(tx) = &mut report.result.tx {
+                tx.interface_counters.push(compared);
+            }
+            continue;
+        }
+        // What counts a super-frame once knows all of its frames.
+        let seen = match lost {
+            Lost::None => Seen { interface: moved.tx_packets.max(handed.frames), ..seen },
+            _ => seen,
+        };
+        let told = Told {
+            unaccounted: "; its queue was full, they were too long for its MTU, or the other end of a veth takes none",
+            nobody: "use --engine tc or packet",
+            completions: "",
+        };
+        counters::account(report, compared, &moved, &seen, &told);
     }
 }

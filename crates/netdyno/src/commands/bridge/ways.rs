@@ -26,8 +26,9 @@ pub struct Counts {
     pub bytes: u64,
     pub forwarded: u64,
     pub forwarded_bytes: u64,
-    /// The forwarded, each super-frame counted once.
+    /// The forwarded, each super-frame counted once, and their bytes with the headers of each once.
     pub buffers: u64,
+    pub buffer_bytes: u64,
     pub unedited: u64,
     pub completed: u64,
     pub filtered: u64,
@@ -65,6 +66,7 @@ impl From<&Passed> for Counts {
             forwarded: p.forwarded,
             forwarded_bytes: p.forwarded_bytes,
             buffers: p.buffers,
+            buffer_bytes: p.buffer_bytes,
             completed: p.completed,
             over_limit: p.over_limit,
             too_long: p.too_long,
@@ -83,6 +85,7 @@ impl From<&Relayed> for Counts {
             forwarded: r.sent,
             forwarded_bytes: r.sent_bytes,
             buffers: r.sent,
+            buffer_bytes: r.sent_bytes,
             unedited: r.unedited,
             filtered: r.filtered,
             left: r.left,
@@ -105,6 +108,7 @@ impl From<Did> for Counts {
             forwarded: d.forwarded,
             forwarded_bytes: d.forwarded_bytes,
             buffers: d.forwarded,
+            buffer_bytes: d.forwarded_bytes,
             too_long: d.too_long,
             refused: d.refused,
             uncut: d.unfit,
@@ -312,7 +316,7 @@ fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<F
     }
 }
 
-fn is_veth(place: &Place) -> bool {
+pub fn is_veth(place: &Place) -> bool {
     place.interface.kind.as_deref() == Some("veth")
 }
 
