@@ -126,6 +126,13 @@ impl Control {
 /// A frame that leaves this much after its time counts as late.
 pub const LATE_NS: u64 = 100_000;
 
+/// A run that is told how long to last, and is behind when that time is over, may still send for so long: a stall near
+/// the end then costs no frames. What is overdue by more was due and not sent.
+pub const GRACE_NS: u64 = 20_000_000;
+
+/// Frames that a source reads on for at most, to count those that were due ([`Sent::overdue`]).
+pub const MOST_OVERDUE: u64 = 20_000_000;
+
 /// Why a run ended.
 #[derive(Debug)]
 pub enum Ended {
@@ -188,6 +195,11 @@ pub struct Sent {
     pub scheduled_ns: Option<u64>,
     /// All was taken that there was to take.
     pub exhausted: bool,
+    /// From the start to when the schedule was looked at last: what was due by then could have left.
+    pub looked_ns: u64,
+    /// Frames due by then, less [`GRACE_NS`] or at the end of the time that the job had, that were not taken, where only
+    /// the source knows; at least so many where that is [`MOST_OVERDUE`].
+    pub overdue: Option<u64>,
     /// How the schedule was kept; `None` at top speed.
     pub punctuality: Option<Punctuality>,
     /// When frames really left, where that was asked for.

@@ -44,6 +44,8 @@ impl Sent {
             taken: 0,
             scheduled_ns: None,
             exhausted: true,
+            looked_ns: 0,
+            overdue: None,
             punctuality: None,
             departures: None,
             cpu_ns: 0,
@@ -79,6 +81,12 @@ impl Merged {
         let lasted = workers.iter().map(lasted).max()?;
         // What was stopped did not last until the time of a frame that it never sent.
         let carried_out = workers.iter().all(|w| matches!(w.ended, Ended::Done));
+        // Each might have sent until it ended; one that had no more to send ended before the run did.
+        let looked = |w: &Sent| w.looked_ns + w.started_ns.saturating_sub(started_ns);
+        let looked_ns = match exhausted {
+            true => workers.iter().map(looked).max(),
+            false => workers.iter().filter(|w| !w.exhausted).map(looked).min(),
+        };
         let until = scheduled_ns.filter(|_| carried_out).unwrap_or(0);
         let mut whole = Sent {
             counters: TxCounters::default(),
@@ -88,6 +96,8 @@ impl Merged {
             taken: workers.iter().map(|w| w.taken).sum(),
             scheduled_ns,
             exhausted,
+            looked_ns: looked_ns.unwrap_or(0),
+            overdue: workers.iter().map(|w| w.overdue).sum(),
             punctuality: None,
             departures: None,
             cpu_ns: workers.iter().map(|w| w.cpu_ns).sum(),
@@ -149,6 +159,8 @@ mod tests {
             taken: frames,
             scheduled_ns: Some(scheduled_ns),
             exhausted: true,
+            looked_ns: duration_ns,
+            overdue: None,
             punctuality: Some(punctuality),
             departures: None,
             cpu_ns: 7,

@@ -15,6 +15,7 @@
 //!
 //! [`Course`] is pure: times go in, times come out. Who turns the throttle reads the clock.
 
+use crate::GRACE_NS;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -115,6 +116,13 @@ impl Course {
         duration.saturating_add(self.since - self.active)
     }
 
+    /// What was due up to this position has had [`GRACE_NS`] to leave at `now`; `None`: nothing has.
+    pub fn overdue_by(&self, now: u64) -> Option<u64> {
+        // Who was slower or paused until a moment ago gets no less.
+        let grace = GRACE_NS * u64::from(self.percent.max(AS_ASKED)) / 100;
+        self.position(now).checked_sub(grace)
+    }
+
     /// How long a stretch of the schedule takes by the clock.
     pub fn lasts(&self, stretch: u64) -> u64 {
         if self.percent == AS_ASKED {
@@ -179,6 +187,7 @@ mod tests {
         assert!(course.is_untouched());
         assert_eq!((course.position(5), course.active(5), course.time_of(5), course.end(5)), (5, 5, 5, 5));
         assert_eq!(course.time_of_end(u64::MAX), u64::MAX);
+        assert_eq!((course.overdue_by(GRACE_NS - 1), course.overdue_by(GRACE_NS + 5)), (None, Some(5)));
     }
 
     #[test]
@@ -187,6 +196,7 @@ mod tests {
         assert!(throttle.set(SECOND, 100, true) && !throttle.set(2 * SECOND, 100, true));
         let paused = throttle.course();
         assert_eq!((paused.position(3 * SECOND), paused.paused_ns(3 * SECOND)), (SECOND, 2 * SECOND));
+        assert_eq!(paused.overdue_by(3 * SECOND), Some(SECOND - GRACE_NS));
         throttle.set(4 * SECOND, 100, false);
         let on = throttle.course();
         assert_eq!((on.position(5 * SECOND), on.active(5 * SECOND)), (2 * SECOND, 2 * SECOND));

@@ -5,7 +5,9 @@
 
 use crate::pacer::{self, Pacer};
 use crate::source::{Frames, ProgramSource, Source, SourceError};
-use crate::{Control, Course, Departures, Ended, Job, LATE_NS, Punctuality, Sent, clock};
+use crate::{
+    Control, Course, Departures, Ended, GRACE_NS, Job, LATE_NS, MOST_OVERDUE, Punctuality, Sent, clock,
+};
 use port::tx::{Tx, TxCounters, TxError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -34,10 +36,6 @@ pub fn run<T: Tx + ?Sized>(txs: &mut [&mut T], job: &mut Job, control: &Control,
     }
 }
 
-/// A run that is told how long to last, and is behind when that time is over, may still send for so long: a stall near
-/// the end then costs no frames. What is overdue beyond that was not achieved, and the result says so.
-const GRACE: u64 = 20_000_000;
-
 /// How often a paused run looks whether it may go on.
 const PAUSED_LOOK: Duration = Duration::from_millis(1);
 
@@ -59,6 +57,8 @@ fn nothing(fault: SourceError) -> Sent {
         taken: 0,
         scheduled_ns: None,
         exhausted: false,
+        looked_ns: 0,
+        overdue: None,
         punctuality: None,
         departures: None,
         cpu_ns: 0,
@@ -88,6 +88,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         pacer: Pacer::new(limits.catch_up),
         punctuality: Punctuality::default(),
         given: 0,
+        given_back: Vec::new(),
         stalled: false,
         departures: None,
     };
@@ -97,6 +98,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
     } else {
         run.unpaced(txs, frames, &mut waiter)
     };
+    let looked = clock::now() - start;
     // Only what the kernel is done with counts as sent.
     for tx in txs.iter_mut() {
         if let Err(fault) = tx.drain()
@@ -112,8 +114,18 @@ fn send<T: Tx + ?Sized, F: Frames>(
     let sides = if txs.len() > 1 { txs.iter().map(|tx| tx.counters()).collect() } else { Vec::new() };
     // A paced run lasts until the time of the frame that would come next: ten frames at 10 frames/s take a second.
     let next = frames.next_due().ok().flatten();
+    let next = run.given_back.first().copied().or(next);
     let exhausted = next.is_none() || run.given >= limits.count;
     let course = run.course;
+    // In schedule's time, whatever was put off.
+    let last = course.end(limits.duration).saturating_sub(1);
+    if let Some(next) = next.filter(|next| paced && limits.wait && !exhausted && *next <= last) {
+        run.held_up(looked, next);
+    }
+    let until = match ended {
+        Ended::Done => Some(last),
+        _ => course.overdue_by(looked).map(|until| until.min(last)),
+    };
     let reached = course.time_of(next.unwrap_or_else(|| frames.end())).saturating_add(run.put_off);
     let scheduled = reached.min(course.time_of_end(limits.duration));
     let duration_ns = match ended {
@@ -121,14 +133,23 @@ fn send<T: Tx + ?Sized, F: Frames>(
         Ended::Done if paced => scheduled,
         _ => elapsed,
     };
+    let back = run.given_back.iter().filter(|due| Some(**due) <= until).count() as u64;
+    // Of what was handed over when the run ended, some may have left while the kernel was waited for.
+    let taken =
+        if run.given_back.is_empty() { run.given } else { run.given.max(counters.frames + counters.failed) };
+    let left = limits.count.saturating_sub(run.given).saturating_sub(run.given_back.len() as u64);
+    let most = if until.is_some() { left.min(MOST_OVERDUE) } else { 0 };
+    let overdue = if paced && limits.wait { frames.overdue(until.unwrap_or(0), most) } else { None };
     Sent {
         counters,
         sides,
         started_ns: start,
         duration_ns,
-        taken: run.given,
+        taken,
         scheduled_ns: paced.then_some(scheduled),
         exhausted,
+        looked_ns: looked,
+        overdue: overdue.map(|overdue| (overdue + back).saturating_sub(taken - run.given)),
         punctuality: (paced && limits.wait).then_some(run.punctuality),
         departures: run.departures,
         cpu_ns: clock::thread_cpu() - cpu,
@@ -160,6 +181,8 @@ struct Run<'a> {
     punctuality: Punctuality,
     /// Frames given to the sender.
     given: u64,
+    /// When those were due that it still had when the run ended, and gave back.
+    given_back: Vec<u64>,
     /// The batch before was late.
     stalled: bool,
     /// When frames really left, of senders that ask.
@@ -170,7 +193,7 @@ impl Run<'_> {
     /// Tells the senders when the run's time is over.
     fn bound<T: Tx + ?Sized>(&self, txs: &mut [&mut T]) {
         let end = self.course.time_of_end(self.limits.duration);
-        let left = (self.start.saturating_add(end).saturating_add(GRACE)).saturating_sub(clock::now());
+        let left = (self.start.saturating_add(end).saturating_add(GRACE_NS)).saturating_sub(clock::now());
         let timed = self.limits.wait && self.limits.duration != u64::MAX;
         let deadline = timed.then(|| Instant::now().checked_add(Duration::from_nanos(left))).flatten();
         for tx in txs.iter_mut() {
@@ -213,7 +236,7 @@ impl Run<'_> {
                 Err(fault) => return Ended::SourceFault(fault),
             };
             let clock = clock::now().saturating_sub(self.start + self.put_off);
-            if course.active(clock) > self.limits.duration.saturating_add(GRACE) {
+            if course.active(clock) > self.limits.duration.saturating_add(GRACE_NS) {
                 return Ended::Done;
             }
             // From here on by the schedule's time.
@@ -316,7 +339,10 @@ impl Run<'_> {
                 Ok(()) => {}
                 // Frames that waited for room when the run ended were neither sent nor refused.
                 Err(TxError::Stopped(_)) => {
-                    self.given = counters.frames + counters.failed;
+                    let kept = counters.frames + counters.failed;
+                    let back = usize::try_from(self.given.saturating_sub(kept)).unwrap_or(usize::MAX);
+                    self.given_back = due[count.saturating_sub(back)..count].to_vec();
+                    self.given = kept;
                     return Err(if self.control.stopped() { Ended::Stopped } else { Ended::Done });
                 }
                 Err(fault) => return Err(Ended::Fault(fault)),
@@ -337,6 +363,16 @@ impl Run<'_> {
             kept.asked += asked;
             kept.stamped += stamped;
             kept.error_ns = kept.error_ns.max(departures.error_ns());
+        }
+    }
+
+    /// The run ended with a frame unsent that is due at `next`: where it is late by then, something held it up.
+    fn held_up(&mut self, ended: u64, next: u64) {
+        let clock = ended.saturating_sub(self.put_off);
+        let late = self.course.lasts(self.course.position(clock).saturating_sub(next));
+        if late > LATE_NS {
+            self.punctuality.stalls += u64::from(!self.stalled);
+            self.punctuality.longest_stall_ns = self.punctuality.longest_stall_ns.max(late);
         }
     }
 

@@ -11,9 +11,11 @@ mod by_hand;
 pub mod content;
 pub mod counters;
 mod departures;
+mod losses;
 mod meters;
 mod offered;
 pub mod outcome;
+pub mod pace;
 mod received;
 mod stragglers;
 pub mod together;
@@ -250,6 +252,9 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let mut ends = Some(ends);
     let mut shown = false;
     let signs = trust::signs(&setup.job);
+    // What comes back to the sender does not say what left.
+    let witness = meter.as_ref().filter(|_| !setup.round_trip);
+    let arrived = |witness: &Meters| trust::arrived(witness, signs);
     let mut distrusted = setup.tx.as_ref().map(|place| setup.distrusted.at(place)).unwrap_or_default();
     let Attempt { mut watch, engine, counts, mut counters, mut counting, clock, following, sent, workers } = loop {
         let first = meter.as_ref().map(Meters::first);
@@ -290,9 +295,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             }
         }
         let suspect = setup.tx.as_ref().filter(|_| doubted);
-        let mut suspicion = suspect
-            .map(|place| Suspicion::begin(place, meter.as_ref().filter(|_| !setup.round_trip), signs))
-            .transpose()?;
+        let mut suspicion = suspect.map(|place| Suspicion::begin(place, witness, signs)).transpose()?;
         let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
         let over = AtomicBool::new(false);
         let sent = std::thread::scope(|scope| {
@@ -315,10 +318,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
                 ours,
                 interface: moved.map_or(0, |moved| moved.tx_packets),
                 driver: suspicion.as_mut().and_then(|suspicion| suspicion.driver()),
-                arrived: meter
-                    .as_ref()
-                    .filter(|_| !setup.round_trip)
-                    .map(|meter| trust::arrived(meter, signs)),
+                arrived: witness.map(arrived),
                 counts,
             };
             gone = (moved.is_some() && seen.vanished()).then_some(seen);
@@ -341,7 +341,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
     let end = end.map(|end| watch.course().time_of(end));
     let mut merged = Merged::of(sent, end).context("no worker was started")?;
-    let alone = meter.as_ref().filter(|_| !setup.round_trip && counters.len() == 1);
+    let alone = witness.filter(|_| counters.len() == 1);
     let mut moved = Vec::new();
     for (side, (reader, before)) in counters.iter_mut().enumerate() {
         let ours = outcome::sent_by(&merged.whole, side).frames;
@@ -350,7 +350,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             ours,
             interface: counted.map_or(0, |counted| counted.tx_packets),
             driver: counting.get_mut(side).and_then(|(_, watch)| counters::xdp_sent(&watch.rises())),
-            arrived: alone.map(|meter| trust::arrived(meter, signs)),
+            arrived: alone.map(arrived),
             counts,
         };
         moved.push((counted, seen));
@@ -366,7 +366,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     }
     // Now all that was on its way has arrived; who saw most of it is believed.
     if let (Some(meter), [(_, seen)]) = (alone, &mut moved[..]) {
-        seen.arrived = Some(trust::arrived(meter, signs));
+        seen.arrived = Some(arrived(meter));
     }
     for moved in &moved {
         if let Some(left) = left(moved) {
@@ -374,11 +374,11 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
     }
     // Before the meter is detached, which may take a link down.
-    let all_arrived =
-        meter.as_ref().is_some_and(|meter| trust::arrived(meter, signs) >= merged.whole.counters.frames);
+    let all_arrived = meter.as_ref().is_some_and(|meter| arrived(meter) >= merged.whole.counters.frames);
     following.end(Some(Lasted::of(&merged.whole, all_arrived)), &mut report);
-    let offered = watch.finish(&merged.whole);
+    let due = watch.finish(&merged.whole);
     report.intervals = watch.intervals();
+    let marks = watch.marks();
     report.result.adjustments = std::mem::take(&mut watch.adjustments);
     // Here the screen ends, too.
     drop(watch);
@@ -389,7 +389,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
     let done = Outcome { setup: &setup, jobs, engine, counts, merged };
-    outcome::fill_tx(&mut report, &done, offered);
+    outcome::fill_tx(&mut report, &done, due);
     departures::tell(&mut report, &done);
     for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
         let (moved, seen) = moved;
@@ -402,10 +402,12 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             report.result.verdict.fall_short(said.clone());
             blind_because = Some(said);
         }
-        outcome::fill_rx(&mut report, &done, &measured);
+        let numbered = outcome::fill_rx(&mut report, &done, &measured);
         if let Some(rx) = &mut report.result.rx {
             rx.blind_because = blind_because;
         }
+        let lost = report.result.loss.map_or(0, |loss| loss.frames);
+        losses::put(&mut report.intervals, &marks, lost, numbered);
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
         }

@@ -590,6 +590,11 @@ pub struct Tx {
     /// Frames the schedule asked for within the run; left out at top speed, which asks for no number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered_frames: Option<u64>,
+    /// Frames that were due and neither left within 20 ms of grace nor were refused: due in the duration that was asked
+    /// for, and where the run was ended before, 20 ms before that. Left out at top speed. Of a streamed capture at its own
+    /// times or at a rate in bits at least so many from 20,000,000 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_not_sent_frames: Option<u64>,
     /// The rate the schedule asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered_frames_per_second: Option<f64>,
@@ -943,6 +948,8 @@ pub struct Interval {
     pub rx_frames: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx_bytes: Option<u64>,
+    /// Frames sent in this stretch that never arrived: by their numbers if all are signed, else by counts of both ends.
+    /// Left out where none was sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_frames: Option<u64>,
     /// Frames that left later than the threshold in `pacing`.

@@ -108,6 +108,7 @@ fn lines(report: &Report) -> String {
         facts.extend(conclusion::rate_error(report));
         for (count, what) in [
             (tx.failed, "failed"),
+            (tx.due_not_sent_frames.unwrap_or(0), "due and not sent"),
             (tx.truncated, "truncated"),
             (tx.retried_enobufs, "retried (ENOBUFS)"),
             (tx.retried_eagain, "retried (EAGAIN)"),

@@ -371,7 +371,7 @@ impl Stream {
 }
 
 /// Counts the frames due while time goes on, also where that has no closed form.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Tally {
     program: Arc<Program>,
     /// How far each lane was walked; `None` for those that have a closed form.

@@ -12,7 +12,7 @@ use crate::spare::{self, Known};
 use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
 use bpf::Run;
-use engine::{Control, Counts, Course, Ended, Engine, Job, Punctuality, Reach, Sent, Waits, clock};
+use engine::{Control, Counts, Course, Ended, Engine, Job, LATE_NS, Punctuality, Reach, Sent, Waits, clock};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
 use rustix::io::Errno;
@@ -239,6 +239,8 @@ fn nothing(started_ns: u64, ended: Ended) -> Sent {
         taken: 0,
         scheduled_ns: None,
         exhausted: true,
+        looked_ns: 0,
+        overdue: None,
         punctuality: None,
         departures: None,
         cpu_ns: 0,
@@ -339,6 +341,13 @@ impl Live {
         let paused = control.throttle.course().paused_ns(clock::now().saturating_sub(start));
         let reached = next.saturating_add(put_off).min(duration);
         let (scheduled, elapsed) = (reached.saturating_add(paused), active + paused);
+        let mut kept = compiled.paced.then(|| punctuality(compiled));
+        let late = active.saturating_sub(put_off).saturating_sub(due);
+        if let Some(kept) = kept.as_mut().filter(|_| !exhausted && due < duration && late > LATE_NS) {
+            // It ended while it was held up.
+            kept.stalls += u64::from(word(layout::STALLED) == 0);
+            kept.longest_stall_ns = kept.longest_stall_ns.max(late);
+        }
         Sent {
             counters,
             sides: Vec::new(),
@@ -350,7 +359,9 @@ impl Live {
             taken: counters.frames,
             scheduled_ns: compiled.paced.then_some(scheduled),
             exhausted,
-            punctuality: compiled.paced.then(|| punctuality(compiled)),
+            looked_ns: elapsed,
+            overdue: None,
+            punctuality: kept,
             departures: None,
             cpu_ns,
             ended,

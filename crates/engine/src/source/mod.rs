@@ -139,4 +139,11 @@ pub(crate) trait Frames {
 
     /// Is there a schedule?
     fn is_paced(&self) -> bool;
+
+    /// How many further frames are due by `until`, where nobody else can know; it looks at `most` at most. The source is
+    /// of no use afterwards.
+    fn overdue(&mut self, until: u64, most: u64) -> Option<u64> {
+        let _ = (until, most);
+        None
+    }
 }

@@ -456,4 +456,24 @@ impl Frames for StreamSource {
     fn is_paced(&self) -> bool {
         StreamSource::is_paced(self)
     }
+
+    fn overdue(&mut self, until: u64, most: u64) -> Option<u64> {
+        match (&self.options.timing, &self.schedule) {
+            // Anybody can work it out, or nothing is ever due.
+            (Timing::Stamps, _) | (Timing::Schedule(_), Schedule::Frames { .. } | Schedule::TopSpeed) => {
+                return None;
+            }
+            (Timing::Capture(_) | Timing::Schedule(_), _) => {}
+        }
+        // What is read on for this alone is in no figure, and nobody is asked or told.
+        let (seen, hooks) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.hooks));
+        let (pass, in_pass) = (self.pass, self.in_pass);
+        let mut count = 0;
+        while count < most && self.ready().ok().flatten().is_some_and(|due| due <= until) {
+            self.pass_by(self.frame.data.len() as u32);
+            count += 1;
+        }
+        (self.seen, self.hooks, self.pass, self.in_pass) = (seen, hooks, pass, in_pass);
+        Some(count)
+    }
 }

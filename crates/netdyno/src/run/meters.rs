@@ -1,5 +1,6 @@
 //! The meters of a run: at one interface or at two, and what they counted together.
 
+use super::losses::Numbers;
 use crate::place::Place;
 use anyhow::{Context, Result};
 use meter::{Measurement, Meter, Snapshot};
@@ -70,6 +71,22 @@ impl Meters {
     pub fn snapshot(&self) -> Snapshot {
         let mut sum = self.first.snapshot();
         self.each().skip(1).for_each(|meter| sum.add(&meter.snapshot()));
+        sum
+    }
+
+    /// What the numbers of these streams' frames say up to now.
+    pub fn numbers(&self, streams: &[u32]) -> Numbers {
+        let mut sum = Numbers::default();
+        for stream in streams {
+            // Of one that arrives at both, each has a part.
+            let (mut reached, mut distinct) = (0, 0);
+            for stats in self.each().filter_map(|meter| meter.stream_in_short(*stream)) {
+                reached = reached.max(stats.highest_sequence.saturating_add(1));
+                distinct += stats.distinct();
+            }
+            sum.reached += reached;
+            sum.missing += reached.saturating_sub(distinct);
+        }
         sum
     }
 

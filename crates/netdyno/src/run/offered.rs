@@ -11,8 +11,15 @@ pub struct Offered {
     /// `None`: only the sender knows, or there is no schedule.
     shares: Option<Vec<Share>>,
     paced: bool,
+    /// Where it was asked before, the two latest at least [`APART`] from each other and the earlier one first, so that a
+    /// moment shortly before the latest need not be walked to from the start.
+    before: [(u64, Vec<Share>); 2],
 }
 
+/// More of a schedule than one looks back: what is overdue, at the most that a rate is raised by hand.
+const APART: u64 = 20 * engine::GRACE_NS;
+
+#[derive(Clone)]
 enum Share {
     Formula(Schedule),
     Program(Tally),
@@ -32,7 +39,9 @@ impl Offered {
             Source::Program(program) => program.is_paced(),
             Source::Stream(stream) => stream.is_paced(),
         };
-        Offered { shares: jobs.iter().map(share).collect(), paced: jobs.iter().any(paced) }
+        let shares: Option<Vec<Share>> = jobs.iter().map(share).collect();
+        let start = || (0, shares.clone().unwrap_or_default());
+        Offered { before: [start(), start()], shares, paced: jobs.iter().any(paced) }
     }
 
     /// Is there a schedule?
@@ -42,11 +51,28 @@ impl Offered {
 
     /// Frames due within `ns` of the start. Times must not go back.
     pub fn by(&mut self, ns: u64) -> Option<u64> {
-        let due = |share: &mut Share| match share {
+        let shares = self.shares.as_mut()?;
+        let due = shares.iter_mut().map(|share| share.by(ns)).sum();
+        if ns >= self.before[1].0.saturating_add(APART) {
+            self.before[0] = std::mem::replace(&mut self.before[1], (ns, shares.clone()));
+        }
+        due
+    }
+
+    /// Frames that were due within `ns`, a moment shortly before the latest that was asked for, or that one.
+    pub fn was_by(&self, ns: u64) -> Option<u64> {
+        self.shares.as_ref()?;
+        let near = self.before.iter().rev().find(|(at, _)| *at <= ns).or(self.before.first())?;
+        near.1.clone().iter_mut().map(|share| share.by(ns)).sum()
+    }
+}
+
+impl Share {
+    fn by(&mut self, ns: u64) -> Option<u64> {
+        match self {
             Share::Formula(schedule) => schedule.frames_due_by(ns),
             Share::Program(tally) => Some(tally.by(ns)),
-        };
-        self.shares.as_mut()?.iter_mut().map(due).sum()
+        }
     }
 }
 
@@ -153,6 +179,23 @@ mod tests {
                 assert_eq!(offered.by(ns), Some(jobs.iter().map(due_by).sum()), "{ns}");
             }
         }
+    }
+
+    /// Also where each frame must be walked to, and asked about what was long ago it is right as long as that is not
+    /// before both moments that are remembered.
+    #[test]
+    fn what_was_due_a_moment_ago_is_what_was_said_then() {
+        let mut offered = Offered::of(&[job(uneven()), job(uneven())]);
+        let (mut said, mut at) = (Vec::new(), 0);
+        for step in [1, 7_000_000, 100_000_000, 100_000_001, 399_999_999, 400_000_000, 3, 900_000_000] {
+            at += step;
+            said.push((at, offered.by(at)));
+            let known = said.iter().rev().find(|(before, _)| *before + 10 * engine::GRACE_NS <= at);
+            for (before, due) in known.into_iter().chain(said.last()) {
+                assert_eq!(offered.was_by(*before), *due, "{before} at {at}");
+            }
+        }
+        assert!(said.last().is_some_and(|(_, due)| *due > Some(400_000)), "{said:?}");
     }
 
     #[test]

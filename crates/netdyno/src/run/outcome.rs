@@ -4,6 +4,7 @@ use super::Setup;
 use super::counters::{another_run, where_they_went};
 use super::meters::Measured;
 use super::offered::dues;
+use super::pace::{Due, due_not_sent, too_slow};
 use super::received::{add, distribution, fill_measured, list_streams, stream};
 use crate::carrier;
 use crate::place::Place;
@@ -20,9 +21,6 @@ use traffic::{Executor, Program, Rate, Schedule};
 use wire::LinkType;
 use wire::flow::{FlowKey, FlowOf, FlowSet};
 use wire::layers::Layers;
-
-/// A run that is this much slower than asked fell short.
-pub const RATE_TOLERANCE: f64 = 0.001;
 
 /// A run that ended.
 pub struct Outcome<'a> {
@@ -56,7 +54,7 @@ impl Outcome<'_> {
     }
 }
 
-pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
+pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
     let (setup, sent) = (run.setup, run.sent());
     let c = &sent.counters;
     let totals = Totals::over(c.frames, c.bytes, sent.duration_ns);
@@ -65,8 +63,10 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, offered: Option<u64>) {
         sent.scheduled_ns.filter(|_| sent.exhausted).or(setup.job.duration.map(|d| d.as_nanos() as u64));
     // What was changed by hand is no longer the schedule that was asked for.
     let scheduled = scheduled.filter(|_| report.result.adjustments.is_empty());
+    let offered = due.offered;
     report.result.tx = Some(Tx {
         offered_frames: offered,
+        due_not_sent_frames: due_not_sent(sent, due).filter(|_| !is_unpaced(report)),
         offered_frames_per_second: asked.or_else(|| {
             offered.map(|n| Totals::over(n, 0, scheduled.unwrap_or(sent.duration_ns)).frames_per_second)
         }),
@@ -362,7 +362,8 @@ fn missing(run: &Outcome<'_>, measured: &Measured) -> u64 {
     sides.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(part.frames)).sum()
 }
 
-pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) {
+/// What arrived. Returns how many frames had numbers, if it is by those that the loss is known.
+pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Option<u64> {
     let measured = &both.whole;
     fill_measured(report, measured);
     if let Some(rx) = &mut report.result.rx {
@@ -443,6 +444,7 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) {
             gaps(report, run, &measured.arrivals);
         }
     }
+    (run.setup.round_trip || all_signed).then_some(known)
 }
 
 /// How far the gaps between arrivals were from the schedule's: arrival i is that of the frame that was due i-th, because
@@ -575,25 +577,15 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
             verdict.fall_short(told);
         }
     }
-    let (Ended::Done, Some(scheduled), Some(_)) = (&sent.ended, sent.scheduled_ns, &sent.punctuality) else {
-        return;
-    };
-    let (lasted, reached) = (sent.duration_ns as f64, scheduled as f64);
-    if lasted > reached * (1.0 + RATE_TOLERANCE) && lasted - reached > 1e6 {
-        let reason = format!(
-            "the rate was not reached: frames for {} took {} ({} of the rate asked for)",
-            units::time(scheduled),
-            units::time(sent.duration_ns),
-            units::percent(reached / lasted)
-        );
-        let unpaced =
-            report.requested.rate.as_ref().is_some_and(|rate| rate.text == Rate::TopSpeed.to_string());
-        if unpaced {
-            // Its passes have times, its frames none.
-        } else if setup.best_effort {
-            report.warnings.push(reason);
-        } else {
-            verdict.fall_short(reason);
-        }
+    let missing = report.result.tx.as_ref().and_then(|tx| tx.due_not_sent_frames);
+    match too_slow(sent, missing).filter(|_| !is_unpaced(report)) {
+        Some(reason) if setup.best_effort => report.warnings.push(reason),
+        Some(reason) => report.result.verdict.fall_short(reason),
+        None => {}
     }
+}
+
+/// At top speed passes may have times, but frames have none.
+fn is_unpaced(report: &Report) -> bool {
+    report.requested.rate.as_ref().is_some_and(|rate| rate.text == Rate::TopSpeed.to_string())
 }

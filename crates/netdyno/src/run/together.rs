@@ -245,6 +245,7 @@ mod tests {
             command: "trial",
             requested: report::Requested::default(),
             open: Box::new(open),
+            distrusted: crate::engines::Distrusted::default(),
             longest: 60,
             job: Job {
                 source: Source::Program(Arc::new(program)),

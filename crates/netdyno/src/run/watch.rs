@@ -1,12 +1,15 @@
 //! Both ends while a run goes on: intervals for the report, and the progress line.
 
+use super::losses::{Mark, Numbers};
 use super::meters::Meters;
 use super::offered::{Offered, time_of};
-use super::{Interim, Onlooker, SAMPLE, Setup, by_hand};
+use super::pace::Due;
+use super::{Interim, Onlooker, SAMPLE, Setup, by_hand, trust};
 use crate::commands::samples::Spreads;
 use crate::output;
 use crate::panel::Panel;
-use engine::{Control, Course, Job, Reach, Sent};
+use engine::source::Source;
+use engine::{Control, Course, Ended, Job, Reach, Sent};
 use gauges::{Count, Hands, Moment, Phase, Title, Worker, machine};
 use meter::Snapshot;
 use report::live::{Live, Pace, Progress};
@@ -30,9 +33,15 @@ struct Sample {
     rx_bytes: u64,
     late: u64,
     offered: Option<u64>,
-    /// Frames that are surely lost: sent by the sample before, and still not here.
+    /// Frames that are surely lost: missing though later ones came, or sent by the sample before and still not here.
     lost: u64,
+    /// Frames that arrived, without copies.
+    arrived: u64,
+    numbers: Option<Numbers>,
 }
+
+/// Of so many streams each is looked at.
+const FEW: usize = 256;
 
 /// Samples both ends while a run goes on.
 pub struct Watch<'a> {
@@ -54,6 +63,9 @@ pub struct Watch<'a> {
     total: Option<u64>,
     /// Only signed frames are ours.
     round_trip: bool,
+    /// The numbers in signatures, if they are few, and whether each frame has one.
+    streams: Vec<u32>,
+    signs: bool,
     warnings: usize,
     started: bool,
     /// What is to be told now and then, and when next.
@@ -93,6 +105,8 @@ impl<'a> Watch<'a> {
             limit,
             whole,
             round_trip: setup.round_trip,
+            streams: streams(jobs),
+            signs: jobs.iter().all(trust::signs),
             total: setup.total,
             offered: Offered::of(jobs),
             samples: vec![Sample::default()],
@@ -157,11 +171,20 @@ impl<'a> Watch<'a> {
         let seen: Option<Snapshot> = self.meter.map(Meters::snapshot);
         let frames = |s: &Snapshot| if self.round_trip { s.signed } else { s.frames };
         let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
+        let arrived = rx_frames.saturating_sub(seen.as_ref().map_or(0, |s| s.duplicates));
         if let Some(seen) = seen {
             self.disorder = (seen.signed > 0).then_some((seen.reordered, seen.duplicates));
             self.delays = seen.latency;
         }
+        let numbers = self.meter.filter(|_| !self.streams.is_empty());
+        let numbers = numbers.map(|meter| meter.numbers(&self.streams));
         let before = self.latest;
+        let absent = before.tx_frames.saturating_sub(arrived);
+        let lost = match numbers.filter(|_| self.signs) {
+            // Until a later one comes, nobody misses a number.
+            Some(numbers) => numbers.missing.max(absent),
+            None => before.lost.max(absent),
+        };
         Sample {
             at_ns,
             tx_frames,
@@ -170,7 +193,9 @@ impl<'a> Watch<'a> {
             rx_bytes,
             late,
             offered: self.offered.by(self.within(at_ns)).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
-            lost: before.lost.max(before.tx_frames.saturating_sub(rx_frames)),
+            lost,
+            arrived,
+            numbers,
         }
     }
 
@@ -328,13 +353,14 @@ impl<'a> Watch<'a> {
     }
 
     /// The last sample: what was sent and what arrived in the end.
-    pub fn finish(&mut self, sent: &Sent) -> Option<u64> {
+    pub fn finish(&mut self, sent: &Sent) -> Due {
         let late = sent.punctuality.as_ref().map_or(0, |p| p.late);
         let at = sent.duration_ns.max(self.latest.at_ns.min(sent.duration_ns));
         let mut last = self.look(at, sent.counters.frames, sent.counters.bytes, late);
-        last.offered = self.final_offer(sent);
+        let due = self.final_offer(sent);
+        last.offered = due.offered;
         if self.meter.is_some() {
-            last.lost = sent.counters.frames.saturating_sub(last.rx_frames);
+            last.lost = sent.counters.frames.saturating_sub(last.arrived);
         }
         // A sample taken while the run was ending lies at or behind its end.
         while self.samples.len() > 1 && self.samples.last().is_some_and(|s| s.at_ns >= at) {
@@ -362,19 +388,43 @@ impl<'a> Watch<'a> {
             };
             self.tell(moment);
         }
-        last.offered
+        due
     }
 
-    /// Frames that the schedule had due within the run; `None` at top speed.
-    fn final_offer(&mut self, sent: &Sent) -> Option<u64> {
+    /// Frames that the schedule had due within the run.
+    fn final_offer(&mut self, sent: &Sent) -> Due {
         if !self.offered.is_paced() {
-            return None;
+            return Due::default();
         }
         // A run that sent all there was to send was offered just that.
         if sent.exhausted {
-            return Some(sent.taken);
+            return Due { offered: Some(sent.taken), had_time: Some(sent.taken) };
         }
-        self.offered.by(self.within(sent.duration_ns)).map(|due| due.max(sent.taken))
+        let most = self.total.unwrap_or(u64::MAX);
+        let offered = self.offered.by(self.within(sent.duration_ns)).map(|due| due.max(sent.taken).min(most));
+        let had_time = match sent.ended {
+            Ended::Done => offered,
+            _ => {
+                let until = self.course.overdue_by(sent.looked_ns);
+                let until = until.map(|until| until.min(self.within(sent.duration_ns)));
+                until
+                    .map_or(offered.and(Some(0)), |until| self.offered.was_by(until))
+                    .map(|due| due.min(most))
+            }
+        };
+        Due { offered, had_time }
+    }
+
+    /// What was seen between the intervals, the start and the end included.
+    pub fn marks(&self) -> Vec<Mark> {
+        let mark = |s: &Sample| Mark { sent: s.tx_frames, arrived: s.arrived, numbers: s.numbers };
+        // There is no number before the start.
+        let first = self.meter.filter(|_| !self.streams.is_empty()).map(|_| Numbers::default());
+        let mut marks: Vec<Mark> = self.samples.iter().map(mark).collect();
+        if let Some(start) = marks.first_mut() {
+            start.numbers = first;
+        }
+        marks
     }
 
     pub fn intervals(&self) -> Vec<Interval> {
@@ -389,7 +439,6 @@ impl<'a> Watch<'a> {
                 tx_bytes: Some(b.tx_bytes - a.tx_bytes.min(b.tx_bytes)),
                 rx_frames: metered.then(|| b.rx_frames - a.rx_frames.min(b.rx_frames)),
                 rx_bytes: metered.then(|| b.rx_bytes - a.rx_bytes.min(b.rx_bytes)),
-                lost_frames: metered.then(|| b.lost.saturating_sub(a.lost)),
                 late_frames: self.offered.is_paced().then(|| b.late.saturating_sub(a.late)),
                 ..Interval::default()
             }
@@ -401,6 +450,17 @@ impl<'a> Watch<'a> {
         });
         intervals.filter(|i| i.end_ns > i.start_ns).collect()
     }
+}
+
+/// The numbers in the signatures, if they are few.
+fn streams(jobs: &[Job]) -> Vec<u32> {
+    let of = |job: &Job| match &job.source {
+        Source::Program(program) => program.streams.iter().filter_map(|s| s.signature).collect(),
+        // One for each side.
+        Source::Stream(_) => vec![0, 1],
+    };
+    let all: Vec<u32> = jobs.iter().flat_map(of).collect();
+    if all.len() <= FEW { all } else { Vec::new() }
 }
 
 #[cfg(test)]

@@ -299,8 +299,8 @@ fn cores_that_cannot_be_are_refused_with_the_mend() {
 
 #[test]
 fn live_frames_from_two_cores_let_others_change_links_and_say_how_they_waited() {
-    let net = two_queues();
     for pace in ["--topspeed", "--rate 2kpps"] {
+        let net = two_queues();
         let send =
             format!("netdyno send ipv4/udp --on tx0 --measure rx0 {pace} --engine xdp --cores 2 --json");
         let sender = net.start(send);
@@ -309,7 +309,7 @@ fn live_frames_from_two_cores_let_others_change_links_and_say_how_they_waited() 
         net.run("ip link add dum0 type veth peer name dum1").ok();
         net.run("ip link del dum0").ok();
         sender.signal("INT");
-        let result = &sender.wait().ok().json()["result"];
+        let result = &sender.wait().result()["result"];
         assert_eq!(number(&result["tx"]["frames"]), number(&result["rx"]["frames"]), "{result}");
         let waiting = &result["pacing"]["waiting"];
         let told = waiting == "slept" || waiting == "spun";

@@ -210,7 +210,7 @@ fn a_signal_ends_live_frames_in_an_orderly_way() {
             net.start(format!("netdyno send {FLOWS} --on tx0 --measure rx0 {pace} --engine xdp --json"));
         net.until_frames_leave();
         running.signal("INT");
-        let result = &running.wait().ok().json()["result"];
+        let result = &running.wait().result()["result"];
         assert_eq!(number(&result["tx"]["frames"]), number(&result["rx"]["frames"]));
         assert!(number(&result["tx"]["frames"]) > 0);
     }

@@ -42,6 +42,26 @@ fn each_share_of_frames_meets_its_fault_exactly() {
 }
 
 #[test]
+fn steady_loss_is_steady_in_every_interval() {
+    for faults in ["delay=1ms,loss=1/5", "delay=60ms,loss=1/5"] {
+        let (report, _) = through(faults, "--duration 1500ms --rate 2kpps");
+        let lost = number(&report["result"]["loss"]["frames"]);
+        assert_eq!(lost, number(&report["result"]["tx"]["frames"]).div_ceil(5), "{report}");
+        let intervals = report["intervals"].as_array().expect("intervals");
+        let sum: u64 = intervals.iter().map(|i| i["lost_frames"].as_u64().unwrap_or(0)).sum();
+        assert_eq!(sum, lost, "{report}");
+        for interval in intervals {
+            let sent = number(&interval["tx_frames"]);
+            match interval["lost_frames"].as_u64() {
+                // Numbers are whole, at either end.
+                Some(lost) => assert!((5 * lost).abs_diff(sent) <= 15, "{faults}: {interval}"),
+                None => assert_eq!(sent, 0, "{interval}"),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_frame_is_put_back_as_far_as_asked() {
     let (report, said) = through("delay=1ms,reorder=1%,reorder-by=7", "--count 1000 --rate 5kpps");
     let stream = &report["streams"][0];

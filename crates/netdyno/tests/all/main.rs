@@ -12,6 +12,7 @@ mod compare;
 mod cores;
 mod craft;
 mod demo;
+mod due;
 mod engines;
 mod faults;
 mod fragroute;

@@ -56,24 +56,23 @@ pub(super) fn loss(report: &Report) -> Option<Chart> {
     let share = |i: &Interval| {
         let lost = i.lost_frames?;
         let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
-        Some(if of == 0 { 0.0 } else { (lost as f64 / of as f64).min(1.0) * 100.0 })
+        // Of nothing there is no share.
+        (of > 0).then(|| (lost as f64 / of as f64).min(1.0) * 100.0)
     };
     let max = stretches.iter().filter_map(share).reduce(f64::max)?;
     let lossy = report.intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).count();
+    let known =
+        units::counted(report.intervals.iter().filter(|i| share(i).is_some()).count() as u64, "interval");
     let note = match lossy {
-        0 => format!(
-            "No frame was lost in any of {}.",
-            units::counted(report.intervals.len() as u64, "interval")
-        ),
-        n => format!(
-            "Share of each interval's frames; {} of {} had loss.",
-            units::count(n as u64),
-            units::counted(report.intervals.len() as u64, "interval")
-        ),
+        0 => format!("No frame was lost in any of {known}."),
+        n => format!("Share of each interval's frames; {} of {known} had loss.", units::count(n as u64)),
     };
-    let tip = |i: &Interval| {
-        let lost = units::counted(i.lost_frames.unwrap_or(0), "frame");
-        format!("{} · lost {lost} ({})", span(i), units::percent(share(i).unwrap_or(0.0) / 100.0))
+    let tip = |i: &Interval| match (i.lost_frames, share(i)) {
+        (Some(lost), Some(share)) => {
+            let lost = units::counted(lost, "frame");
+            format!("{} · lost {lost} ({})", span(i), units::percent(share / 100.0))
+        }
+        _ => format!("{} · no frame was sent", span(i)),
     };
     let series: [Series<'_>; 1] = [("lost", "lost", &share)];
     let axis = Axis { title: "% lost".to_owned(), factor: 1.0, max };
@@ -312,6 +311,12 @@ fn stretches(intervals: &[Interval]) -> Vec<Interval> {
 fn join(a: Interval, b: Interval) -> Interval {
     // A sum is known only when both parts are; the worst latency is known when either is.
     let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    // What sent nothing lost nothing, and says nothing of it.
+    let lost = match (a.lost_frames, b.lost_frames) {
+        (Some(lost), None) if b.tx_frames == Some(0) => Some(lost),
+        (None, Some(lost)) if a.tx_frames == Some(0) => Some(lost),
+        (a, b) => sum(a, b),
+    };
     Interval {
         start_ns: a.start_ns,
         end_ns: b.end_ns,
@@ -320,7 +325,7 @@ fn join(a: Interval, b: Interval) -> Interval {
         tx_bytes: sum(a.tx_bytes, b.tx_bytes),
         rx_frames: sum(a.rx_frames, b.rx_frames),
         rx_bytes: sum(a.rx_bytes, b.rx_bytes),
-        lost_frames: sum(a.lost_frames, b.lost_frames),
+        lost_frames: lost,
         late_frames: sum(a.late_frames, b.late_frames),
         latency_p50_ns: a.latency_p50_ns.max(b.latency_p50_ns),
         latency_p99_ns: a.latency_p99_ns.max(b.latency_p99_ns),

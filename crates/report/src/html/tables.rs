@@ -103,6 +103,7 @@ fn counters(report: &Report) -> String {
     if let Some(tx) = &result.tx {
         facts.add("engine", &tx.engine);
         facts.maybe("rate", crate::conclusion::rate_error(report));
+        facts.count("frames due and not sent", tx.due_not_sent_frames);
         facts.add("frames failed", &units::count(tx.failed));
         facts.add("frames truncated", &units::count(tx.truncated));
         facts.add("retries (ENOBUFS)", &units::count(tx.retried_enobufs));

@@ -106,6 +106,7 @@ pub fn lossy_replay() -> Report {
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),
             offered_frames: Some(offered),
+            due_not_sent_frames: Some(offered.saturating_sub(sent)),
             offered_frames_per_second: Some(1.6e6),
             engine: "packet".into(),
             failed: 0,
@@ -262,7 +263,7 @@ fn interval(n: u64) -> Interval {
         tx_bytes: Some(tx * 445),
         rx_frames: Some(tx - lost),
         rx_bytes: Some((tx - lost) * 445),
-        lost_frames: Some(lost),
+        lost_frames: (tx > 0).then_some(lost),
         late_frames: Some(if n == 21 { 31 } else { 0 }),
         latency_p50_ns: (tx > 0).then_some(12_000 + n * 50),
         latency_p99_ns: (tx > 0).then_some(38_000 + lost),

@@ -8,16 +8,13 @@
 use super::{Compiler, mean_rate};
 use crate::asm::{If, Label, Op, R0, R1, R2, R3, R4, R5, R7, R8, R9, Size, helper};
 use crate::layout::{self, lane};
-use engine::{LATE_NS, pacer};
+use engine::{GRACE_NS, LATE_NS, pacer};
 use histogram::{BUCKETS, PART_BITS, RANGE_BITS};
 use traffic::Program;
 
 /// Looks at the clock while waiting within one run: some two microseconds. Longer waits go on in the next run, so
 /// that the kernel can end the call or run other work in between.
 const LOOKS: usize = 48;
-
-/// A run that is behind when its time is over may still send for so long, as in `engine::worker`.
-const GRACE: u64 = 20_000_000;
 
 /// Frames handed to the driver together in a paced run. One at a time is the most exact; what no driver could take
 /// one by one needs batches. A batch that is not full when nothing more is due is filled with empty runs.
@@ -181,10 +178,10 @@ impl Compiler<'_> {
         self.begin_batch(done);
         self.word(R1, layout::DURATION);
         self.asm.jump_if(If::Ge, R9, R1, done);
-        self.asm.op_imm(Op::Add, R1, GRACE, R5);
+        self.asm.op_imm(Op::Add, R1, GRACE_NS, R5);
         // Without a duration the sum comes round.
         let timed = self.asm.label();
-        self.asm.jump_if_imm(If::Lt, R1, GRACE, R5, timed);
+        self.asm.jump_if_imm(If::Lt, R1, GRACE_NS, R5, timed);
         self.asm.jump_if(If::Gt, R0, R1, done);
         self.asm.place(timed);
         self.word(R1, layout::LEFT);

@@ -1,0 +1,72 @@
+//! What was due and not sent: every run says it, whoever ended it.
+
+use crate::common::*;
+use serde_json::Value;
+
+fn tx(report: &Value, name: &str) -> u64 {
+    number(&report["result"]["tx"][name])
+}
+
+/// Beyond any machine: what is said of it, and how much.
+#[track_caller]
+fn assert_short(report: &Value) {
+    let reasons = reasons(report);
+    assert!(reasons.iter().any(|reason| reason.starts_with("the rate was not reached: ")), "{reasons:?}");
+    let counted = tx(report, "due_not_sent_frames") + tx(report, "frames") + tx(report, "failed");
+    assert!(counted <= tx(report, "offered_frames") && tx(report, "due_not_sent_frames") > 0, "{report}");
+}
+
+#[test]
+fn an_endless_run_that_a_signal_ends_is_held_to_its_rate() {
+    for engine in ["packet", "afxdp", "xdp"] {
+        for more in ["", "--duration 60s"] {
+            let net = Net::new();
+            let sender = net.start(format!(
+                "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 90mpps --engine {engine} --json {more}"
+            ));
+            net.until_frames_leave();
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            sender.signal("INT");
+            assert_short(&sender.wait().with(1).json());
+        }
+        let net = Net::new();
+        // At a rate that it keeps, a signal is the end that was asked for.
+        let sender = net.start(format!(
+            "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 1kpps --engine {engine} --json"
+        ));
+        net.until_frames_leave();
+        sender.signal("INT");
+        let report = sender.wait().result();
+        assert!(tx(&report, "due_not_sent_frames") == 0 || was_held_up(&report), "{report}");
+    }
+}
+
+#[test]
+fn what_was_due_in_the_duration_and_not_sent_is_counted_to_the_frame() {
+    let net = Net::new();
+    for engine in ["packet", "afxdp", "xdp", "packet --cores 2"] {
+        let ran = net.run(format!(
+            "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 90mpps --duration 200ms --engine {engine} --json"
+        ));
+        let report = ran.with(1).json();
+        assert_short(&report);
+        let counted = ["frames", "failed", "due_not_sent_frames"].map(|name| tx(&report, name));
+        assert_eq!(counted.iter().sum::<u64>(), 18_000_000, "{engine}: {report}");
+    }
+    // Where frames must be walked to, and where only the sender reads what was due.
+    let ran = net.run("netdyno send ipv4/udp --size 64,128 --on tx0 --rate 60gbps --duration 100ms --json");
+    let report = ran.with(1).json();
+    assert_short(&report);
+    let file = net.file("times.pcap");
+    run(format!("netdyno craft ipv4/udp --size 64 --count 300000 --rate 1mpps -w {file}")).ok();
+    let line =
+        format!("netdyno replay {file} --stream --on tx0 --speed 100x --duration 2ms --engine packet --json");
+    let report = net.run(line).with(1).json();
+    let counted = ["frames", "failed", "due_not_sent_frames"].map(|name| tx(&report, name));
+    // A microsecond apart, a hundred times as fast.
+    assert_eq!(counted.iter().sum::<u64>(), 200_000, "{report}");
+    assert!(
+        reasons(&report).iter().any(|reason| reason.contains(" of 200,000 frames that were due")),
+        "{report}"
+    );
+}
