@@ -27,8 +27,8 @@ pub use outcome::{count_flows, oddities, stream_notes};
 pub use received::{WatchedClock, distribution, fill_measured, list_streams, stream};
 
 use crate::carrier::{Ends, Following, Lasted};
-use crate::engines;
 use crate::claims::Beside;
+use crate::engines;
 use crate::environment;
 use crate::panel::Panel;
 use crate::place::Place;

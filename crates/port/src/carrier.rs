@@ -44,6 +44,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Kinds of devices without a cable: their carrier is that of this machine, and no driver resets them.
 const IN_MEMORY: [&str; 7] = ["veth", "dummy", "tun", "ifb", "netkit", "nlmon", "loopback"];
 
+/// Does what leaves by `interface` stay on this machine?
+pub fn in_memory(interface: &Interface) -> bool {
+    interface.loopback || interface.kind.as_deref().is_some_and(|kind| IN_MEMORY.contains(&kind))
+}
+
 /// Why frames cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum CarrierError {
@@ -150,12 +155,10 @@ impl Link {
         let Some(state) = ask(&mut socket, interface.index).map_err(failed)? else {
             return Err(CarrierError::Gone(interface.name.clone()));
         };
-        let in_memory =
-            interface.loopback || interface.kind.as_deref().is_some_and(|kind| IN_MEMORY.contains(&kind));
         Ok(Link {
             name: interface.name.clone(),
             index: interface.index,
-            in_memory,
+            in_memory: in_memory(interface),
             needed: true,
             socket,
             events,

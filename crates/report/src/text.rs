@@ -4,8 +4,8 @@
 use crate::conclusion;
 use crate::distribution::Distribution;
 use crate::model::{
-    Adjustment, Change, Choice, Departures, InterfaceCounters, LatencyClock, Pacing, QueueCounters, Report, Totals,
-    Witness,
+    Adjustment, Change, Choice, Departures, InterfaceCounters, LatencyClock, Pacing, QueueCounters, Report,
+    Totals, Witness,
 };
 use crate::search_text;
 use crate::table::Table;

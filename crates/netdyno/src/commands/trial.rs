@@ -124,7 +124,8 @@ fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String 
             }
         }
         "sender uneven" => format!(
-            "{} lost, which a sender that was held up and then sent {} in a hurry may have made: nothing can be said of the device",
+            "{} lost while this machine was busy with something else, which held up the sender, or the kernel's packet threads \
+             between it and the receiver, for as long as {} take: nothing can be said of the device",
             units::counted(row.lost_frames, "frame"),
             units::counted(row.uneven_frames, "frame")
         ),

@@ -13,6 +13,7 @@ mod ports;
 mod rig;
 mod session;
 mod show;
+mod softirq;
 mod watch;
 
 pub use goal::{Goal, is_the_testers};

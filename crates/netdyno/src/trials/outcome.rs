@@ -12,6 +12,8 @@ use trial::{FrameToFrame, Latency, Outcome};
 const LONGER: f64 = 0.001;
 /// And by this, which a batch's last frames may take.
 const LONGER_NS: f64 = 1e6;
+/// So long a packet thread waits on a quiet machine, too.
+const MOMENT_NS: u64 = 1_000_000;
 
 /// Where a way's run was done, and what it was to send.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +27,15 @@ pub struct Around<'a> {
     pub signature: u32,
     /// All that the frames pass is on this machine.
     pub in_a_lab: bool,
+    /// There, how long the kernel's packet threads waited for processors meanwhile.
+    pub machine_waited_ns: u64,
     /// Into a device of the lab frames go without a wire: what its full input queue refuses would be lost on one.
     pub lab_device: bool,
 }
 
 /// What one way's run says of the trial.
 pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result<Outcome> {
-    let Around { receiver, due, signature, in_a_lab, lab_device } = *around;
+    let Around { receiver, due, signature, in_a_lab, machine_waited_ns, lab_device } = *around;
     let result = &report.result;
     if let report::Verdict::Failed { reasons } = &result.verdict {
         bail!("{}", reasons.join("; "));
@@ -90,6 +94,13 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
         // It was the device that held up the sender.
         (sent, uneven) = (intended, 0);
     }
+    // The sender may have been in time and those who carry its frames on not.
+    let frames_meanwhile = match offer.schedule {
+        Schedule::Frames { .. } => frames_in(machine_waited_ns, offer),
+        _ if machine_waited_ns < MOMENT_NS => 0,
+        _ => frames_in(machine_waited_ns, offer),
+    };
+    uneven = uneven.saturating_add(frames_meanwhile).min(intended);
     Ok(Outcome {
         intended: intended.max(sent),
         sent,
@@ -217,8 +228,14 @@ mod tests {
     }
 
     fn judged((report, offer): &(Report, Offer)) -> (Outcome, Option<Broken>) {
-        let around =
-            Around { receiver: "rx0", due: Some(1000), signature: 5, in_a_lab: false, lab_device: false };
+        let around = Around {
+            receiver: "rx0",
+            due: Some(1000),
+            signature: 5,
+            in_a_lab: false,
+            machine_waited_ns: 0,
+            lab_device: false,
+        };
         let mut outcome = Outcome::default();
         add(&mut outcome, &outcome_of(report, offer, &around).expect("an outcome"));
         let limits = Limits { shortfall_ratio: Some(0.001), ..Limits::default() };
@@ -250,6 +267,27 @@ mod tests {
         let mut detached = run(1000, 400);
         detached.0.result.rx.as_mut().expect("received").blind_because = Some("detached".to_owned());
         assert_eq!(judged(&detached).1, Some(Broken::Receiver));
+    }
+
+    #[test]
+    fn what_is_lost_while_packet_threads_wait_proves_nothing_of_a_device_on_this_machine() {
+        let (report, offer) = run(1000, 960);
+        let judged = |machine_waited_ns: u64| {
+            let around = Around {
+                receiver: "rx0",
+                due: Some(1000),
+                signature: 5,
+                in_a_lab: true,
+                machine_waited_ns,
+                lab_device: true,
+            };
+            let outcome = outcome_of(&report, &offer, &around).expect("an outcome");
+            (outcome.uneven, Limits { shortfall_ratio: Some(0.001), ..Limits::default() }.broken(&outcome))
+        };
+        assert_eq!(judged(0), (0, Some(Broken::Loss)));
+        assert_eq!(judged(30_000_000), (31, Some(Broken::Loss)));
+        assert_eq!(judged(40_000_000), (41, Some(Broken::Uneven)));
+        assert_eq!(judged(u64::MAX).0, 1000);
     }
 
     #[test]

@@ -40,6 +40,15 @@ impl Way {
     pub fn receiver(&self) -> Result<Place> {
         Place::at(self.to_name.clone(), again(&self.to)?)
     }
+
+    /// Is one of its ends, and so what is behind it, a device of this machine without a cable? One that cannot be looked at
+    /// is told of by the trial.
+    fn is_on_this_machine(&self) -> bool {
+        [self.sender(), self.receiver()]
+            .iter()
+            .flatten()
+            .any(|place| port::carrier::in_memory(&place.interface))
+    }
 }
 
 /// All ways, and the lab they are in if it is one.
@@ -66,6 +75,11 @@ struct Pair {
 }
 
 impl Ports {
+    /// Does what frames pass share this machine with the sender? In a lab, also one that is around the search, it does.
+    pub fn on_this_machine(&self) -> bool {
+        self.lab.is_some() || self.ways.iter().any(Way::is_on_this_machine)
+    }
+
     /// Finds the user's ports, or makes a lab.
     pub fn find(bench: &Bench) -> Result<Ports> {
         if bench.lab {

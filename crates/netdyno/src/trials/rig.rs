@@ -4,6 +4,7 @@ use super::outcome::{Around, add, outcome_of};
 use super::ports::{Ports, Way};
 use super::schedule;
 use super::show::Show;
+use super::softirq::PacketThreads;
 use super::watch::Watch;
 use crate::cli::search::Bench;
 use crate::cli::{Engine as EngineName, Output, Through};
@@ -82,6 +83,8 @@ pub struct Rig {
     pub ports: Ports,
     through: Through,
     distrusted: crate::engines::Distrusted,
+    /// Where all that frames pass is on this machine: what moves them there.
+    packet_threads: Option<PacketThreads>,
     meter: crate::cli::Meter,
     timestamps: crate::cli::Timestamps,
     seed: u64,
@@ -119,14 +122,25 @@ impl Rig {
             bail!("--engine null sends nothing: a trial needs frames that arrive");
         }
         let ports = Ports::find(bench)?;
+        let in_a_lab = ports.on_this_machine();
+        let packet_threads = in_a_lab.then(PacketThreads::find);
+        let mut warnings = Vec::new();
+        if packet_threads.as_ref().is_some_and(|threads| threads.waited_ns().is_none()) {
+            warnings.push(
+                "the kernel does not tell here how long its packet threads (ksoftirqd) waited for a processor: what the device \
+                 loses while this machine is busy cannot be told from what it loses by itself"
+                    .to_owned(),
+            );
+        }
         Ok(Rig {
             ports,
+            packet_threads,
             through: bench.through.clone(),
             distrusted: crate::engines::Distrusted::default(),
             meter: bench.meter,
             timestamps: bench.timestamps,
             seed: bench.seed.unwrap_or_else(shared::draw_seed),
-            again: Again::new(Policy { retries: bench.retries, in_a_lab: bench.lab }),
+            again: Again::new(Policy { retries: bench.retries, in_a_lab }),
             warm_up: bench.warm_up,
             learning: !bench.no_learning,
             learnt: None,
@@ -140,7 +154,7 @@ impl Rig {
                 false => Priority::RealTime,
             },
             stop,
-            warnings: Vec::new(),
+            warnings,
             environment: None,
             show: None,
         })
@@ -365,6 +379,8 @@ impl Rig {
             }
         };
         let _awake = Awake::keep(&cpus);
+        let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
+        let waited_before = waited_ns();
         let started = Instant::now();
         let members = Member::of(self.ports.ways.len());
         let reports: Vec<Result<(Report, Option<u64>)>> = std::thread::scope(|scope| {
@@ -410,7 +426,8 @@ impl Rig {
         let events: Vec<_> =
             reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();
         let mut outcome = Outcome::default();
-        let in_a_lab = self.ports.lab.is_some();
+        let in_a_lab = self.packet_threads.is_some();
+        let machine_waited_ns = waited_ns().unwrap_or(0).saturating_sub(waited_before.unwrap_or(0));
         let lab_device = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
         let mut rate = 0.0f64;
         let (mut late, mut arrived) = (0, false);
@@ -421,6 +438,7 @@ impl Rig {
                 due,
                 signature: self.signature(number),
                 in_a_lab,
+                machine_waited_ns,
                 lab_device,
             };
             let one = match outcome_of(report, offer, &around) {

@@ -217,7 +217,7 @@ impl Session {
             "loss" => format!("lost {}", units::percent(row.loss_ratio)),
             "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
             "sender uneven" => {
-                format!("lost {} behind a sender that was held up", units::percent(row.loss_ratio))
+                format!("lost {} while this machine was busy", units::percent(row.loss_ratio))
             }
             "receiver lost" => {
                 format!("lost {}, at the tester's own receiver", units::percent(row.loss_ratio))

@@ -108,7 +108,11 @@ fn a_killed_demo() {
     demo.until_it_says("replay: ");
     eventually("its meter stands", || !programs_of(demo.pid()).is_empty());
     let probes: Vec<Probe> = namespaces_of(demo.pid()).iter().map(|path| Probe::in_namespace(path)).collect();
-    assert!((2..=3).contains(&probes.len()), "two hosts, and the spare veth of live frames: {}", probes.len());
+    assert!(
+        (2..=3).contains(&probes.len()),
+        "two hosts, and the spare veth of live frames: {}",
+        probes.len()
+    );
     let programs = programs_of(demo.pid());
     assert!(programs.iter().all(|program| is_loaded(*program)));
     kill(demo);

@@ -448,7 +448,10 @@ fn streaming_takes_bounded_memory_and_preloading_little_more_than_the_file() {
     // The executable itself: how much of it is resident is the page cache's choice, and a test's is large.
     let executable = weigh(&small, 1, "--preload");
     let preloading = weigh(&file, 200_000, "--preload").saturating_sub(executable);
-    assert!(preloading > size / 2 && preloading < size + size / 10, "--preload: {preloading} bytes for {size}");
+    assert!(
+        preloading > size / 2 && preloading < size + size / 10,
+        "--preload: {preloading} bytes for {size}"
+    );
 }
 
 /// A capture of 450 MB that packs to little.
