@@ -6,10 +6,12 @@ use bpf::{Insn, Memory, Program, Run};
 use port::afxdp::bare::Bare;
 use port::packet::Target;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use xdp::asm::{Asm, If, Op, R0, R1, R2, R3, R4, R6, R7, Size, helper};
-use xdp::sys::{interrupt, prepare_interrupts};
+use xdp::calls::{Called, Calls, Step};
+use xdp::spare::{self, Known};
 use xdp::{Way, way};
 
 /// Verdicts (include/uapi/linux/bpf.h).
@@ -18,8 +20,6 @@ const XDP_TX: u64 = 3;
 
 /// As many as netdyno hands to the driver together at top speed.
 const BATCH: u32 = 64;
-/// Frames of one call, which is to be interrupted long before.
-const REPEAT: u32 = 0xffff_ff00;
 
 /// A program of two instructions.
 pub fn verdict(verdict: u64) -> Result<Program> {
@@ -182,9 +182,13 @@ pub fn paced_live_frames(bench: &Bench, count: u64, gap_ns: u64) -> Result<()> {
     running.stop()
 }
 
-/// Calls for live frames, one on each core.
+/// Calls for live frames, one after the other on each core: as long as netdyno's (`xdp::calls`), because everybody on the
+/// machine who waits for RCU waits for the end of one.
 struct Running {
     threads: Vec<JoinHandle<Result<()>>>,
+    stop: Arc<AtomicBool>,
+    /// Programs that the kernel knows need not wait for RCU with each call.
+    _known: Known,
 }
 
 impl Running {
@@ -195,26 +199,27 @@ impl Running {
         program: &Arc<Program>,
         batch: u32,
     ) -> Result<Running> {
-        prepare_interrupts()?;
         let target = bench.target()?;
         let sender = &bench.lab.sender.namespace;
         let queues = cores.len() as u32;
         let way: Arc<Way> = Arc::new(sender.run_in(|| way::find(&target, Some("veth"), queues, queues))??);
         let ingress = way.ingress().context("live frames cannot go back by XDP_TX here")?;
+        let known = spare::attach(program)?;
+        let stop = Arc::new(AtomicBool::new(false));
         let start = |&core: &usize| {
-            let (way, program, frame) = (Arc::clone(&way), Arc::clone(program), frame.to_vec());
-            let realtime = bench.is_realtime();
+            let (way, program, stop) = (Arc::clone(&way), Arc::clone(program), Arc::clone(&stop));
+            let (frame, realtime) = (frame.to_vec(), bench.is_realtime());
             std::thread::spawn(move || -> Result<()> {
                 Bench::take_core(realtime, core)?;
                 way.enter()?;
-                let (live, ingress) = (Some(batch), Some(ingress));
-                match program.run(Run { repeat: REPEAT, live, ingress, ..Run::on(&frame) }) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-                    Err(error) => Err(error).context("live frames"),
-                }
+                let run = |repeat: u32| {
+                    let (live, ingress) = (Some(batch), Some(ingress));
+                    program.run(Run { repeat, live, ingress, ..Run::on(&frame) }).map(|_| ())
+                };
+                call_after_call(Calls::new(batch, None, realtime), &stop, run).context("live frames")
             })
         };
-        Ok(Running { threads: cores.iter().map(start).collect() })
+        Ok(Running { threads: cores.iter().map(start).collect(), stop, _known: known })
     }
 
     fn is_over(&self) -> bool {
@@ -222,25 +227,47 @@ impl Running {
     }
 
     fn stop(mut self) -> Result<()> {
-        self.interrupt();
-        let mut joined = self.threads.drain(..).map(JoinHandle::join);
-        joined.try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        self.end()
     }
 
-    /// A signal that comes before a call begins ends nothing, so it is repeated.
-    fn interrupt(&self) {
-        while !self.threads.iter().all(JoinHandle::is_finished) {
-            self.threads.iter().filter(|thread| !thread.is_finished()).for_each(interrupt);
-            std::thread::sleep(Duration::from_millis(1));
-        }
+    /// After the call that each thread is in.
+    fn end(&mut self) -> Result<()> {
+        self.stop.store(true, Relaxed);
+        let mut joined = self.threads.drain(..).map(JoinHandle::join);
+        joined.try_for_each(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 }
 
 /// Nothing goes on sending after an error.
 impl Drop for Running {
     fn drop(&mut self) {
-        self.interrupt();
+        self.stop.store(true, Relaxed);
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
+}
+
+/// Calls `run`, for so many frames each, until it is to stop.
+fn call_after_call(
+    mut calls: Calls,
+    stop: &AtomicBool,
+    run: impl Fn(u32) -> std::result::Result<(), rustix::io::Errno>,
+) -> std::result::Result<(), rustix::io::Errno> {
+    while !stop.load(Relaxed) {
+        let now = engine::clock::now();
+        match calls.next(now, None) {
+            step @ Step::Call { repeat, .. } => {
+                run(repeat)?;
+                let ended = engine::clock::now();
+                let sent = u64::from(repeat);
+                calls.called(step, &Called { began: now, ended, due: now, next: None, sent });
+            }
+            Step::Sleep(until) => {
+                engine::clock::sleep_until(until);
+                calls.slept(now, until, engine::clock::now());
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Submits the same descriptors again and again, on the calling thread and in its namespace. How many frames that were.
@@ -251,4 +278,34 @@ pub fn afxdp(target: &Target, frame: &[u8], more: impl Fn() -> bool) -> std::io:
         sent += bare.submit()? as u64;
     }
     Ok(sent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    #[test]
+    fn calls_of_a_floor_are_short_and_end_when_they_are_to() {
+        // Half a microsecond a frame: the first guess is short, and the next ones are near what is wanted.
+        let (stop, lasted) = (AtomicBool::new(false), RefCell::new(Vec::new()));
+        let run = |repeat: u32| {
+            lasted.borrow_mut().push(u64::from(repeat) * 500);
+            std::thread::sleep(Duration::from_nanos(u64::from(repeat) * 500));
+            stop.store(lasted.borrow().len() == 20, Relaxed);
+            Ok(())
+        };
+        call_after_call(Calls::new(BATCH, None, false), &stop, run).expect("no error");
+        let lasted = lasted.into_inner();
+        assert_eq!(lasted.len(), 20);
+        // As long as they would be on a machine that takes just that; one that is busy makes them shorter.
+        assert!(lasted.iter().all(|ns| *ns <= 2 * xdp::calls::CALL_NS), "{lasted:?}");
+    }
+
+    #[test]
+    fn an_error_ends_the_calls() {
+        let stop = AtomicBool::new(false);
+        let ended = call_after_call(Calls::new(1, None, false), &stop, |_| Err(rustix::io::Errno::NODEV));
+        assert_eq!(ended, Err(rustix::io::Errno::NODEV));
+    }
 }
