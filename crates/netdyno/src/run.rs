@@ -18,6 +18,7 @@ pub mod outcome;
 pub mod pace;
 mod received;
 mod stragglers;
+mod surplus;
 pub mod together;
 mod trust;
 mod watch;
@@ -408,6 +409,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
         let lost = report.result.loss.map_or(0, |loss| loss.frames);
         losses::put(&mut report.intervals, &marks, lost, numbered);
+        surplus::tell(&mut report, &outcome::signed(&done, &measured.whole), &measured.whole);
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
         }

@@ -260,7 +260,7 @@ pub fn count_flows(program: &Program, n: u64) -> Option<Counted> {
 }
 
 /// Signed frames that were sent, by the number in the signature; of several workers each has numbers of its own.
-fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
+pub fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
     let mut signed = Vec::new();
     for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
         match &job.source {

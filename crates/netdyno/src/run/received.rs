@@ -89,8 +89,17 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
     }
     if totals.late > 0 {
         report.warnings.push(format!(
-            "{} came so late that duplicates among them cannot be told from reordered ones",
+            "{} came so late that duplicates among them cannot be told from reordered ones: up to as many more may be lost",
             units::counted(totals.late, "frame")
+        ));
+    }
+    let twice: u64 =
+        measured.streams.iter().map(|stream| stream.unsure - stream.late.min(stream.unsure)).sum();
+    if twice > 0 {
+        report.warnings.push(format!(
+            "streams came to both interfaces, where copies are not told from other frames: up to {} may be copies, and as \
+             many more lost than is said",
+            units::counted(twice, "frame")
         ));
     }
 }

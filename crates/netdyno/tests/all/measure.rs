@@ -69,6 +69,30 @@ fn loss_duplicates_and_reordering_are_told_exactly() {
     }
 }
 
+/// Frames of somebody else under the numbers of this run's stream: whether they stand in for lost ones nobody knows.
+#[test]
+fn more_different_frames_than_were_sent_are_told_and_fall_short() {
+    for how in ["xdp", "packet"] {
+        let net = Net::new();
+        let (whole, others) = (net.file("whole.pcap"), net.file("others.pcap"));
+        run(format!("netdyno craft ipv4/udp --sign --size 64 --count 120 -w {whole}")).ok();
+        write_pcap(&others, 1, &frames(&whole)[110..]);
+        let sending = net.start(format!(
+            "netdyno send ipv4/udp --on tx0 --rate 50pps --count 100 --measure rx0 --meter {how} --engine packet --json"
+        ));
+        // The meter is there before the first of them.
+        net.until_frames_leave();
+        net.run(format!("netdyno replay {others} --on tx0 --topspeed --engine packet"));
+        let report = sending.wait().with(1).json();
+        assert_eq!(number(&report["result"]["loss"]["frames"]), 0, "{how}");
+        let told = reasons(&report);
+        assert!(
+            told.iter().any(|said| said.starts_with("10 different frames more arrived")),
+            "{how}: {told:?}"
+        );
+    }
+}
+
 #[test]
 fn an_interrupt_ends_it_with_its_report_written() {
     for signal in ["INT", "TERM"] {

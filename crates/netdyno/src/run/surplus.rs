@@ -1,0 +1,40 @@
+//! More that arrived than can have been lost nothing of: what would otherwise hide a loss is told, and the run falls short.
+
+use meter::Measurement;
+use report::{Report, units};
+
+/// Says if more different frames of a stream arrived than were sent (`sent`: by number).
+pub fn tell(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
+    let distinct = |number: &u32| {
+        let at = measured.streams.binary_search_by_key(number, |stats| stats.stream).ok()?;
+        Some(measured.streams.get(at)?.distinct())
+    };
+    let surplus = sent.iter().filter_map(|(number, sent)| distinct(number)?.checked_sub(*sent));
+    if let Some(said) = more_than_sent(surplus) {
+        report.result.verdict.fall_short(said);
+    }
+}
+
+/// `surplus`: by how many different frames of each stream more arrived than were sent.
+fn more_than_sent(surplus: impl Iterator<Item = u64>) -> Option<String> {
+    let sum: u64 = surplus.sum();
+    (sum > 0).then(|| {
+        format!(
+            "{} more arrived under the numbers of this run's frames than it sent: what sent them may also stand in for lost \
+             frames, so that the loss may be larger than it says",
+            units::counted(sum, "different frame")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_stream_has_too_much_another_does_not_make_good() {
+        assert_eq!(more_than_sent([0, 0].into_iter()), None);
+        let said = more_than_sent([0, 3, 1].into_iter()).expect("four too many");
+        assert!(said.starts_with("4 different frames more arrived"), "{said}");
+    }
+}
