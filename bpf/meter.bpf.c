@@ -22,6 +22,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "include/background.h"
 #include "include/content.h"
 #include "include/exchange.h"
 #include "include/icmp.h"
@@ -445,7 +446,11 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	sums->last_ns = now;
 	if (arrivals_limit)
 		record_arrival(now, on);
-	if (!is_signed || (ignore_icmp_errors && is_icmp_error(ctx)))
+	if (!is_signed) {
+		sums->background += is_background(ctx);
+		return verdict;
+	}
+	if (ignore_icmp_errors && is_icmp_error(ctx))
 		return verdict;
 
 	sums->signed_frames++;

@@ -58,6 +58,7 @@ struct totals {
 	__u64 corrupted;
 	__u64 trailed;    /* signed, but with bytes behind the signature */
 	__u64 by_hardware; /* frames whose time of arrival the hardware told */
+	__u64 background;  /* unsigned frames that are about on most networks: background.h */
 	struct latency latency;
 	struct latency variation; /* between one frame of a stream and the one before, without sign; only sum and max */
 	struct latency gap;       /* between one arrival on this CPU and the one before; only sum and max */

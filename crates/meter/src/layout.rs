@@ -119,6 +119,8 @@ pub struct Totals {
     pub trailed: u64,
     /// Frames whose time of arrival the hardware told.
     pub by_hardware: u64,
+    /// Unsigned frames that are about on most networks ([`wire::background`]).
+    pub background: u64,
     pub latency: LatencySums,
     /// From one frame of a stream to the next, without sign; only sum and greatest.
     pub variation: LatencySums,
@@ -223,6 +225,7 @@ impl Totals {
         self.corrupted += other.corrupted;
         self.trailed += other.trailed;
         self.by_hardware += other.by_hardware;
+        self.background += other.background;
         for (mine, theirs) in [
             (&mut self.latency, &other.latency),
             (&mut self.variation, &other.variation),

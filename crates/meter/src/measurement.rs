@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub trailed: u64,
     /// Frames whose time of arrival the hardware told.
     pub by_hardware: u64,
+    /// Unsigned frames that are about on most networks ([`wire::background`]), whoever sent them.
+    pub background: u64,
     /// Signed frames that are in no stream because another CPU held its record for too long.
     pub contended: u64,
     /// See [`StreamStats::late`].
@@ -281,6 +283,7 @@ impl Snapshot {
             corrupted: sum.corrupted,
             trailed: sum.trailed,
             by_hardware: sum.by_hardware,
+            background: sum.background,
             contended: sum.contended,
             latency: fine_histogram(&sum.latencies, &sum.latency),
             variation: spread(&sum.variations, &sum.variation),
@@ -317,6 +320,7 @@ impl Snapshot {
             arrivals,
             arrivals_missed,
             meter_dropped,
+            background,
         } = other;
         self.frames += frames;
         self.bytes += bytes;
@@ -342,6 +346,7 @@ impl Snapshot {
         self.arrivals += arrivals;
         self.arrivals_missed += arrivals_missed;
         self.meter_dropped += meter_dropped;
+        self.background += background;
     }
 
     /// From the first to the last arrival; 0 with fewer than two frames.

@@ -8,6 +8,7 @@ use crate::layout::{Buckets, FCS_LEN, HOLES, Hole, LatencySums, Stream, Totals, 
 use crate::mapping::zeroed;
 use crate::seen::{Mark, Seen};
 use histogram::{bucket_of, fine_bucket_of};
+use wire::background::is_background;
 use wire::signature::{self, Signature, sequence_near};
 
 /// Most bytes behind a signature that is still found.
@@ -92,7 +93,10 @@ impl Tracker {
                 self.arrivals.push(now);
             }
         }
-        let Some((signature, behind)) = find(bytes, self.wanted.trailers) else { return };
+        let Some((signature, behind)) = find(bytes, self.wanted.trailers) else {
+            totals.background += u64::from(is_background(bytes));
+            return;
+        };
         if self.wanted.ignore_icmp_errors && is_icmp_error(bytes) {
             return;
         }

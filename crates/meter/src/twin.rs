@@ -59,7 +59,36 @@ struct Shape {
     spoilt: bool,
     /// Picks the CPU that the frame arrives on.
     queue: usize,
+    /// Picks what a frame without a signature begins with.
+    head: usize,
 }
+
+/// Headers of what is about on networks, and of other frames: the last bytes are repeated.
+const HEADS: [&[u8]; 9] = [
+    &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x06, 0],
+    &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0x00, 0, 7, 0x88, 0xa8, 0, 8, 0x08, 0x06, 0],
+    &[1, 0x80, 0xc2, 0, 0, 14, 2, 0, 0, 0, 0, 1, 0x88, 0xcc],
+    &[1, 0x80, 0xc2, 0, 0, 16, 2, 0, 0, 0, 0, 1, 0, 38],
+    &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x08, 0x00, 0x46, 0, 0, 32, 0, 0, 0, 0, 1, 2],
+    // Neighbour discovery, if all that follows are 135s; and what is no type of it.
+    &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 58, 135],
+    &[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 32, 58, 128],
+    &LISTENER,
+    &[0],
+];
+
+/// Listener discovery behind hop-by-hop options.
+const LISTENER: [u8; 64] = {
+    let mut frame = [143; 64];
+    let head = [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0, 0, 36, 0, 1];
+    let mut at = 0;
+    while at < head.len() {
+        frame[at] = head[at];
+        at += 1;
+    }
+    (frame[54], frame[55]) = (58, 0);
+    frame
+};
 
 fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     let step = prop_oneof![
@@ -82,17 +111,10 @@ fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     ]);
     let length = prop_oneof![2 => edges, 2 => 14usize..1600, 1 => 1600usize..9200];
     let behind = prop_oneof![6 => Just(0usize), 1 => 1usize..20];
-    let how = (prop::bool::weighted(0.85), behind, prop::bool::weighted(0.1));
+    let how = (prop::bool::weighted(0.8), behind, prop::bool::weighted(0.1), 0..HEADS.len());
     let shape = (how, 0..=STREAMS, step, stamp, length, 0usize..64);
-    let shape = shape.prop_map(|((signed, behind, spoilt), stream, step, stamp, length, queue)| Shape {
-        signed,
-        stream,
-        step,
-        stamp,
-        length,
-        behind,
-        spoilt,
-        queue,
+    let shape = shape.prop_map(|((signed, behind, spoilt, head), stream, step, stamp, length, queue)| {
+        Shape { signed, stream, step, stamp, length, behind, spoilt, queue, head }
     });
     prop::collection::vec(shape, 1..120)
 }
@@ -128,6 +150,10 @@ impl Maker {
         let mut frame: Vec<u8> = (0..shape.length).map(|at| (at * 31) as u8).collect();
         let Some(at) = shape.length.checked_sub(wire::signature::LEN + shape.behind) else { return frame };
         if !shape.signed {
+            let head = HEADS[shape.head];
+            let last = head.last().copied().unwrap_or_default();
+            let head = head.iter().copied().chain(std::iter::repeat(last));
+            frame.iter_mut().zip(head).take(at).for_each(|(byte, of)| *byte = of);
             return frame;
         }
         if shape.spoilt && at > 20 {

@@ -7,6 +7,7 @@
 //!   afterwards: add up the workers, wait for stragglers, compare with the interface's own counters, judge (outcome.rs)
 //! ```
 
+mod background;
 mod by_hand;
 pub mod content;
 pub mod counters;

@@ -1,7 +1,7 @@
 //! The run in words: one sentence that says what happened, and what to do next. Shared by the terminal summary
 //! and the HTML page, so that both say the same.
 
-use crate::model::{Passage, Reflection, Report, Verdict};
+use crate::model::{Loss, Passage, Reflection, Report, Verdict};
 use crate::units;
 
 /// The verdict in two to five words.
@@ -12,6 +12,35 @@ pub fn headline(verdict: &Verdict) -> &'static str {
         Verdict::Failed { .. } => "Not done",
     }
 }
+
+/// The same of a whole result, whose counts may have been all there was to go by.
+pub fn verdict(report: &Report) -> String {
+    let headline = headline(&report.result.verdict);
+    match report.result.verdict {
+        Verdict::Done => headline.to_owned() + &by_count(report),
+        _ => headline.to_owned(),
+    }
+}
+
+/// `, by count only`, where loss is known in no other way.
+pub fn by_count(report: &Report) -> String {
+    match report.result.loss {
+        Some(Loss { by_count_only: true, unsigned_frames: Some(frames), .. }) => {
+            format!(", {} by count only", units::counted(frames, "frame"))
+        }
+        Some(Loss { by_count_only: true, .. }) => ", by count only".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Is loss known by count only?
+pub fn is_by_count(report: &Report) -> bool {
+    report.result.loss.is_some_and(|loss| loss.by_count_only)
+}
+
+/// What that means, where it may hide something.
+pub const BY_COUNT: &str =
+    "not all frames were signed, so that others' may stand in for lost ones (--sign signs what can be)";
 
 /// What happened, in one plain sentence made of measured figures only.
 pub fn sentence(report: &Report) -> String {
@@ -48,11 +77,19 @@ pub fn sentence(report: &Report) -> String {
             let sent = format!("Sent {}", volume(&tx.totals));
             match result.loss {
                 _ if tx.totals.frames == 0 => format!("{sent}; {} {there}", rx.totals.frames),
+                Some(loss) if loss.frames == 0 && loss.by_count_only => {
+                    format!(
+                        "{sent}; {} {there}, none missing{}",
+                        units::count(rx.totals.frames),
+                        by_count(report)
+                    )
+                }
                 Some(loss) if loss.frames == 0 => format!("{sent}; every frame {there}"),
                 Some(loss) => format!(
-                    "{sent}; {} of them ({}) were lost",
+                    "{sent}; {} of them ({}) were lost{}",
                     units::count(loss.frames),
-                    units::percent(loss.ratio)
+                    units::percent(loss.ratio),
+                    by_count(report)
                 ),
                 None => format!("{sent}; {} {there}", units::count(rx.totals.frames)),
             }
@@ -147,6 +184,10 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => None,
+        Verdict::Short { .. } if result.loss.is_some_and(|l| l.learnt_frames.is_some()) => Some(
+            "Send each side by an interface of its own (`--on2 IFACE --sides auto`), or one side (`--only-side first`)."
+                .to_owned(),
+        ),
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
             Some("Lower `--rate` to find where loss begins.".to_owned())
         }

@@ -10,18 +10,18 @@ use crate::search::Trial;
 pub const HEADER: &str = "start_ns,end_ns,offered_frames,offered_frames_per_second,\
 tx_frames,tx_bytes,tx_frames_per_second,tx_bits_per_second,tx_bits_per_second_l1,\
 rx_frames,rx_bytes,rx_frames_per_second,rx_bits_per_second,rx_bits_per_second_l1,\
-lost_frames,late_frames,latency_p50_ns,latency_p99_ns,latency_p999_ns,latency_max_ns";
+lost_frames,late_frames,latency_p50_ns,latency_p99_ns,latency_p999_ns,latency_max_ns,lost_by_count_only";
 
 pub fn render(report: &Report) -> String {
     let mut out = format!("{HEADER}\n");
     for interval in &report.intervals {
-        out.push_str(&row(interval));
+        out.push_str(&row(interval, crate::conclusion::is_by_count(report)));
         out.push('\n');
     }
     out
 }
 
-fn row(i: &Interval) -> String {
+fn row(i: &Interval, by_count_only: bool) -> String {
     let mut out = format!("{},{}", i.start_ns, i.end_ns);
     // Writing to a String cannot fail.
     let mut cell = |value: Option<u64>| match value {
@@ -47,6 +47,8 @@ fn row(i: &Interval) -> String {
     cell(i.latency_p99_ns);
     cell(i.latency_p999_ns);
     cell(i.latency_max_ns);
+    // 1: what arrived was counted only, and others' frames may stand in for lost ones.
+    cell(i.lost_frames.map(|_| by_count_only.into()));
     out
 }
 

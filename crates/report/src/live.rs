@@ -66,7 +66,8 @@ pub fn line(p: &Progress, width: usize) -> String {
         }
     }
     if let Some(loss) = &p.loss {
-        piece(8, format!("lost {}", units::percent(loss.ratio)));
+        let how = if loss.by_count_only { " by count" } else { "" };
+        piece(8, format!("lost {}{how}", units::percent(loss.ratio)));
     }
     if p.warnings > 0 {
         piece(5, units::counted(p.warnings as u64, "warning"));
@@ -100,9 +101,10 @@ pub fn sentence(p: &Progress) -> String {
         facts.push(pace("sent", sent) + &asked);
     }
     facts.extend(p.received.as_ref().map(|received| pace("received", received)));
-    facts.extend(
-        p.loss.map(|l| format!("lost {} ({})", units::counted(l.frames, "frame"), units::percent(l.ratio))),
-    );
+    facts.extend(p.loss.map(|l| {
+        let how = if l.by_count_only { ", by count only" } else { "" };
+        format!("lost {} ({}{how})", units::counted(l.frames, "frame"), units::percent(l.ratio))
+    }));
     if p.warnings > 0 {
         facts.push(units::counted(p.warnings as u64, "warning"));
     }

@@ -786,9 +786,13 @@ pub struct Rx {
     /// Frames whose bytes are not those that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrupted_frames: Option<u64>,
-    /// Frames that are none of ours.
+    /// Frames that are none of ours: those that cannot be, where loss is known by count only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_frames: Option<u64>,
+    /// Of those: known by what they are (ARP, IPv6 neighbour and listener discovery, IGMP, LLDP, spanning tree and the like),
+    /// more than the run sent of such. Left out where frames are told apart by their signatures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_frames: Option<u64>,
     /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dropped_frames: Option<u64>,
@@ -809,6 +813,17 @@ pub struct Loss {
     pub frames: u64,
     /// Lost over sent, 0 to 1; 0 when nothing was sent.
     pub ratio: f64,
+    /// What arrived was only counted, because not every frame was signed: frames of others may stand in for some that were
+    /// lost. Left out when false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_count_only: bool,
+    /// Of how many frames that is so, where the others were signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsigned_frames: Option<u64>,
+    /// Of the lost: frames of a capture to addresses that other frames of it came from, sent into the same port. A device
+    /// that learns addresses passes none of those on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learnt_frames: Option<u64>,
 }
 
 impl Loss {
@@ -818,7 +833,8 @@ impl Loss {
     }
 
     pub fn of(lost: u64, sent: u64) -> Self {
-        Self { frames: lost, ratio: if sent == 0 { 0.0 } else { lost as f64 / sent as f64 } }
+        let ratio = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        Self { frames: lost, ratio, ..Self::default() }
     }
 }
 

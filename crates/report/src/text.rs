@@ -89,9 +89,11 @@ fn totals(report: &Report) -> String {
     }
     if let Some(loss) = result.loss {
         let share = Some(units::percent(loss.ratio));
+        let how =
+            loss.by_count_only.then(|| conclusion::by_count(report).trim_start_matches(", ").to_owned());
         table.row(
             "lost",
-            [Some(units::count(loss.frames)), share, None, None, None].map(|c| c.or(Some(String::new()))),
+            [Some(units::count(loss.frames)), share, how, None, None].map(|c| c.or(Some(String::new()))),
         );
     }
     if result.tx.is_none() && result.rx.is_none() { String::new() } else { table.to_string() }
@@ -427,7 +429,10 @@ fn warnings(report: &Report) -> String {
 /// The verdict with its reasons, then what to do next.
 fn ending(report: &Report, options: Options<'_>) -> String {
     let verdict = &report.result.verdict;
-    let mut out = conclusion::headline(verdict).to_owned();
+    let mut out = conclusion::verdict(report);
+    if verdict.reasons().is_empty() && conclusion::is_by_count(report) {
+        out += &format!(": {}", conclusion::BY_COUNT);
+    }
     if !verdict.reasons().is_empty() {
         out += &format!(": {}", printable(&conclusion::reasons(verdict)));
     }

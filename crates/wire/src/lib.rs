@@ -2,6 +2,7 @@
 //!
 //! Everything here takes bytes from outside and must not panic on any of them.
 
+pub mod background;
 pub mod checksum;
 pub mod ends;
 pub mod flow;

@@ -12,6 +12,7 @@ use traffic::schedule::{Position, Speed};
 use traffic::templates::{Addresses, changeable, low_words, room_for_signature};
 use traffic::{Buffers, Schedule};
 use wire::LinkType;
+use wire::background::is_background;
 use wire::flow::{FlowKey, FlowOf, FlowSet};
 use wire::layers::{L3, Layers};
 use wire::signature::Signature;
@@ -64,6 +65,8 @@ pub struct Seen {
     pub lost: u64,
     /// Signed frames of each side.
     pub signed: [u64; 2],
+    /// Frames that are such as others send on most networks ([`wire::background`]).
+    pub background: u64,
     /// Frames of each side that belong to a flow, if flows are counted.
     pub flow_frames: [u64; 2],
     /// Flows by the side on which each was first seen. Those that expired count again.
@@ -332,6 +335,7 @@ impl StreamSource {
         let frame = &mut buffer[..self.frame.data.len()];
         frame.copy_from_slice(&self.frame.data);
         let side = usize::from(self.side);
+        self.seen.background += u64::from(is_background(frame));
         let round = self.options.unique_every.map_or(0, |every| self.pass / every);
         if round > 0 || self.options.sign.is_some() || self.options.count_flows {
             let layers = Layers::parse(LinkType::ETHERNET, frame);

@@ -23,6 +23,8 @@ pub struct Measured {
 pub struct Part {
     pub frames: u64,
     pub bytes: u64,
+    /// Of the frames: such as are about on most networks.
+    pub background: u64,
     pub attached: bool,
 }
 
@@ -95,6 +97,7 @@ impl Meters {
         let part = |measured: &Measurement, attached| Part {
             frames: measured.totals.frames,
             bytes: measured.totals.bytes,
+            background: measured.totals.background,
             attached,
         };
         let mut whole = self.first.finish();

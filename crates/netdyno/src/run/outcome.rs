@@ -1,11 +1,11 @@
 //! What came of a run: the result's parts from both ends, and whether it was what was asked for.
 
-use super::Setup;
 use super::counters::{another_run, where_they_went};
 use super::meters::Measured;
 use super::offered::dues;
 use super::pace::{Due, due_not_sent, too_slow};
 use super::received::{add, distribution, fill_measured, list_streams, stream};
+use super::{Setup, background};
 use crate::carrier;
 use crate::place::Place;
 use engine::source::{Oddities, Source};
@@ -213,7 +213,7 @@ fn truncated(setup: &Setup, sent: &Sent) -> [u64; 2] {
 }
 
 /// Frames of a program that are made to count its flows; beyond them it would take longer than the run.
-const FLOW_SAMPLE: u64 = 4_000_000;
+pub const FLOW_SAMPLE: u64 = 4_000_000;
 
 /// The flows among the first `sent` frames. Workers that were ended in the middle may have sent others instead of a few of
 /// those.
@@ -353,13 +353,15 @@ fn arrivals(run: &Outcome<'_>, measured: &Measured) -> Vec<RxInterface> {
     [(from, at), (from_second, at_second)].into_iter().zip(&measured.parts).map(row).collect()
 }
 
-/// Frames that arrived at neither place they were sent to, as far as counts alone show it.
-fn missing(run: &Outcome<'_>, measured: &Measured) -> u64 {
+/// Frames that arrived at neither place they were sent to, as far as counts alone show it. `none`: the run sent nothing of what
+/// is about on networks.
+fn missing(run: &Outcome<'_>, measured: &Measured, none: bool) -> u64 {
     let sides = &run.sent().sides;
     if sides.len() != measured.parts.len() {
         return 0;
     }
-    sides.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(part.frames)).sum()
+    let arrived = |part: &super::meters::Part| part.frames - if none { part.background } else { 0 };
+    sides.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(arrived(part))).sum()
 }
 
 /// What arrived. Returns how many frames had numbers, if it is by those that the loss is known.
@@ -403,20 +405,42 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
         (lost.saturating_sub(totals.contended), totals.frames.saturating_sub(ours), true)
     } else {
         // What the streams prove lost is lost, even if as many frames of others came in their place.
-        let proven = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
-        (
-            frames.saturating_sub(arrived).max(proven).max(missing(run, both)),
-            arrived.saturating_sub(frames),
-            false,
-        )
+        let proven: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
+        let others = background::of_others(&run.setup.job, frames, totals.background);
+        let none = others == totals.background;
+        // Where some have signatures, those that have none are counted by themselves.
+        let counted = if known > 0 {
+            let unsigned = totals.frames.saturating_sub(totals.signed).saturating_sub(others);
+            frames.saturating_sub(known).saturating_sub(unsigned) + proven.saturating_sub(totals.contended)
+        } else {
+            frames.saturating_sub(arrived.saturating_sub(others)).max(proven)
+        };
+        let lost = counted.max(missing(run, both, none));
+        if let Some(rx) = report.result.rx.as_mut().filter(|_| others > 0) {
+            rx.background_frames = Some(others);
+        }
+        (lost, arrived.saturating_sub(frames.saturating_sub(lost)), false)
     };
     let whole = if run.setup.round_trip && sent_whole(run) { known } else { frames };
-    report.result.loss = Some(Loss::of(lost, whole));
+    let by_count_only = !certain && frames > 0;
+    let unsigned_frames = (by_count_only && known > 0).then(|| frames.saturating_sub(known));
+    report.result.loss = Some(Loss { by_count_only, unsigned_frames, ..Loss::of(lost, whole) });
     if foreign > 0 {
         if let Some(rx) = &mut report.result.rx {
             rx.foreign_frames = Some(foreign);
         }
-        let but = if certain { "" } else { ": loss may be larger than it says" };
+        let known = report.result.rx.as_ref().and_then(|rx| rx.background_frames).unwrap_or(0);
+        let but = match (certain, known) {
+            (true, _) => String::new(),
+            (false, known) if known == foreign => {
+                " (ARP, neighbour discovery and the like), and are not counted as its own".to_owned()
+            }
+            (false, 0) => ": loss may be larger than it says, --sign tells".to_owned(),
+            (false, known) => format!(
+                ", {} of them ARP, neighbour discovery and the like: loss may be larger than it says, --sign tells",
+                units::count(known)
+            ),
+        };
         let counted = units::counted(foreign, "frame");
         // At a sending interface others' frames are nothing to be warned of.
         if !run.setup.round_trip {

@@ -4,11 +4,12 @@
 //! twice as long as the slowest frame so far. Copies, and what arrives late of an earlier run, are none of those waited
 //! for.
 
-use super::Setup;
 use super::meters::Meters;
+use super::{Setup, background};
 use engine::Job;
 use engine::source::Source;
-use meter::settle;
+use meter::{Snapshot, settle};
+use std::cell::OnceCell;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,14 @@ const FEW: usize = 64;
 pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
     let streams = streams(jobs).filter(|_| meter.only().is_some());
     let hurry = setup.hurry();
+    // Others' must not end the wait; how many of their kind were sent takes long to count, and seldom matters.
+    let ours = OnceCell::new();
+    let others = |seen: &Snapshot| match seen.background {
+        0 => 0,
+        all => {
+            all.saturating_sub(*ours.get_or_init(|| background::sent(&setup.job, sent).unwrap_or(u64::MAX)))
+        }
+    };
     let arrived = || match (&streams, meter.only()) {
         // What is thrown away is not waited for.
         _ if hurry.is_some_and(|hurry| hurry.load(Relaxed)) => u64::MAX,
@@ -33,7 +42,7 @@ pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
         _ => {
             let seen = meter.snapshot();
             // Other frames than ours arrive where ours come back to.
-            let frames = if setup.round_trip { seen.signed } else { seen.frames };
+            let frames = if setup.round_trip { seen.signed } else { seen.frames - others(&seen) };
             frames.saturating_sub(seen.duplicates)
         }
     };

@@ -66,6 +66,8 @@ pub struct Watch<'a> {
     /// The numbers in signatures, if they are few, and whether each frame has one.
     streams: Vec<u32>,
     signs: bool,
+    /// Not all have signatures.
+    by_count_only: bool,
     warnings: usize,
     started: bool,
     /// What is to be told now and then, and when next.
@@ -92,6 +94,11 @@ fn behind(offered: Option<u64>, sent: u64, at_ns: u64) -> u64 {
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
+/// Has each stream signatures? Of a capture not every frame may have room for one.
+fn is_signed(job: &Job) -> bool {
+    matches!(&job.source, Source::Program(program) if program.streams.iter().all(|s| s.signature.is_some()))
+}
+
 impl<'a> Watch<'a> {
     /// For the workers' `jobs`, which are shares of the whole.
     pub fn new(setup: &Setup, jobs: &[Job], meter: Option<&'a Meters>) -> Watch<'a> {
@@ -107,6 +114,7 @@ impl<'a> Watch<'a> {
             round_trip: setup.round_trip,
             streams: streams(jobs),
             signs: jobs.iter().all(trust::signs),
+            by_count_only: !setup.round_trip && !is_signed(&setup.job),
             total: setup.total,
             offered: Offered::of(jobs),
             samples: vec![Sample::default()],
@@ -346,7 +354,10 @@ impl<'a> Watch<'a> {
             received: self.meter.map(|_| {
                 pace(sample.rx_frames, sample.rx_frames - before.rx_frames, sample.rx_bytes - before.rx_bytes)
             }),
-            loss: self.meter.map(|_| Loss::of(sample.lost, sample.tx_frames)),
+            loss: self.meter.map(|_| Loss {
+                by_count_only: self.by_count_only,
+                ..Loss::of(sample.lost, sample.tx_frames)
+            }),
             warnings: self.warnings,
         };
         let _ = live.update(&progress);

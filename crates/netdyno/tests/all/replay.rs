@@ -384,6 +384,80 @@ fn frames_of_others_do_not_hide_loss() {
     assert_eq!(number(&report["result"]["rx"]["foreign_frames"]), 500);
 }
 
+/// Two hosts with a bridge between them, which loses so many of so many frames.
+fn through_a_bridge(loss: Option<(u32, u32)>) -> Net {
+    let loss = loss.map(|(frames, of)| format!("{frames}/{of}").parse().expect("a share"));
+    let device = ::lab::Device { kind: ::lab::Kind::Bridge, bottleneck: None, loss };
+    Net::with(&::lab::Options { device: Some(device), ..::lab::Options::default() })
+}
+
+#[test]
+fn what_others_send_beside_an_unsigned_replay_hides_no_loss_unmarked() {
+    let net = through_a_bridge(Some((1, 100)));
+    let file = net.file("x.pcap");
+    run(format!("netdyno craft ipv4/udp --count 1000 -w {file}")).ok();
+    for (others, known) in [("arp", true), ("ether(type=0x88b5)/raw", false)] {
+        let ours =
+            net.start(format!("netdyno replay {file} --loop 0 --rate 1kpps --on tx0 --measure rx0 --json"));
+        let link = |field: &str| {
+            let links = net.run_there("ip -s -j link show rx0").ok().json();
+            number(&links[0]["stats64"]["rx"][field])
+        };
+        let before = link("packets");
+        eventually("frames arrive", || link("packets") > before + 500);
+        // Of another host on that network, behind the device: more than were lost up to now.
+        let device = net.lab.device.as_ref().expect("a device");
+        let out = device[1].interface;
+        start(inside(
+            &device[1].namespace,
+            &format!("netdyno send {others} --size 64 --engine packet --on {out} --topspeed --count 40"),
+        ))
+        .wait()
+        .ok();
+        eventually("they arrived", || link("packets") > before + 1_000);
+        ours.signal("INT");
+        let ran = ours.wait();
+        let report = ran.json();
+        let (rx, loss) = (&report["result"]["rx"], &report["result"]["loss"]);
+        let (sent, arrived) = (sent(&report), arrived(&report));
+        // Each hundredth was lost.
+        let lost = sent / 100..=sent.div_ceil(100);
+        assert!(lost.contains(&(sent + 40 - arrived)), "{sent} sent, {arrived} arrived: {report}");
+        assert_eq!(loss["by_count_only"], true, "{loss}");
+        if known {
+            assert!(lost.contains(&number(&loss["frames"])), "{loss}: {report}");
+            assert_eq!([number(&rx["background_frames"]), number(&rx["foreign_frames"])], [40, 40]);
+            assert!(report["warnings"].to_string().contains("are not counted as its own"), "{report}");
+        } else {
+            // Nothing tells them apart; it is said that nothing does.
+            assert_eq!(number(&loss["frames"]), sent.saturating_sub(arrived), "{report}");
+            let more = arrived.saturating_sub(sent);
+            assert_eq!(rx["foreign_frames"].as_u64().unwrap_or(0), more, "{report}");
+            assert_eq!(report["warnings"].to_string().contains("loss may be larger"), more > 0, "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_whole_result_of_unsigned_frames_is_marked_as_counted_only() {
+    let net = Net::new();
+    let (file, folder) = (net.file("x.pcap"), net.file("report"));
+    run(format!("netdyno craft ipv4/udp --size 100 --count 200 -w {file}")).ok();
+    let replay = format!("netdyno replay {file} --rate 1kpps --on tx0 --measure rx0");
+    let ran = net.run(format!("{replay} --report {folder}"));
+    let written = std::fs::read_to_string(format!("{folder}/result.json")).expect("the report");
+    let report: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!((number(&report["result"]["loss"]["frames"]), sent(&report)), (0, 200));
+    assert_eq!(report["result"]["loss"]["by_count_only"], true);
+    if ran.status == 0 {
+        ran.says(&["Done as asked, by count only: not all frames were signed"]);
+    }
+    let page = std::fs::read_to_string(format!("{folder}/report.html")).expect("the page");
+    assert!(page.contains("by count only"));
+    let signed = net.run(format!("{replay} --sign --json")).json();
+    assert_eq!(signed["result"]["loss"].get("by_count_only"), None, "{signed}");
+}
+
 #[test]
 fn frames_of_others_are_told_from_ours() {
     let net = Net::new();

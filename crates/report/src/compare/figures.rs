@@ -118,7 +118,9 @@ fn run(report: &Report, figures: &mut Vec<Figure>) {
             let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
             (of > 0).then(|| lost as f64 / of as f64)
         });
-        add("lost", Ratio, Lower, loss.ratio, within);
+        // Others' frames may hide some of what was only counted: that is another figure.
+        let name = if loss.by_count_only { "lost, by count only" } else { "lost" };
+        add(name, Ratio, Lower, loss.ratio, within);
     }
     if let Some(rx) = result.rx.as_ref().filter(|rx| rx.totals.frames > 0) {
         let of = rx.totals.frames as f64;

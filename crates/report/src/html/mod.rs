@@ -29,7 +29,7 @@ const DATA_END: &str = "</script>";
 
 /// The whole page.
 pub fn render(report: &Report) -> String {
-    let title = format!("netdyno {}: {}", report.command, conclusion::headline(&report.result.verdict));
+    let title = format!("netdyno {}: {}", report.command, conclusion::verdict(report));
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
@@ -104,7 +104,7 @@ fn header(report: &Report) -> String {
          <section class=\"verdict {class}\"><h1>{}</h1><p>{}</p>{}</section>\n",
         Esc(&report.command),
         Esc(&facts.join(" · ")),
-        conclusion::headline(verdict),
+        conclusion::verdict(report),
         Esc(&conclusion::sentence(report)),
         list(verdict.reasons()),
     );
@@ -143,7 +143,8 @@ fn tiles(report: &Report) -> String {
         tiles.push((if result.round_trip { "Came back" } else { "Received" }, pps, bps));
     }
     if let Some(loss) = result.loss {
-        tiles.push(("Lost", units::percent(loss.ratio), units::counted(loss.frames, "frame")));
+        let frames = units::counted(loss.frames, "frame") + &conclusion::by_count(report);
+        tiles.push(("Lost", units::percent(loss.ratio), frames));
     }
     if let Some(d) = &result.latency_ns {
         let name = if result.round_trip { "Round trip, median" } else { "Latency, median" };

@@ -45,8 +45,11 @@ pub(super) fn figures(report: &Report) -> String {
     }
     if let Some(loss) = result.loss {
         let mut cells = [(); 6].map(|()| String::new());
-        let [frames, share, ..] = &mut cells;
+        let [frames, share, how, ..] = &mut cells;
         (*frames, *share) = (units::count(loss.frames), units::percent(loss.ratio));
+        if loss.by_count_only {
+            crate::conclusion::by_count(report).trim_start_matches(", ").clone_into(how);
+        }
         totals.row("lost", cells);
     }
     out += &totals.card("Traffic", false);

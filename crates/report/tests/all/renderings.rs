@@ -39,6 +39,38 @@ fn csv_reads_as_agreed_and_every_row_is_complete() {
 }
 
 #[test]
+fn loss_that_was_only_counted_is_marked_everywhere() {
+    let mut report = lossy_replay();
+    report.result.verdict = Verdict::Done;
+    report.result.loss = Some(Loss { by_count_only: true, ..Loss::of(0, 1_600_000) });
+    let renderings = |report: &Report| {
+        let cells = csv::render(report);
+        let marked = |row: &str| row.rsplit(',').next() == Some("1");
+        let progress = live::Progress { loss: report.result.loss, ..live::Progress::default() };
+        let named = [compare::Named { name: "a".to_owned(), report }];
+        let compared = compare::compare(&named, &named, 0.0).expect("comparable");
+        let text = text::render(report, text::Options::default());
+        [
+            text.contains("Done as asked, by count only: not all frames were signed"),
+            html::render(report).contains("none missing, by count only"),
+            html::render(report).contains("0 frames, by count only"),
+            json::to_string(report).contains("\"by_count_only\": true"),
+            cells.lines().skip(1).any(marked),
+            live::line(&progress, 200).contains("by count"),
+            compare::render(&compared).contains("lost, by count only"),
+        ]
+    };
+    assert_eq!(renderings(&report), [true; 7]);
+    // Of a capture only some frames have no room for a signature.
+    report.result.loss =
+        Some(Loss { by_count_only: true, unsigned_frames: Some(2_320), ..Loss::of(0, 1_600_000) });
+    let text = text::render(&report, text::Options::default());
+    assert!(text.contains("Done as asked, 2,320 frames by count only: not all"), "{text}");
+    report.result.loss = Some(Loss::of(0, 1_600_000));
+    assert_eq!(renderings(&report), [false; 7]);
+}
+
+#[test]
 fn json_reads_as_agreed() {
     let mut report = lossy_replay();
     report.intervals.truncate(1);

@@ -1,0 +1,88 @@
+//! Telling others' frames from a run's own where no signature does: what is about on most networks
+//! ([`wire::background`]) is not ours as far as more of it arrived than was sent.
+//!
+//! Everything else that arrives is taken for ours, so that the loss of such a run is known by count only.
+
+use super::outcome::FLOW_SAMPLE;
+use engine::Job;
+use engine::source::Source;
+use traffic::{Executor, Program};
+use wire::background::is_background;
+
+/// Of the frames that arrived, those that are others' for certain; `arrived` are of such kinds, `left` frames of the job left.
+pub fn of_others(job: &Job, left: u64, arrived: u64) -> u64 {
+    let ours = || sent(job, left).unwrap_or(u64::MAX);
+    if arrived == 0 { 0 } else { arrived.saturating_sub(ours()) }
+}
+
+/// How many of the job's first frames are of such kinds, if that can be known.
+pub fn sent(job: &Job, frames: u64) -> Option<u64> {
+    match &job.source {
+        Source::Stream(stream) => Some(stream.seen.background),
+        Source::Program(program) => of_program(program, frames),
+    }
+}
+
+/// Frames of such kinds among the first `sent` of a program.
+fn of_program(program: &Program, sent: u64) -> Option<u64> {
+    // A capture repeats after a pass, but for addresses that change nothing here.
+    let captured =
+        program.is_pair_of_captures() || program.streams.len() == 1 && program.streams[0].is_captured();
+    let pass = program.frames_per_pass().max(1);
+    if captured {
+        let in_pass = counted(program, pass.min(sent))?;
+        let rest = if sent > pass { counted(program, sent % pass)? } else { 0 };
+        return Some(in_pass * (sent / pass).max(1) + rest);
+    }
+    if sent <= FLOW_SAMPLE {
+        return counted(program, sent);
+    }
+    // Of a longer one what it begins with tells whether there are any.
+    let templates = program.streams.iter().flat_map(|stream| {
+        let templates = &stream.templates;
+        (0..templates.len()).map(|n| templates.get(n))
+    });
+    let any = templates.into_iter().any(is_background) || counted(program, FLOW_SAMPLE)? > 0;
+    (!any).then_some(0)
+}
+
+fn counted(program: &Program, frames: u64) -> Option<u64> {
+    let mut executor = Executor::new(program).ok()?;
+    let mut slab = traffic::Slab::new(1, program.longest() as usize);
+    let mut found = 0;
+    for _ in 0..frames {
+        executor.render(&mut slab.buffers(), 1, || 0);
+        found += u64::from(is_background(slab.frame(0)));
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use traffic::expr::{Options, compile};
+
+    fn job(expression: &str) -> Job {
+        let program = compile(expression, &Options::default()).expect("an expression");
+        Job {
+            source: Source::Program(Arc::new(program)),
+            count: None,
+            duration: None,
+            catch_up: 2.0,
+            spin: false,
+        }
+    }
+
+    #[test]
+    fn only_what_is_more_than_was_sent_is_of_others() {
+        assert_eq!(of_others(&job("ipv4/udp"), 1_000, 5), 5);
+        assert_eq!(of_others(&job("ipv4/udp"), 1 << 40, 5), 5);
+        assert_eq!(of_others(&job("ipv4/udp"), 1_000, 0), 0);
+        // A run of ARP itself.
+        assert_eq!(of_others(&job("arp"), 1_000, 1_003), 3);
+        assert_eq!(of_others(&job("arp"), 1_000, 900), 0);
+        // Nobody counted so many.
+        assert_eq!(of_others(&job("arp"), 1 << 40, 1_000), 0);
+    }
+}
