@@ -481,10 +481,20 @@ pub struct TwoSides {
     /// out is not sent.
     #[arg(long, value_name = "HOW", value_hint = ValueHint::FilePath)]
     pub sides: Option<Sides>,
+    /// Send this side's frames only, by --on: where what is in between would not pass on both sides' by one port.
+    #[arg(long, value_name = "SIDE", requires = "sides", conflicts_with = "on2")]
+    pub only_side: Option<OnlySide>,
     /// Measure on this interface what arrives of --on2's frames, and with --measure what arrives of --on's: with a device
     /// in the middle, frames of --on arrive where those of --on2 leave.
     #[arg(long, value_name = "IFACE", requires_all = ["measure", "on2"])]
     pub measure2: Option<String>,
+}
+
+/// Of two sides one: that which would leave by --on, or by --on2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnlySide {
+    First,
+    Second,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

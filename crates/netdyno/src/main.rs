@@ -13,6 +13,7 @@ mod cores;
 mod engines;
 mod environment;
 mod impaired;
+mod learning;
 mod memory;
 mod output;
 mod panel;

@@ -160,6 +160,8 @@ pub struct Reading {
     pub whole_length: bool,
     /// Edits of each frame. Frames of other link types become Ethernet frames.
     pub edits: Option<Arc<Plan>>,
+    /// Only this side's frames are taken.
+    pub only_side: Option<u8>,
     /// Both sides leave by two interfaces. Otherwise which side sent a frame matters to edits only.
     pub two_ways: bool,
 }
@@ -183,7 +185,9 @@ impl Reading {
         frame: &mut Frame,
         odd: &mut Oddities,
     ) -> Result<bool, SourceError> {
-        if self.packets.as_ref().is_some_and(|packets| !packets.takes(record.number)) {
+        if self.packets.as_ref().is_some_and(|packets| !packets.takes(record.number))
+            || self.only_side.is_some_and(|only| only != side)
+        {
             return Ok(false);
         }
         let sender = if side == 0 { Side::Client } else { Side::Server };

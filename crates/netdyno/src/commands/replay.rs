@@ -1,7 +1,8 @@
 //! `netdyno replay`: captures onto an interface.
 
 use super::{edits, shared};
-use crate::cli::{Metering, Output, OversizeChoice, Pace, Replay, Through, TwoSides};
+use crate::cli::{Metering, OnlySide, Output, OversizeChoice, Pace, Replay, Through, TwoSides};
+use crate::learning::{self, Learning};
 use crate::output::{aside, conclude, note};
 use crate::place::Place;
 use crate::run::{self, Interim, Second, Setup};
@@ -175,6 +176,7 @@ impl Settings {
         let takes = |p: &Place| (p.interface.name.clone(), p.interface.mtu);
         Reading {
             two_ways: self.two.on2.is_some(),
+            only_side: self.two.only_side.map(|side| u8::from(side == OnlySide::Second)),
             limit: Limit {
                 interface: place.map(takes),
                 second: second.map(takes),
@@ -254,7 +256,7 @@ pub fn replay(
     rx: Option<(Place, meter::Options)>,
     second: Second,
 ) -> Result<Report> {
-    let readers = open(&settings.files, settings.skip_corrupt)?;
+    let mut readers = open(&settings.files, settings.skip_corrupt)?;
     let again = settings.loops.is_some_and(|loops| loops != 1)
         || (settings.loops.is_none() && settings.pace.duration.is_some());
     let piped = settings.files.iter().any(|file| file.as_os_str() == "-");
@@ -264,11 +266,26 @@ pub fn replay(
     }
     if settings.two.sides.is_some()
         && settings.two.on2.is_none()
+        && settings.two.only_side.is_none()
         && place.is_some()
         && settings.edits.is_none()
     {
-        bail!("--sides tells frames of two interfaces apart: name the second one with --on2");
+        bail!(
+            "--sides tells frames of two interfaces apart: name the second one with --on2, or send one side with --only-side"
+        );
     }
+    // Of a cable's other end everything arrives. What edits make of addresses is seen where the capture is read beforehand.
+    let learns = match (&place, &rx) {
+        (Some(place), Some((at, _))) => {
+            second.tx.is_none() && !settings.metering.round_trip && !place.is_joined_to(at)
+        }
+        _ => false,
+    };
+    let mut kept = match learns && !preloaded && settings.edits.is_none() && settings.two.only_side.is_none()
+    {
+        true => readers.first_mut().and_then(learning::look_through),
+        false => None,
+    };
     let mut inputs = match &settings.two.sides {
         None => readers.into_iter().map(Input::from).collect(),
         Some(sides) => sides.inputs(readers)?,
@@ -313,6 +330,11 @@ pub fn replay(
         run::oddities(&loaded.odd, &mut warnings);
         damage = std::mem::take(&mut loaded.odd.cut_short);
         let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
+        if learns {
+            let mut learning = Learning::default();
+            (0..loaded.templates.len()).for_each(|n| learning.frame(loaded.templates.get(n)));
+            kept = learning.kept();
+        }
         let pass = loaded.templates.len() as u64;
         let whole = loops.map(|loops| loops.saturating_mul(pass));
         let total = match (whole, settings.pace.count) {
@@ -355,7 +377,14 @@ pub fn replay(
         }
         return Ok(report);
     }
-    run::run(Setup {
+    if let (Some(kept), Some(place)) = (&kept, &place) {
+        let warning = kept.warning(&place.spec);
+        if !settings.output.quiet && !settings.output.gauges.tui {
+            note(&format!("Warning: {warning}"));
+        }
+        warnings.push(warning);
+    }
+    let mut report = run::run(Setup {
         command,
         requested: Requested { rate: Some(requested_rate), ..asked },
         open: shared::open_by(&settings.through, false)?,
@@ -382,7 +411,11 @@ pub fn replay(
         output: settings.output,
         onlooker: None,
         stop,
-    })
+    })?;
+    if let Some(kept) = kept {
+        kept.tell(&mut report);
+    }
+    Ok(report)
 }
 
 pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {

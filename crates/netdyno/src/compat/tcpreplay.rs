@@ -297,6 +297,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         // Called by these names where netmap is to be used.
         interface: given.value("intf1").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
         two: TwoSides {
+            only_side: None,
             on2: given.value("intf2").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
             sides: match given.value("cachefile") {
                 Some(file) => Some(Sides::Cache(PathBuf::from(file))),

@@ -494,3 +494,58 @@ fn a_frame_lost_on_one_side_is_not_made_up_for_by_the_other() {
     assert_eq!([0, 1].map(|end| number(&came[end]["frames"]) as usize), [servers, clients]);
     assert_eq!(number(&report["result"]["loss"]["frames"]) as usize, clients - servers.min(clients));
 }
+
+#[test]
+fn both_sides_by_one_port_of_a_learning_bridge_are_told_before_and_after() {
+    // Each with a bridge that has heard nobody yet.
+    let bridged = || {
+        let device = ::lab::Device { kind: ::lab::Kind::Bridge, bottleneck: None, loss: None };
+        Net::with(&Options { device: Some(device), ..Options::default() })
+    };
+    let net = bridged();
+    let file = net.file("both.pcap");
+    let (_, [clients, _]) = mixed(&file, 1_000);
+    // The first frames go out, until the bridge has heard the server by that port, too.
+    let heard = (0..1_000).position(|n| !is_client(n)).expect("a server's frame") as u64;
+    let replay = format!("netdyno replay {file} --rate 2kpps --on tx0 --measure rx0");
+    for how in ["", "--stream", "--sign"] {
+        let ran = bridged().run(format!("{replay} {how} --json")).with(1);
+        assert!(
+            ran.stderr.contains("Warning: both sides of the capture leave by tx0")
+                && ran.stderr.contains("--only-side"),
+            "{how}: {}",
+            ran.stderr
+        );
+        let report = ran.json();
+        let loss = &report["result"]["loss"];
+        assert_eq!(
+            [number(&loss["frames"]), number(&loss["learnt_frames"])],
+            [1_000 - heard; 2],
+            "{how}: {loss}"
+        );
+        let told = reasons(&report).join("; ");
+        assert!(
+            told.contains("a device that learns addresses passes none of those on, at no rate"),
+            "{told}"
+        );
+    }
+    let ran = net.run(&replay).with(1);
+    assert!(
+        ran.stdout.contains("--on2 IFACE --sides auto") && !ran.stdout.contains("Lower `--rate`"),
+        "{}",
+        ran.stdout
+    );
+    // One side alone arrives, and nothing is said of it.
+    for how in ["", "--stream"] {
+        let ran = bridged().run(format!("{replay} {how} --sides first --only-side first --json"));
+        let report = ran.result();
+        assert_eq!(number(&report["result"]["tx"]["frames"]), clients as u64, "{how}");
+        assert_eq!(number(&report["result"]["loss"]["frames"]), 0, "{how}: {report}");
+        assert!(!ran.stderr.contains("both sides"), "{how}: {}", ran.stderr);
+    }
+    // A cable has no ports.
+    let cable = Net::new();
+    let ran = cable.run(format!("netdyno replay {file} --rate 2kpps --on tx0 --measure rx0 --json"));
+    assert_eq!(number(&ran.result()["result"]["loss"]["frames"]), 0);
+    assert!(!ran.stderr.contains("both sides"), "{}", ran.stderr);
+}
