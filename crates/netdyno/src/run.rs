@@ -14,6 +14,7 @@ pub mod counters;
 mod departures;
 mod losses;
 mod meters;
+mod moves;
 mod offered;
 pub mod outcome;
 pub mod pace;
@@ -40,6 +41,7 @@ use engine::source::Source;
 use engine::{Control, Counts, Ended, Engine, Job, Merged, Sent};
 use meter::Meter;
 use meters::Meters;
+use moves::Moves;
 use outcome::Outcome;
 use port::interface::{CounterReader, Counters};
 use report::{Choice, NotTaken, Report, Requested, Witness};
@@ -253,6 +255,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let mut panel = panel;
     let mut ends = Some(ends);
     let mut shown = false;
+    let moves = Moves::default();
     let signs = trust::signs(&setup.job);
     // What comes back to the sender does not say what left.
     let witness = meter.as_ref().filter(|_| !setup.round_trip);
@@ -305,7 +308,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
                 scope.spawn(|| observe(meter.first(), &over));
             }
             let _over = SetAtEnd(&over);
-            let with = (&setup.cpus[..], setup.priority);
+            let with = (&setup.cpus[..], setup.priority, &moves);
             send(&mut workers, jobs, with, &setup.stop, &mut watch, suspicion.as_mut())
         })?;
         let mut gone = suspicion.as_ref().filter(|_| sent.is_none()).map(|suspicion| *suspicion.seen());
@@ -410,6 +413,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
         let lost = report.result.loss.map_or(0, |loss| loss.frames);
         losses::put(&mut report.intervals, &marks, lost, numbered);
+        moves.tell(&mut report);
         surplus::tell(&mut report, &outcome::signed(&done, &measured.whole), &measured.whole);
         if let Some(clock) = clock {
             clock.tell(&mut report, &measured.whole);
@@ -580,7 +584,7 @@ impl Drop for EndsAll<'_> {
 fn send(
     engines: &mut [Box<dyn Engine>],
     jobs: &mut [Job],
-    (cpus, priority): (&[Option<usize>], engine::Priority),
+    (cpus, priority, moves): (&[Option<usize>], engine::Priority, &Moves),
     stop: &Arc<AtomicBool>,
     watch: &mut Watch<'_>,
     mut suspicion: Option<&mut Suspicion<'_>>,
@@ -603,7 +607,7 @@ fn send(
                         pin(*cpu);
                     }
                     let mut ends_all = EndsAll { stop: &control.stop, well: false };
-                    let sent = engine.run(job, control);
+                    let sent = moves.during(cpu.is_some(), || engine.run(job, control));
                     ends_all.well = matches!(sent.ended, Ended::Done | Ended::Stopped);
                     sent
                 })

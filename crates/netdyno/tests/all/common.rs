@@ -3,6 +3,7 @@
 use crate::judged::judged;
 use ::lab::{Lab, Namespace, Options};
 use serde_json::Value;
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -317,20 +318,44 @@ pub fn eventually(what: &str, mut so: impl FnMut() -> bool) {
 /// other up, and say so.
 static TURNS: RwLock<()> = RwLock::new(());
 
-/// A test's place among the others, kept until it ends.
-enum Turn {
+thread_local! {
+    /// This test's own places.
+    static PLACES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A test's place among the others, kept until it ends. One that has a place already takes no other: it would wait for a
+/// test that wants to be alone, which waits for it.
+struct Turn {
+    _guard: Guard,
+}
+
+enum Guard {
     Shared { _guard: RwLockReadGuard<'static, ()> },
     Alone { _guard: RwLockWriteGuard<'static, ()> },
+    Another,
 }
 
 impl Turn {
     // A test that failed poisons the lock, and spoils nothing.
     fn shared() -> Turn {
-        Turn::Shared { _guard: TURNS.read().unwrap_or_else(PoisonError::into_inner) }
+        Turn::taken(|| Guard::Shared { _guard: TURNS.read().unwrap_or_else(PoisonError::into_inner) })
     }
 
     fn alone() -> Turn {
-        Turn::Alone { _guard: TURNS.write().unwrap_or_else(PoisonError::into_inner) }
+        assert_eq!(PLACES.get(), 0, "a test that is to be alone says so before all else");
+        Turn::taken(|| Guard::Alone { _guard: TURNS.write().unwrap_or_else(PoisonError::into_inner) })
+    }
+
+    fn taken(take: impl FnOnce() -> Guard) -> Turn {
+        let guard = if PLACES.get() == 0 { take() } else { Guard::Another };
+        PLACES.set(PLACES.get() + 1);
+        Turn { _guard: guard }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        PLACES.set(PLACES.get() - 1);
     }
 }
 

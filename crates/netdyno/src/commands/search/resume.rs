@@ -149,7 +149,7 @@ mod tests {
     fn every_option_of_a_search_is_known_to_be_harmless_or_asked_for_again() {
         const HARMLESS: &str = "what on measure both-ways back gateway lab lab-dut lab-bottleneck lab-queue lab-burst \
             lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
-            timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions \
+            timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions \
             step throughput";
         const TAKEN_FROM_NOW: &str = "continue json csv report quiet tui metrics metrics-name";
         let cli = Cli::command();
