@@ -7,6 +7,7 @@ use crate::common::*;
 use crate::judged::judged;
 use crate::leftovers::{is_loaded, programs_of};
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 /// Sends through a lab's device, from one CPU (a sender that moves to another overtakes itself where the kernel keeps a
 /// queue for each); the result, and what the device said.
@@ -257,12 +258,15 @@ fn copies_are_counted_as_such_and_end_no_wait() {
 
 #[test]
 fn answers_that_come_late_are_lost_and_no_other_trials() {
+    let _turn = alone();
     // Stragglers are waited for 2 s at most. The second trial's frames come when it is long over, too; the first one's
-    // come in the middle of it.
+    // come in the middle of it, if that began within 4.2 s.
+    let began = Instant::now();
     let report = trial(
-        "--size 64,256 --lab-impair delay=3200ms --rate 1kpps --duration 500ms --floor 1us --retries 0",
+        "--size 64,256 --lab-impair delay=4200ms --rate 1kpps --duration 500ms --floor 1us --retries 0",
     )
     .json();
+    let in_time = began.elapsed() < Duration::from_millis(6500);
     for row in report["result"]["trials"].as_array().expect("trials") {
         let counts =
             ["sent_frames", "received_frames", "duplicated_frames", "reordered_frames", "lost_frames"];
@@ -278,7 +282,7 @@ fn answers_that_come_late_are_lost_and_no_other_trials() {
         assert!(row["latency_ns"].is_null(), "{row}");
     }
     let warned = report["warnings"].to_string();
-    assert!(warned.contains("arrived only when their trial was over"), "{warned}");
+    assert!(!judged(in_time) || warned.contains("arrived only when their trial was over"), "{warned}");
 }
 
 #[test]
