@@ -314,6 +314,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         let mut gone = suspicion.as_ref().filter(|_| sent.is_none()).map(|suspicion| *suspicion.seen());
         if let (Some(sent), Some((reader, before))) = (&sent, counters.first_mut())
             && !setup.stop.load(Relaxed)
+            // Who ended badly says so itself.
+            && sent.iter().all(|sent| matches!(sent.ended, Ended::Done | Ended::Stopped))
             && suspicion.as_ref().is_some_and(|suspicion| !suspicion.is_trusted())
         {
             // A short run may have ended before anybody could see its frames.
@@ -585,13 +587,14 @@ fn send(
     engines: &mut [Box<dyn Engine>],
     jobs: &mut [Job],
     (cpus, priority, moves): (&[Option<usize>], engine::Priority, &Moves),
-    stop: &Arc<AtomicBool>,
+    user: &AtomicBool,
     watch: &mut Watch<'_>,
     mut suspicion: Option<&mut Suspicion<'_>>,
 ) -> Result<Option<Vec<Sent>>> {
-    // A run that is broken off was not stopped by the user.
-    let halt = if suspicion.is_some() { Arc::default() } else { Arc::clone(stop) };
-    let (user, stop) = (stop, &halt);
+    // A worker that ends badly, or a run that is broken off, was not stopped by the user, which would end waiting for frames
+    // under way and for the runs beside.
+    let halt = Arc::new(AtomicBool::new(user.load(Relaxed)));
+    let stop = &halt;
     let mut refuted = false;
     let alone = jobs.len() == 1;
     let idle: Vec<bool> = jobs.iter().map(|job| !alone && is_idle(job)).collect();
@@ -623,9 +626,9 @@ fn send(
                 if let Some(suspicion) = &mut suspicion {
                     let handed = controls.iter().map(|control| control.frames.load(Relaxed)).sum();
                     refuted = refuted || suspicion.refuted(handed);
-                    if refuted || user.load(Relaxed) {
-                        stop.store(true, Relaxed);
-                    }
+                }
+                if refuted || user.load(Relaxed) {
+                    stop.store(true, Relaxed);
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -639,10 +642,6 @@ fn send(
     let of = |idle: &bool| if *idle { Some(Sent::idle()) } else { sent.next() };
     if refuted && !user.load(Relaxed) {
         return Ok(None);
-    }
-    if suspicion.is_some() && stop.load(Relaxed) {
-        // A worker ended badly, and with it the run.
-        user.store(true, Relaxed);
     }
     idle.iter().map(of).collect::<Option<_>>().context("a worker is missing").map(Some)
 }

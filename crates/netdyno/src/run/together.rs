@@ -242,9 +242,20 @@ mod tests {
             Ok(Opened { workers: vec![Box::new(told)], choice, replaceable: false })
         };
         run(Setup {
+            tx: Some(place(from)),
+            rx: Some((place(to), meter::Options::default())),
+            together: Some(member),
+            ..bare(program, Box::new(open))
+        })
+        .expect("a result")
+    }
+
+    /// A trial's run of 50 frames, without ends.
+    fn bare(program: Program, open: crate::run::Open) -> Setup {
+        Setup {
             command: "trial",
             requested: report::Requested::default(),
-            open: Box::new(open),
+            open,
             distrusted: crate::engines::Distrusted::default(),
             longest: 60,
             job: Job {
@@ -255,14 +266,14 @@ mod tests {
                 spin: false,
             },
             total: Some(50),
-            tx: Some(place(from)),
-            rx: Some((place(to), meter::Options::default())),
+            tx: None,
+            rx: None,
             second: Second::default(),
             round_trip: false,
             patient: false,
             endless: false,
             best_effort: true,
-            together: Some(member),
+            together: None,
             discarded: true,
             interim: None,
             cpus: vec![None],
@@ -273,8 +284,51 @@ mod tests {
             output: crate::cli::Output { quiet: true, ..crate::cli::Output::default() },
             onlooker: None,
             stop: Arc::new(AtomicBool::new(false)),
-        })
-        .expect("a result")
+        }
+    }
+
+    /// An engine that sends nothing: its queue is stuck at once, or it waits until it is stopped.
+    struct Idle {
+        stuck: bool,
+    }
+
+    impl Engine for Idle {
+        fn name(&self) -> &'static str {
+            "packet"
+        }
+
+        fn run(&mut self, _job: &mut Job, control: &Control) -> Sent {
+            if self.stuck {
+                let stuck = port::tx::TxError::Stuck("tx0".to_owned(), 1_000);
+                return Sent { ended: engine::Ended::Fault(stuck), ..Sent::idle() };
+            }
+            while !control.stopped() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Sent { ended: engine::Ended::Stopped, ..Sent::idle() }
+        }
+    }
+
+    /// What is thrown away is not waited for, and of that a fault knows nothing: frames under way, and the ways beside, still
+    /// count.
+    #[test]
+    fn a_workers_fault_ends_the_workers_beside_it_and_is_no_interrupt() {
+        for interrupted in [false, true] {
+            let schedule = Schedule::Frames { frames: 1, per_ns: 1_000_000 };
+            let program = Program::single(Stream::of("s", &[0; 60])).with_schedule(schedule);
+            let open = move |_: &crate::run::Wanted<'_>| {
+                let workers = [!interrupted, false].map(|stuck| Box::new(Idle { stuck }) as Box<dyn Engine>);
+                Ok(Opened { workers: workers.into(), choice: Choice::default(), replaceable: false })
+            };
+            let setup = Setup { cpus: vec![None; 2], ..bare(program, Box::new(open)) };
+            let stop = Arc::clone(&setup.stop);
+            stop.store(interrupted, Relaxed);
+            // It ends, so the other was stopped.
+            let report = run(setup).expect("a result");
+            assert_eq!(stop.load(Relaxed), interrupted);
+            let said = report.result.verdict.reasons().join("; ");
+            assert_eq!(said.contains("accepted no frame"), !interrupted, "{said}");
+        }
     }
 
     /// The way back opens long after the way there could have sent all, and sends long after that one has ended.
