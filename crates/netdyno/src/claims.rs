@@ -15,6 +15,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// What this process holds, until it ends.
 static HELD: Mutex<BTreeMap<usize, OwnedFd>> = Mutex::new(BTreeMap::new());
@@ -67,7 +68,26 @@ fn holder(file: &OwnedFd) -> Holder {
     let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned();
     let mut words = text.split_whitespace();
     let process = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    // Who has it now may not have written yet: what stands there is of one that is no more.
+    if !fs::exists(format!("/proc/{process}")).unwrap_or(false) {
+        return Holder { process: 0, real_time: false };
+    }
     Holder { process, real_time: words.next() == Some("real-time") }
+}
+
+/// Tries of a claim after the first, and the pause before each: others look with a lock who has a CPU, for a moment.
+const TRIES: u32 = 3;
+const BETWEEN_TRIES: Duration = Duration::from_millis(1);
+
+/// Locks what nobody holds for longer than a moment.
+fn patiently(mut lock: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    for _ in 0..TRIES {
+        match lock() {
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(BETWEEN_TRIES),
+            done => return done,
+        }
+    }
+    lock()
 }
 
 /// Claims a CPU for this process, for good, or says who has it.
@@ -77,7 +97,7 @@ pub fn claim(cpu: usize, priority: Priority) -> Claim {
         return Claim::Ours;
     }
     let Some(file) = folder().and_then(|folder| file_of(&folder, cpu)) else { return Claim::Ours };
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    match patiently(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
         Ok(()) => {
             let kind = if priority == Priority::RealTime { "real-time" } else { "ordinary" };
             let text = format!("{} {kind}\n", std::process::id());
@@ -102,6 +122,12 @@ pub fn held_by_another(cpu: usize) -> Option<Holder> {
         Err(Errno::WOULDBLOCK) => Some(holder(&file)),
         _ => None,
     }
+}
+
+/// The CPUs in the order in which senders take them: the last first, and those that another has behind all.
+pub fn free_first(cpus: &[usize], held: impl Fn(usize) -> bool) -> Vec<usize> {
+    let (taken, free): (Vec<usize>, Vec<usize>) = cpus.iter().rev().partition(|&&cpu| held(cpu));
+    [free, taken].concat()
 }
 
 /// A real-time task of user space, by what it has used.
@@ -157,7 +183,8 @@ fn tasks() -> BTreeMap<u32, Task> {
 #[derive(Debug)]
 pub struct Beside {
     cpus: Vec<usize>,
-    before: BTreeMap<u32, Task>,
+    /// `None`: nobody looked.
+    before: Option<BTreeMap<u32, Task>>,
     holders: Vec<(usize, Holder)>,
 }
 
@@ -171,7 +198,7 @@ impl Beside {
         };
         let holders = cpus.iter().filter_map(of).collect();
         // Who goes before others as well is stopped by none of them for long.
-        let before = if priority == Priority::Ordinary { tasks() } else { BTreeMap::new() };
+        let before = (priority == Priority::Ordinary).then(tasks);
         Beside { cpus, before, holders }
     }
 
@@ -195,7 +222,7 @@ impl Beside {
         let put_off = report.result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
         let held_up = tx.offered_frames_per_second.is_some_and(slower)
             || put_off.is_some_and(|held_up| held_up.abandoned_ns > 0);
-        let Some(said) = held_up.then(|| self.culprits()).flatten() else { return };
+        let Some(said) = held_up.then(|| self.culprits(tasks)).flatten() else { return };
         match &mut report.result.verdict {
             Verdict::Done => report.warnings.push(said),
             Verdict::Short { reasons } | Verdict::Failed { reasons } => {
@@ -207,15 +234,17 @@ impl Beside {
         }
     }
 
-    fn culprits(&self) -> Option<String> {
-        let now = tasks();
+    fn culprits(&self, now: impl FnOnce() -> BTreeMap<u32, Task>) -> Option<String> {
         let mut said: Vec<String> = self
             .holders
             .iter()
             .filter(|(_, holder)| holder.real_time)
             .map(|(cpu, holder)| format!("another netdyno's on CPU {cpu} ({})", process(holder.process)))
             .collect();
-        said.extend(busy(&self.before, &now, &self.cpus));
+        // What tasks have used in all their lives says nothing of this run.
+        if let Some(before) = &self.before {
+            said.extend(busy(before, &now(), &self.cpus));
+        }
         (!said.is_empty()).then(|| {
             format!(
                 "a real-time task goes before this sender on its CPU: {}; give one of them another CPU (--cores)",
@@ -242,7 +271,6 @@ fn busy(before: &BTreeMap<u32, Task>, now: &BTreeMap<u32, Task>, cpus: &[usize])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn tasks_of_user_space_are_read_whatever_their_name() {
@@ -269,13 +297,52 @@ mod tests {
     }
 
     #[test]
+    fn what_a_task_used_before_is_no_culprit_where_nobody_looked_before() {
+        let task = |used| BTreeMap::from([(1, Task { process: 9, name: "cyclic".to_owned(), cpu: 3, used })]);
+        let beside = |before| Beside { cpus: vec![3], before, holders: Vec::new() };
+        // A sender that goes first, too.
+        assert_eq!(beside(None).culprits(|| task(5_000)), None);
+        assert_eq!(beside(Some(task(5_000))).culprits(|| task(5_001)), None);
+        let said = beside(Some(task(4_000))).culprits(|| task(5_000)).expect("used meanwhile");
+        assert!(said.contains("cyclic (process 9)"), "{said}");
+    }
+
+    #[test]
+    fn ways_take_the_cpus_that_nobody_sends_on_first() {
+        assert_eq!(free_first(&[0, 1, 2, 5], |_| false), [5, 2, 1, 0]);
+        assert_eq!(free_first(&[0, 1, 2, 5], |cpu| cpu == 5 || cpu == 1), [2, 0, 5, 1]);
+        // As many as there are, however they are held.
+        assert_eq!(free_first(&[0, 1], |_| true), [1, 0]);
+    }
+
+    #[test]
+    fn a_lock_that_is_held_for_a_moment_holds_nothing() {
+        for (held, free) in [(0, true), (TRIES, true), (TRIES + 1, false)] {
+            let mut tries = 0;
+            let locked = patiently(|| {
+                tries += 1;
+                if tries <= held { Err(Errno::WOULDBLOCK) } else { Ok(()) }
+            });
+            assert_eq!((locked.is_ok(), tries), (free, held.min(TRIES) + 1), "{held}");
+        }
+        let mut tries = 0;
+        let failed = patiently(|| {
+            tries += 1;
+            Err(Errno::NOLCK)
+        });
+        assert_eq!((failed, tries), (Err(Errno::NOLCK), 1));
+    }
+
+    #[test]
     fn a_cpu_is_claimed_once_and_free_again_when_its_process_is_killed() {
         // None that any machine has.
         let cpu = rustix::thread::CpuSet::MAX_CPU + std::process::id() as usize;
         let path = format!("/run/netdyno/cpu{cpu}");
+        // Of one that lives.
+        let own = std::process::id();
         assert_eq!(held_by_another(cpu), None);
         let mut other = std::process::Command::new("flock")
-            .args([&path, "sh", "-c", &format!("echo 123 real-time > {path}; exec sleep 600")])
+            .args([&path, "sh", "-c", &format!("echo {own} real-time > {path}; exec sleep 600")])
             .spawn()
             .expect("flock (util-linux), as root");
         let until = |wanted: Option<Holder>| {
@@ -283,11 +350,11 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(10));
             }
         };
-        let holder = Holder { process: 123, real_time: true };
+        let holder = Holder { process: own, real_time: true };
         until(Some(holder));
         assert_eq!(claim(cpu, Priority::Ordinary), Claim::Held(holder));
         let beside = Beside::begin(&[Some(cpu)], Priority::RealTime);
-        assert!(beside.warnings()[0].contains("process 123), whose sender is a real-time task"));
+        assert!(beside.warnings()[0].contains(&format!("process {own}), whose sender is a real-time task")));
         // Of 1,000 frames a second 130 were sent.
         let mut report = Report::new("send");
         report.result.tx = Some(report::Tx {
@@ -299,7 +366,8 @@ mod tests {
         beside.tell(&mut report);
         let said = report.result.verdict.reasons().join("; ");
         assert!(
-            said.contains("a real-time task goes before this sender") && said.contains("process 123"),
+            said.contains("a real-time task goes before this sender")
+                && said.contains(&format!("process {own}")),
             "{said}"
         );
         // Who was in time, needs no cause.
@@ -309,6 +377,9 @@ mod tests {
         (report.result.verdict, report.warnings) = (Verdict::Done, Vec::new());
         beside.tell(&mut report);
         assert_eq!((report.result.verdict, report.warnings.len()), (Verdict::Done, 0));
+        // The text of one that is no more (no process has such a number) says nothing of who has it.
+        fs::write(&path, "4194305 real-time\n").expect("written");
+        until(Some(Holder { process: 0, real_time: false }));
         // Its child holds the lock, too, until it ends.
         let children = format!("/proc/{0}/task/{0}/children", other.id());
         let child = fs::read_to_string(children).expect("its children").trim().parse().expect("one");

@@ -6,6 +6,7 @@ use super::schedule;
 use super::show::Show;
 use super::softirq::PacketThreads;
 use super::watch::Watch;
+use crate::claims;
 use crate::cli::search::Bench;
 use crate::cli::{Engine as EngineName, Output, Through};
 use crate::commands::shared;
@@ -352,7 +353,9 @@ impl Rig {
         let told = self.through.cores.is_some() || self.through.core.is_some();
         match crate::environment::allowed_cpus() {
             Some(allowed) if !told && self.ports.ways.len() > 1 => {
-                Ok(vec![allowed.iter().rev().cycle().nth(way).copied()])
+                // As with one way, the work of the lab's device is left where it is.
+                let held = |cpu: usize| self.ports.lab.is_none() && claims::held_by_another(cpu).is_some();
+                Ok(vec![claims::free_first(&allowed, held).into_iter().cycle().nth(way)])
             }
             _ => {
                 let sender = self.ports.ways.get(way).map(Way::sender).transpose()?;
