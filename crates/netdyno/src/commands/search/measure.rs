@@ -44,6 +44,12 @@ fn known(
     if !throughput::find(session, finding, trial_duration(common), sized, notes)? {
         return Ok(None);
     }
+    // That of another goal is not what is wanted.
+    let first = session.goals.first();
+    let open = |part: &report::search::Unfinished| part.part == "throughput" && part.goal.as_ref() == first;
+    if sized.result.unfinished.iter().any(open) {
+        return Ok(None);
+    }
     Ok(sized.result.throughput.iter().flatten().next().map(|found| found.frames_per_second))
 }
 

@@ -172,14 +172,12 @@ pub fn find(
     flapping(&rows, &sized.name, notes);
     let mean = sized.result.mean_frame_bytes;
     // Of a search that did not come to its end no value is a result, and what was not tried is not said.
-    if !whole || found.iter().any(|found| found.lower.is_none() && !found.reached) {
-        let unfinished = goals.iter().map(|goal| {
-            unfinished::bound(session, (part, &sized.name), goal, "frames_per_second", Direction::Greatest)
-        });
-        sized.result.unfinished.extend(unfinished);
-        return Ok(whole);
-    }
-    for (goal, found) in goals.iter().zip(&found) {
+    let (decided, open) = by_decided(&goals, &found, whole);
+    let unfinished = open.into_iter().map(|goal| {
+        unfinished::bound(session, (part, &sized.name), goal, "frames_per_second", Direction::Greatest)
+    });
+    sized.result.unfinished.extend(unfinished);
+    for (goal, found) in decided {
         let bound =
             found.upper.map(|upper| bounded(found.lower, upper, tried(session, part, &sized.name, goal)));
         let (upper, undetermined) = match bound {
@@ -211,7 +209,19 @@ pub fn find(
         }
         sized.result.throughput.push(throughput);
     }
-    Ok(true)
+    Ok(whole)
+}
+
+/// The goals of which something was found, each with it, and those that the search left open. Each goal stands by itself.
+fn by_decided<'a>(
+    goals: &'a [Goal],
+    found: &'a [trial::mlr::Found],
+    whole: bool,
+) -> (Vec<(&'a Goal, &'a trial::mlr::Found)>, Vec<&'a Goal>) {
+    let decided =
+        |(_, found): &(&Goal, &trial::mlr::Found)| whole && (found.lower.is_some() || found.reached);
+    let (decided, open): (Vec<_>, Vec<_>) = goals.iter().zip(found).partition(decided);
+    (decided, open.into_iter().map(|(goal, _)| goal).collect())
 }
 
 /// A part's trials of one size, as a goal sees them.
@@ -287,6 +297,32 @@ fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_goal_that_did_not_converge_leaves_the_others_what_they_found() {
+        let goals = ["ndr", "pdr"].map(|text| Goal::parse(text).expect("a goal"));
+        let found = |lower: Option<f64>, reached| trial::mlr::Found {
+            lower,
+            upper: Some(9.0),
+            conditional_throughput: None,
+            reached,
+        };
+        let of = |found: [trial::mlr::Found; 2], whole| {
+            let (decided, open) = by_decided(&goals, &found, whole);
+            let decided: Vec<_> = decided.iter().map(|(goal, found)| (goal.text(), found.lower)).collect();
+            (decided, open.into_iter().map(Goal::text).collect::<Vec<_>>())
+        };
+        let [ndr, pdr] = [goals[0].text(), goals[1].text()];
+        let open = found(None, false);
+        let (decided, left) = of([open, found(Some(5.0), true)], true);
+        assert_eq!((decided, left), (vec![(pdr.clone(), Some(5.0))], vec![ndr.clone()]));
+        // That nothing passes is an answer, and a bound that is not near enough is one, too.
+        let (decided, left) = of([found(None, true), found(Some(5.0), false)], true);
+        assert_eq!((decided, left.len()), (vec![(ndr.clone(), None), (pdr.clone(), Some(5.0))], 0));
+        // Interrupted.
+        let (decided, left) = of([found(Some(5.0), true), open], false);
+        assert_eq!((decided.len(), left), (0, vec![ndr, pdr]));
+    }
 
     #[test]
     fn a_trials_length_is_kept_or_refused_or_told() {
