@@ -77,9 +77,7 @@ impl Known {
             None if own => measured(true),
             None => Ok(Known::None),
             Some(Asked::Device) if own => measured(true),
-            Some(Asked::Device) => bail!(
-                "--floor device: only a lab's device of --lab-impair can be had without its faults; give cable, a time (12us), or the result of a run with a cable in the device's place"
-            ),
+            Some(Asked::Device) => bail!(NO_DEVICE),
             Some(Asked::Cable) => measured(false),
             Some(Asked::Time(time)) => {
                 let ns = super::nanos(*time);
@@ -104,9 +102,7 @@ impl Known {
             Known::Given(floor) => Ok(Some(*floor)),
             Known::Result(report, path) => {
                 let found = nearest(report, frames_per_second, name);
-                found.map(Some).with_context(|| {
-                    format!("--floor {}: it has no latency of frames of {name} bytes", path.display())
-                })
+                found.map(Some).with_context(|| not_of(path, name))
             }
             Known::Measured(rig, of) => {
                 let offer = Offer::steady(frames_per_second, trial_ns.min(super::nanos(ENOUGH)), size);
@@ -116,6 +112,25 @@ impl Known {
             }
         }
     }
+}
+
+const NO_DEVICE: &str = "--floor device: only a lab's device of --lab-impair can be had without its faults; give cable, a time (12us), or the result of a run with a cable in the device's place";
+
+/// What can be known of a floor before any trial: whether there can be one for frames of each of these sizes.
+pub fn check(asked: Option<&Asked>, bench: &Bench, sizes: &[&str]) -> Result<()> {
+    match asked {
+        Some(Asked::Device) if bench.lab_impair.is_none() => bail!(NO_DEVICE),
+        Some(Asked::Result(path)) => {
+            let report = read(path)?;
+            let missing = sizes.iter().find(|name| nearest(&report, 0.0, name).is_none());
+            missing.map_or(Ok(()), |name| Err(anyhow!(not_of(path, name))))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_of(path: &Path, size: &str) -> String {
+    format!("--floor {}: it has no latency of frames of {size} bytes", path.display())
 }
 
 fn read(path: &Path) -> Result<Report> {
@@ -154,6 +169,34 @@ fn nearest(report: &Report, frames_per_second: f64, name: &str) -> Option<Floor>
 mod tests {
     use super::*;
     use report::search::{Trial, TrialLatency};
+
+    #[test]
+    fn a_floor_that_cannot_be_is_refused_before_any_trial() {
+        use crate::cli::{Cli, Command, search::Kind};
+        let words = ["netdyno", "search", "latency", "--lab"];
+        let cli = <Cli as clap::Parser>::try_parse_from(words).expect("words");
+        let Command::Search(search) = cli.command else { panic!("a search") };
+        let Kind::Latency(args) = search.kind else { panic!("of latency") };
+        let bench = args.common.bench;
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let asked = Asked::Result(file.path().to_owned());
+        let refused = |asked: &Asked, sizes: &[&str]| match check(Some(asked), &bench, sizes) {
+            Ok(()) => String::new(),
+            Err(error) => format!("{error:#}"),
+        };
+        assert!(refused(&asked, &["64"]).contains("nor a result"), "{}", refused(&asked, &["64"]));
+        let mut report = Report::new("search");
+        report.result.trials = vec![Trial {
+            frame_size: "64".to_owned(),
+            latency_ns: Some(TrialLatency::default()),
+            ..Trial::default()
+        }];
+        std::fs::write(file.path(), serde_json::to_vec(&report).expect("json")).expect("written");
+        assert_eq!(refused(&asked, &["64"]), "");
+        assert!(refused(&asked, &["64", "1518"]).contains("no latency of frames of 1518 bytes"));
+        assert!(refused(&Asked::Device, &[]).contains("--lab-impair"));
+        assert_eq!(refused(&Asked::Cable, &["64"]), "");
+    }
 
     #[test]
     fn the_floor_of_a_result_is_that_of_the_nearest_load_and_the_same_size() {

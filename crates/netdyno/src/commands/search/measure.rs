@@ -101,10 +101,16 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
         })
         .collect();
     if whole {
-        let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop())?;
+        // The trials are done: without a floor they are worth no less.
+        let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop());
         for at in &mut sized.result.latency {
-            at.floor = floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name)?;
+            let Ok(floors) = &mut floors else { break };
+            match floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name) {
+                Ok(floor) => at.floor = floor,
+                Err(error) => notes.warnings.push(without_floor(&sized.name, &error)),
+            }
         }
+        notes.warnings.extend(floors.err().map(|error| without_floor(&sized.name, &error)));
     }
     let lost = rows_of(&session.rows, "latency", &sized.name).filter(|row| row.loss_ratio > 0.0).count();
     if lost > 0 {
@@ -121,6 +127,10 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
             .push(format!("frames of {} bytes: no frame arrived whose latency could be taken", sized.name));
     }
     Ok(whole)
+}
+
+fn without_floor(size: &str, error: &anyhow::Error) -> String {
+    format!("frames of {size} bytes: the latency is without a floor: {error:#}")
 }
 
 /// Trials at loads, again and again.

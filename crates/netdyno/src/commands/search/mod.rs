@@ -192,7 +192,12 @@ fn check(kind: &Kind) -> Result<()> {
     }
     match kind {
         Kind::Throughput(args) => throughput::check(args),
-        Kind::Latency(args) => throughput::goals(&args.finding).map(drop),
+        Kind::Latency(args) => {
+            throughput::goals(&args.finding)?;
+            let sizes = frame_sizes(&args.common.bench.size)?;
+            let names: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
+            crate::trials::floor::check(args.floor.as_ref(), &args.common.bench, &names)
+        }
         Kind::Burst(args) => throughput::goals(&args.finding).map(drop),
         Kind::Recovery(args) => throughput::goals(&args.finding).map(drop),
         Kind::Reset(args) => throughput::goals(&args.finding).map(drop),
