@@ -182,9 +182,17 @@ pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], wa
                 units::bytes(moved.tx_bytes),
                 units::count(handed.buffers),
             )),
+            (Lost::Pieces { about, pieces }, _) => report.result.verdict.fall_short(format!(
+                "about {} of {frames} handed to {on} were not transmitted: it counts {}, {} fewer than the pieces it was \
+                 handed ({}, super-frames counted once)",
+                units::count(about),
+                units::counted(moved.tx_packets, "packet"),
+                units::count(pieces),
+                units::count(handed.buffers),
+            )),
             _ => {}
         }
-        if matches!(lost, Lost::InQueue(_) | Lost::Bytes { .. }) {
+        if matches!(lost, Lost::InQueue(_) | Lost::Bytes { .. } | Lost::Pieces { .. }) {
             // Said with its cause.
             if let Some(tx) = &mut report.result.tx {
                 tx.interface_counters.push(compared);

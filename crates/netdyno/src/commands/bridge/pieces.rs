@@ -25,8 +25,13 @@ pub enum Lost {
     None,
     /// Frames, in the queueing discipline.
     InQueue(u64),
-    /// Frames, or pieces where even those were not counted.
+    /// Frames, none of them in a super-frame.
     Counted(u64),
+    /// Pieces, which is so many frames where each has the mean number.
+    Pieces {
+        about: u64,
+        pieces: u64,
+    },
     /// So many bytes of payload, which is so many frames of the mean length.
     Bytes {
         about: u64,
@@ -39,7 +44,7 @@ impl Lost {
         match self {
             Lost::None => 0,
             Lost::InQueue(frames) | Lost::Counted(frames) => frames,
-            Lost::Bytes { about, .. } => about,
+            Lost::Bytes { about, .. } | Lost::Pieces { about, .. } => about,
         }
     }
 }
@@ -65,7 +70,9 @@ impl Handed {
             return Lost::Counted(self.frames - packets);
         };
         if packets < self.buffers {
-            return Lost::Counted(self.buffers - packets);
+            let pieces = self.buffers - packets;
+            let about = u128::from(pieces) * u128::from(self.frames) / u128::from(self.buffers);
+            return Lost::Pieces { about: u64::try_from(about).unwrap_or(u64::MAX), pieces };
         }
         // So many packets more than pieces, each with headers of its own.
         let headers = self.frame_bytes.saturating_sub(self.buffer_bytes);
@@ -120,7 +127,7 @@ mod tests {
         // Super-frames, one of which was lost.
         let bytes = 149 * 66 + 1_980 * 1_448;
         assert_eq!(HANDED.lost(149, bytes, Some(&queue(2_030, 1))), Lost::InQueue(20));
-        assert_eq!(HANDED.lost(149, bytes, None), Lost::Counted(1));
+        assert_eq!(HANDED.lost(149, bytes, None), Lost::Pieces { about: 13, pieces: 1 });
         // Another's frame in the place of the one that was dropped.
         assert_eq!(HANDED.lost(2_050, 0, Some(&queue(2_050, 1))), Lost::InQueue(1));
     }
