@@ -14,12 +14,28 @@ const MOST_PATHS: usize = 16;
 /// Bytes on the wire beside a frame with its FCS: preamble and gap.
 const BETWEEN_FRAMES: f64 = 20.0;
 
+/// The goals of which any size has a throughput, in their order.
+fn goal_names<'a>(sizes: &[&'a SizeResult]) -> Vec<&'a str> {
+    let mut names = Vec::new();
+    for found in sizes.iter().flat_map(|size| size.throughput.iter().flatten()) {
+        if !names.contains(&found.goal.as_str()) {
+            names.push(&*found.goal);
+        }
+    }
+    names
+}
+
 /// Throughput by frame size, a series for each goal.
 pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     let sizes: Vec<&SizeResult> =
         search.sizes.iter().filter(|s| !s.throughput.is_empty() && s.mean_frame_bytes > 0.0).collect();
-    let found = |s: &SizeResult, goal: usize| s.throughput.get(goal)?.as_ref().map(|t| t.frames_per_second);
-    let goals = sizes.iter().map(|s| s.throughput.len()).max()?;
+    let names = goal_names(&sizes);
+    // Of one size a goal may have been left open, so that another stands in its place.
+    let found = |s: &SizeResult, goal: usize| {
+        let mut of = s.throughput.iter().flatten();
+        of.find(|t| Some(&t.goal.as_str()) == names.get(goal)).map(|t| t.frames_per_second)
+    };
+    let goals = sizes.iter().map(|s| s.throughput.len()).max()?.max(names.len());
     let link = sizes
         .iter()
         .find_map(|s| Some(s.theoretical_frames_per_second? * (s.mean_frame_bytes + BETWEEN_FRAMES) * 8.0));
@@ -82,7 +98,7 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     }
     for goal in 0..goals {
         let class = marks::class(goal);
-        let name = sizes.iter().find_map(|s| Some(s.throughput.get(goal)?.as_ref()?.goal.clone()));
+        let name = names.get(goal).map(|name| (*name).to_owned());
         let mut points: Vec<_> =
             sizes.iter().filter_map(|s| Some((s.mean_frame_bytes, found(s, goal)?, *s))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -384,4 +400,22 @@ pub(super) fn bursts(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
     let note = "Bursts at the highest rate, in the order they were sent (RFC 9004).".to_owned();
     let svg = svg.finish("Lengths of bursts tried; the table below has what was found");
     Some(Chart { heading: "Bursts".to_owned(), svg, legend, note })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::Throughput;
+
+    #[test]
+    fn a_goal_that_was_left_open_for_one_size_leaves_its_line_to_no_other() {
+        let goal = |goal: &str| Some(Throughput { goal: goal.to_owned(), ..Throughput::of(1_000.0, 64.0) });
+        let size = |throughput| SizeResult { mean_frame_bytes: 64.0, throughput, ..SizeResult::default() };
+        let sizes = [size(vec![goal("pdr")]), size(vec![goal("ndr"), goal("pdr")]), size(vec![None, None])];
+        assert_eq!(goal_names(&sizes.iter().collect::<Vec<_>>()), ["pdr", "ndr"]);
+        let search = SearchResult { sizes: sizes.to_vec(), ..SearchResult::default() };
+        let legend = throughput(&search).expect("a chart").legend;
+        let of = |name: &str| legend.iter().filter(|(_, said)| said == name).count();
+        assert_eq!([of("ndr"), of("pdr")], [1, 1], "{legend:?}");
+    }
 }
