@@ -133,6 +133,27 @@ pub const GRACE_NS: u64 = 20_000_000;
 /// Frames that a source reads on for at most, to count those that were due ([`Sent::overdue`]).
 pub const MOST_OVERDUE: u64 = 20_000_000;
 
+/// And for so long: who ends a run does not wait for a slow disk, or for millions of frames.
+const READ_ON: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Frames that were due and not taken, as far as the source read on to count them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Overdue {
+    /// How many were seen.
+    pub frames: u64,
+    /// There may be more: it was not read to the last that was due.
+    pub at_least: bool,
+}
+
+impl std::iter::Sum for Overdue {
+    fn sum<I: Iterator<Item = Overdue>>(all: I) -> Overdue {
+        all.fold(Overdue::default(), |sum, one| Overdue {
+            frames: sum.frames.saturating_add(one.frames),
+            at_least: sum.at_least || one.at_least,
+        })
+    }
+}
+
 /// Why a run ended.
 #[derive(Debug)]
 pub enum Ended {
@@ -198,8 +219,8 @@ pub struct Sent {
     /// From the start to when the schedule was looked at last: what was due by then could have left.
     pub looked_ns: u64,
     /// Frames due by then, less [`GRACE_NS`] or at the end of the time that the job had, that were not taken, where only
-    /// the source knows; at least so many where that is [`MOST_OVERDUE`].
-    pub overdue: Option<u64>,
+    /// the source knows.
+    pub overdue: Option<Overdue>,
     /// How the schedule was kept; `None` at top speed.
     pub punctuality: Option<Punctuality>,
     /// When frames really left, where that was asked for.

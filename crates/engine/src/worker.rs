@@ -6,7 +6,8 @@
 use crate::pacer::{self, Pacer};
 use crate::source::{Frames, ProgramSource, Source, SourceError};
 use crate::{
-    Control, Course, Departures, Ended, GRACE_NS, Job, LATE_NS, MOST_OVERDUE, Punctuality, Sent, clock,
+    Control, Course, Departures, Ended, GRACE_NS, Job, LATE_NS, MOST_OVERDUE, Overdue, Punctuality, READ_ON,
+    Sent, clock,
 };
 use port::tx::{Tx, TxCounters, TxError};
 use std::sync::Arc;
@@ -112,6 +113,11 @@ fn send<T: Tx + ?Sized, F: Frames>(
     let counters = all(txs);
     publish(control, &counters);
     let sides = if txs.len() > 1 { txs.iter().map(|tx| tx.counters()).collect() } else { Vec::new() };
+    // Of what was handed over when the run ended, some may have left while the kernel was waited for.
+    let taken =
+        if run.given_back.is_empty() { run.given } else { run.given.max(counters.frames + counters.failed) };
+    let left_late = usize::try_from(taken - run.given).unwrap_or(usize::MAX);
+    frames.give_back(run.given_back.len().saturating_sub(left_late));
     // A paced run lasts until the time of the frame that would come next: ten frames at 10 frames/s take a second.
     let next = frames.next_due().ok().flatten();
     let next = run.given_back.first().copied().or(next);
@@ -134,12 +140,11 @@ fn send<T: Tx + ?Sized, F: Frames>(
         _ => elapsed,
     };
     let back = run.given_back.iter().filter(|due| Some(**due) <= until).count() as u64;
-    // Of what was handed over when the run ended, some may have left while the kernel was waited for.
-    let taken =
-        if run.given_back.is_empty() { run.given } else { run.given.max(counters.frames + counters.failed) };
     let left = limits.count.saturating_sub(run.given).saturating_sub(run.given_back.len() as u64);
     let most = if until.is_some() { left.min(MOST_OVERDUE) } else { 0 };
-    let overdue = if paced && limits.wait { frames.overdue(until.unwrap_or(0), most) } else { None };
+    let deadline = Instant::now() + READ_ON;
+    let overdue =
+        if paced && limits.wait { frames.overdue(until.unwrap_or(0), most, deadline) } else { None };
     Sent {
         counters,
         sides,
@@ -149,7 +154,10 @@ fn send<T: Tx + ?Sized, F: Frames>(
         scheduled_ns: paced.then_some(scheduled),
         exhausted,
         looked_ns: looked,
-        overdue: overdue.map(|overdue| (overdue + back).saturating_sub(taken - run.given)),
+        overdue: overdue.map(|seen| Overdue {
+            frames: (seen.frames + back).saturating_sub(taken - run.given),
+            at_least: seen.at_least || seen.frames >= MOST_OVERDUE,
+        }),
         punctuality: (paced && limits.wait).then_some(run.punctuality),
         departures: run.departures,
         cpu_ns: clock::thread_cpu() - cpu,

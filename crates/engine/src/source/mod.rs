@@ -8,8 +8,10 @@ mod program;
 pub mod reading;
 pub mod stream;
 
+use crate::Overdue;
 use capture::CaptureError;
 use std::sync::Arc;
+use std::time::Instant;
 use traffic::program::BadProgram;
 use traffic::{Buffers, Program};
 
@@ -140,10 +142,15 @@ pub(crate) trait Frames {
     /// Is there a schedule?
     fn is_paced(&self) -> bool;
 
-    /// How many further frames are due by `until`, where nobody else can know; it looks at `most` at most. The source is
-    /// of no use afterwards.
-    fn overdue(&mut self, until: u64, most: u64) -> Option<u64> {
-        let _ = (until, most);
+    /// The last `frames` of those filled in last were not sent: what is counted of them is no more.
+    fn give_back(&mut self, frames: usize) {
+        let _ = frames;
+    }
+
+    /// How many further frames are due by `until`, where nobody else can know; it looks at `most` at most, and not for much
+    /// longer than until `deadline`. The source is of no use afterwards.
+    fn overdue(&mut self, until: u64, most: u64, deadline: Instant) -> Option<Overdue> {
+        let _ = (until, most, deadline);
         None
     }
 }

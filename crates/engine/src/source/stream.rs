@@ -4,9 +4,10 @@ use super::expiry::Expiry;
 use super::hooks::{Hooks, Loss, Passed};
 use super::reading::{Clock, Oddities, Reading};
 use super::{Frames, Input, SourceError};
-use crate::clock;
+use crate::{Overdue, clock};
 use edit::rewrite::Frame;
 use std::num::NonZeroU64;
+use std::time::Instant;
 use traffic::executor::{NOTHING, sign_captured, spread_addresses};
 use traffic::schedule::{Position, Speed};
 use traffic::templates::{Addresses, changeable, low_words, room_for_signature};
@@ -83,6 +84,12 @@ impl Seen {
     }
 }
 
+/// Of a side: signed frames, those such as others send, those that belong to a flow, flows, and truncated frames.
+type Counts = [u64; 5];
+
+/// Frames that are read on between two looks at the time.
+const LOOK_EVERY: u64 = 256;
+
 /// Reads captures in order, again and again.
 #[derive(Debug)]
 pub struct StreamSource {
@@ -126,6 +133,8 @@ pub struct StreamSource {
     position: Position,
     /// When the first frame was taken: pauses at top speed are counted from when a pass ends.
     began: Option<u64>,
+    /// What was counted before each frame of those filled in last, and the side of that.
+    before: Vec<(u8, Counts)>,
     /// When the frames that leave together do, and how many of them have been taken.
     together: (u64, u64),
 }
@@ -164,6 +173,7 @@ impl StreamSource {
             fault: None,
             position: Position::default(),
             began: None,
+            before: Vec::new(),
             together: (0, 0),
         }
     }
@@ -178,6 +188,17 @@ impl StreamSource {
         matches!(self.options.timing, Timing::Capture(_))
             || self.schedule.is_paced()
             || (self.options.pause_ns > 0 && !matches!(self.options.timing, Timing::Stamps))
+    }
+
+    /// Is frame n due where the schedule has its n-th, whatever the capture holds? Not where frames get lost on purpose or
+    /// passes have pauses, whose time passes all the same; and what passes without end hold is more than any schedule has.
+    pub fn is_formula(&self) -> bool {
+        let o = &self.options;
+        matches!((&o.timing, &self.schedule), (Timing::Schedule(_), Schedule::Frames { .. }))
+            && o.loss.is_none()
+            && o.pause_ns == 0
+            && o.loops.is_none()
+            && o.together == NonZeroU64::MIN
     }
 
     /// Has the schedule come to an end?
@@ -330,6 +351,13 @@ impl StreamSource {
         Ok(true)
     }
 
+    /// What has been counted for the side of the frame that is ready.
+    fn counts(&self) -> Counts {
+        let (seen, side) = (&self.seen, usize::from(self.side));
+        let truncated = seen.odd.truncated[side];
+        [seen.signed[side], seen.background, seen.flow_frames[side], seen.flows[side], truncated]
+    }
+
     /// Changes the frame that is ready as asked, into `buffer`.
     fn render(&mut self, buffer: &mut [u8]) -> u32 {
         let frame = &mut buffer[..self.frame.data.len()];
@@ -408,6 +436,7 @@ impl Frames for StreamSource {
         let paced = self.is_paced();
         let mut count = 0;
         let mut only = None;
+        self.before.clear();
         while count < most {
             // What is ready before a fault still leaves.
             let at = match self.ready() {
@@ -429,6 +458,7 @@ impl Frames for StreamSource {
             if buffer.len() < self.frame.data.len() {
                 break;
             }
+            self.before.push((self.side, self.counts()));
             let length = self.render(buffer);
             if let Some(show) = &mut self.hooks.show {
                 show(self.captured, &buffer[..length as usize]);
@@ -461,23 +491,51 @@ impl Frames for StreamSource {
         StreamSource::is_paced(self)
     }
 
-    fn overdue(&mut self, until: u64, most: u64) -> Option<u64> {
-        match (&self.options.timing, &self.schedule) {
-            // Anybody can work it out, or nothing is ever due.
-            (Timing::Stamps, _) | (Timing::Schedule(_), Schedule::Frames { .. } | Schedule::TopSpeed) => {
-                return None;
-            }
-            (Timing::Capture(_) | Timing::Schedule(_), _) => {}
+    fn give_back(&mut self, frames: usize) {
+        let first = self.before.len().saturating_sub(frames);
+        let Some(&(side, counts)) = self.before.get(first) else { return };
+        let (seen, side) = (&mut self.seen, usize::from(side));
+        [
+            seen.signed[side],
+            seen.background,
+            seen.flow_frames[side],
+            seen.flows[side],
+            seen.odd.truncated[side],
+        ] = counts;
+        self.before.truncate(first);
+    }
+
+    fn overdue(&mut self, until: u64, most: u64, deadline: Instant) -> Option<Overdue> {
+        let never = matches!(
+            (&self.options.timing, &self.schedule),
+            (Timing::Stamps, _) | (Timing::Schedule(_), Schedule::TopSpeed)
+        );
+        // Anybody can work it out, or nothing is ever due.
+        if never || self.is_formula() {
+            return None;
         }
         // What is read on for this alone is in no figure, and nobody is asked or told.
         let (seen, hooks) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.hooks));
         let (pass, in_pass) = (self.pass, self.in_pass);
-        let mut count = 0;
-        while count < most && self.ready().ok().flatten().is_some_and(|due| due <= until) {
+        // Who writes into a pipe may keep one waiting, so of those only what is ready counts.
+        let waits = self.inputs.iter().flat_map(Input::readers).any(|reader| reader.file_len().is_none());
+        let mut overdue = Overdue::default();
+        while overdue.frames < most {
+            let looks = overdue.frames > 0 && overdue.frames.is_multiple_of(LOOK_EVERY);
+            if overdue.frames > 0 && waits || looks && Instant::now() >= deadline {
+                overdue.at_least = true;
+                break;
+            }
+            if !self.ready().ok().flatten().is_some_and(|due| due <= until) {
+                break;
+            }
             self.pass_by(self.frame.data.len() as u32);
-            count += 1;
+            overdue.frames += 1;
         }
         (self.seen, self.hooks, self.pass, self.in_pass) = (seen, hooks, pass, in_pass);
-        Some(count)
+        Some(overdue)
     }
 }
+
+#[cfg(test)]
+mod tests;

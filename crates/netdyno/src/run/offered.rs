@@ -30,10 +30,7 @@ impl Offered {
     pub fn of(jobs: &[Job]) -> Offered {
         let share = |job: &Job| match &job.source {
             Source::Program(program) => Tally::new(Arc::clone(program)).map(Share::Program),
-            Source::Stream(stream) => match stream.schedule() {
-                schedule @ Schedule::Frames { .. } => Some(Share::Formula(schedule.clone())),
-                _ => None,
-            },
+            Source::Stream(stream) => stream.is_formula().then(|| Share::Formula(stream.schedule().clone())),
         };
         let paced = |job: &Job| match &job.source {
             Source::Program(program) => program.is_paced(),
@@ -85,9 +82,8 @@ pub fn time_of(job: &Job, n: u64) -> Option<u64> {
         Source::Program(program) if program.is_paced() => program,
         Source::Program(_) => return None,
         Source::Stream(stream) => {
-            let schedule = stream.schedule();
-            return matches!(schedule, Schedule::Frames { .. }).then(|| {
-                let mut cursor = schedule.cursor();
+            return stream.is_formula().then(|| {
+                let mut cursor = stream.schedule().cursor();
                 cursor.seek(n, |_| 0);
                 cursor.due()
             });

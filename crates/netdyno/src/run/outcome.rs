@@ -265,7 +265,9 @@ pub fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64
     for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
         match &job.source {
             // Refused frames would shift the numbering, so then nothing is known of a stream's number of frames.
-            Source::Program(_) if run.sent().counters.failed > 0 => {}
+            Source::Program(_) if !sent_whole(run) => {}
+            // There, too; only of those that are to come back each that was numbered is accounted for.
+            Source::Stream(_) if !sent_whole(run) && !run.setup.round_trip => {}
             Source::Program(program) => signed.extend(program.signed_among(share.counters.frames)),
             Source::Stream(stream) if measured.totals.signed > 0 || run.setup.round_trip => {
                 signed.extend((0..).zip(stream.seen.signed))
@@ -423,7 +425,8 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
     };
     let whole = if run.setup.round_trip && sent_whole(run) { known } else { frames };
     let by_count_only = !certain && frames > 0;
-    let unsigned_frames = (by_count_only && known > 0).then(|| frames.saturating_sub(known));
+    let unsigned_frames =
+        (by_count_only && known > 0).then(|| frames.saturating_sub(known)).filter(|n| *n > 0);
     report.result.loss = Some(Loss { by_count_only, unsigned_frames, ..Loss::of(lost, whole) });
     if foreign > 0 {
         if let Some(rx) = &mut report.result.rx {

@@ -1,6 +1,6 @@
 //! Was all sent that was due, and in time? Pure: of what engines and schedules say, for the verdict.
 
-use engine::{Ended, GRACE_NS, MOST_OVERDUE, Sent};
+use engine::{Ended, GRACE_NS, Sent};
 use report::units;
 
 /// A run that is this much slower than asked fell short.
@@ -22,7 +22,7 @@ pub struct Due {
 pub fn due_not_sent(sent: &Sent, due: Due) -> Option<u64> {
     let had_time = if sent.exhausted { due.offered } else { due.had_time };
     let done = sent.counters.frames + sent.counters.failed;
-    had_time.map(|had_time| had_time.saturating_sub(done)).or(sent.overdue)
+    had_time.map(|had_time| had_time.saturating_sub(done)).or(sent.overdue.map(|overdue| overdue.frames))
 }
 
 /// Why the run was not what the rate asks for, if it was not. `missing`: [`due_not_sent`].
@@ -37,7 +37,7 @@ pub fn too_slow(sent: &Sent, missing: Option<u64>) -> Option<String> {
     if let Some(missing @ 1..) = missing {
         let done = sent.counters.frames + sent.counters.failed;
         let due = done.saturating_add(missing);
-        let least = if sent.overdue.is_some_and(|n| n >= MOST_OVERDUE) { "at least " } else { "" };
+        let least = if sent.overdue.is_some_and(|overdue| overdue.at_least) { "at least " } else { "" };
         return Some(format!(
             "the rate was not reached: {least}{} of {} frames that were due were not sent ({} of the rate asked for)",
             units::count(missing),
@@ -62,7 +62,7 @@ pub fn too_slow(sent: &Sent, missing: Option<u64>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use engine::Punctuality;
+    use engine::{Overdue, Punctuality};
     use port::tx::{TxCounters, TxError};
 
     const SECOND: u64 = 1_000_000_000;
@@ -151,11 +151,12 @@ mod tests {
     #[test]
     fn what_only_the_source_knows_counts_as_well() {
         let mut sent = ran(500, 1, Ended::Done);
-        sent.overdue = Some(7);
+        sent.overdue = Some(Overdue { frames: 7, at_least: false });
         assert_eq!(due_not_sent(&sent, Due::default()), Some(7));
         assert!(too_slow(&sent, Some(7)).is_some_and(|said| said.contains("7 of 507 frames")));
-        sent.overdue = Some(MOST_OVERDUE);
-        assert!(too_slow(&sent, sent.overdue).is_some_and(|said| said.contains("at least 20,000,000 of")));
+        sent.overdue = Some(Overdue { frames: 256, at_least: true });
+        let missing = due_not_sent(&sent, Due::default());
+        assert!(too_slow(&sent, missing).is_some_and(|said| said.contains("at least 256 of")));
         // At top speed nothing is due, and a broken run is short by what broke it.
         sent.punctuality = None;
         assert_eq!(too_slow(&sent, Some(7)), None);
