@@ -42,8 +42,11 @@ pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
         _ => {
             let seen = meter.snapshot();
             // Other frames than ours arrive where ours come back to.
-            let frames = if setup.round_trip { seen.signed } else { seen.frames - others(&seen) };
-            frames.saturating_sub(seen.duplicates)
+            if setup.round_trip {
+                own(seen.signed, 0, seen.duplicates)
+            } else {
+                own(seen.frames, others(&seen), seen.duplicates)
+            }
         }
     };
     let start = Instant::now();
@@ -51,6 +54,12 @@ pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
     let slowest = Duration::from_nanos(meter.snapshot().latency.max());
     let quiet = QUIET.max(slowest.saturating_mul(2));
     settle(arrived, Some(sent), quiet, MOST.saturating_sub(start.elapsed()));
+}
+
+/// Frames of ours among `frames`. The three were read one after the other while frames arrived, so that each may be ahead of
+/// the one before.
+fn own(frames: u64, others: u64, duplicates: u64) -> u64 {
+    frames.saturating_sub(others).saturating_sub(duplicates)
 }
 
 /// The numbers in the signatures, if each frame has one and they are few.
@@ -64,4 +73,15 @@ fn streams(jobs: &[Job]) -> Option<Vec<u32>> {
         }
     }
     (numbers.len() <= FEW).then_some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_were_read_while_frames_arrived_are_no_defect() {
+        assert_eq!(own(10, 3, 2), 5);
+        assert_eq!([own(3, 4, 0), own(3, 0, 4), own(3, 2, 2)], [0; 3]);
+    }
 }
