@@ -15,6 +15,19 @@ pub fn of_others(job: &Job, left: u64, arrived: u64) -> u64 {
     if arrived == 0 { 0 } else { arrived.saturating_sub(ours()) }
 }
 
+/// Of `signed` frames that arrived, `copies` of them more than once, those that `ours` sent, each counted once. `streams`: each
+/// that arrived, with its frames and how many of those were copies. Frames that could be put to no stream are taken for ours.
+pub fn own_signed(
+    (signed, copies): (u64, u64),
+    streams: impl Iterator<Item = (u32, u64, u64)>,
+    ours: impl Fn(u32) -> bool,
+) -> u64 {
+    let others = streams
+        .filter(|(number, ..)| !ours(*number))
+        .map(|(_, frames, copies)| frames.saturating_sub(copies));
+    signed.saturating_sub(copies).saturating_sub(others.sum())
+}
+
 /// How many of the job's first frames are of such kinds, if that can be known.
 pub fn sent(job: &Job, frames: u64) -> Option<u64> {
     match &job.source {
@@ -60,6 +73,17 @@ fn counted(program: &Program, frames: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signed_frames_of_others_are_not_a_runs_own() {
+        let ours = |number: u32| number < 2;
+        let streams = [(0, 60, 10), (1, 40, 0), (7, 20, 5)];
+        // One more that nobody could put to a stream.
+        assert_eq!(own_signed((121, 15), streams.into_iter(), ours), 91);
+        assert_eq!(own_signed((0, 0), [].into_iter(), ours), 0);
+        // Counts that were read while frames arrived.
+        assert_eq!(own_signed((10, 0), streams.into_iter(), ours), 0);
+    }
     use std::sync::Arc;
     use traffic::expr::{Options, compile};
 

@@ -5,7 +5,7 @@ use super::meters::Measured;
 use super::offered::dues;
 use super::pace::{Due, due_not_sent, too_slow};
 use super::received::{add, distribution, fill_measured, list_streams, stream};
-use super::{Setup, background};
+use super::{Setup, background, trust};
 use crate::carrier;
 use crate::place::Place;
 use engine::source::{Oddities, Source};
@@ -333,6 +333,15 @@ fn ours(streams: &[Stream]) -> Stream {
     })
 }
 
+/// The numbers in the signatures of what the jobs send.
+fn numbers(jobs: &[Job]) -> HashSet<u32> {
+    let programs = jobs.iter().filter_map(|job| match &job.source {
+        Source::Program(program) => Some(program),
+        Source::Stream(_) => None,
+    });
+    programs.flat_map(|program| &program.streams).filter_map(|stream| stream.signature).collect()
+}
+
 /// Nothing was refused, so each stream's number of frames is known.
 fn sent_whole(run: &Outcome<'_>) -> bool {
     run.sent().counters.failed == 0
@@ -405,6 +414,13 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
         // What came and is in no stream is not lost; nor what is missing in a stream that somebody else sent.
         let lost: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
         (lost.saturating_sub(totals.contended), totals.frames.saturating_sub(ours), true)
+    } else if !sent_whole(run) && run.jobs.iter().all(trust::signs) {
+        // Of each stream it is not known how many frames it had; but what arrived of them is.
+        let streams = measured.streams.iter().map(|s| (s.stream, s.frames, s.duplicates));
+        let numbers = numbers(run.jobs);
+        let own =
+            background::own_signed((totals.signed, totals.duplicates), streams, |n| numbers.contains(&n));
+        (frames.saturating_sub(own), arrived.saturating_sub(own), true)
     } else {
         // What the streams prove lost is lost, even if as many frames of others came in their place.
         let proven: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();

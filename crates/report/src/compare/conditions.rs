@@ -37,8 +37,9 @@ pub(super) fn of(report: &Report) -> Vec<(String, String)> {
     add("loops", r.loops.map(|n| n.to_string()));
     add("unique addresses", r.unique_ip.map(|yes| if yes { "yes" } else { "no" }.to_owned()));
     add("sending cores", report.result.tx.as_ref().map(|tx| tx.cores.len().max(1).to_string()));
-    let lost = |loss: crate::model::Loss| if loss.by_count_only { "by count only" } else { "by signatures" };
-    add("loss is known", report.result.loss.map(|loss| lost(loss).to_owned()));
+    // Results of before this was said may be either, so that only what is marked is known.
+    let counted = report.result.loss.filter(|loss| loss.by_count_only);
+    add("loss is known", counted.map(|_| "by count only".to_owned()));
     if let Some(search) = &report.result.search {
         add("method", search.method.clone());
         add(

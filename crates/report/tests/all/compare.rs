@@ -94,6 +94,18 @@ fn conditions_that_differ_stand_first() {
 }
 
 #[test]
+fn how_loss_is_known_is_a_condition_only_where_a_result_says_it() {
+    let mut counted = lossy_replay();
+    counted.result.loss.as_mut().expect("loss").by_count_only = true;
+    let before = against(&[lossy_replay()], &[counted.clone()]).expect("compared");
+    let [condition] = &before.conditions[..] else { panic!("{:?}", before.conditions) };
+    // Results of before it was said are not given out for what they may not be.
+    assert_eq!((&condition.a[0][..], &condition.b[0][..]), ("-", "by count only"));
+    let same = against(&[counted.clone()], &[counted]).expect("compared");
+    assert!(same.conditions.is_empty());
+}
+
+#[test]
 fn what_does_not_mean_the_same_is_refused() {
     let say = |a: Report, b: Report| against(&[a], &[b]).expect_err("refused").to_string();
     assert!(say(lossy_replay(), search()).contains("r0 is of `netdyno replay`, r0 of `netdyno search`"));
