@@ -249,22 +249,32 @@ static __always_inline void let_go(struct stream *stream, __u32 number, const en
 	}
 }
 
-/* The wide number of a frame with the 40 bits of `written`. */
+/* The wide number of a frame with the 40 bits of `written`; ASTRAY: it cannot be this stream's. */
 static __always_inline __u64 number_of(struct stream *stream, __u32 which, __u64 written, const enum kernel on)
 {
-	__u64 number = stream->next ? sequence_near(written, stream->next) : written + SEQUENCE_ROUND, was;
-	__u64 *near;
+	__u64 number = stream->next ? sequence_near(written, stream->next) : written + SEQUENCE_ROUND, at = stream->next;
+	__u64 *near = NULL;
 
-	if (!seen_bits || (stream->next && number >= stream->next))
+	if (number == at)
 		return number;
-	/* Others may have seen what tells in which round this CPU's first frame is, or one after a long time. */
-	near = bpf_map_lookup_elem(&seen, &which);
-	if (!near)
+	if (seen_bits) {
+		/* Others may have seen what tells in which round this CPU's first frame is, or one after a long time. */
+		near = bpf_map_lookup_elem(&seen, &which);
+		if (!near)
+			return number;
+		at = *(volatile __u64 *)near;
+		if (!at)
+			at = compare_exchange(near, 0, number, which, on);
+		if (at)
+			number = sequence_near(written, at);
+	}
+	if (!at || number < at || !((number - at) >> ASTRAY_BITS))
 		return number;
-	was = *(volatile __u64 *)near;
-	if (!was)
-		was = compare_exchange(near, 0, number, which, on);
-	return was ? sequence_near(written, was) : number;
+	if (sequence_run(stream) < RUN_ELSEWHERE)
+		return ASTRAY;
+	if (near)
+		*(volatile __u64 *)near = number;
+	return number;
 }
 
 /* Whether any CPU has seen the frame. */
@@ -277,7 +287,7 @@ static __always_inline enum seen seen_by_any(__u32 which, __u64 number, const en
 		return SEEN_UNKNOWN;
 	if (!(number & ((1ull << seen_bits) - 1))) {
 		near = bpf_map_lookup_elem(&seen, &which);
-		if (near)
+		if (near && *(volatile __u64 *)near < number)
 			*(volatile __u64 *)near = number;
 	}
 	return seen_mark(word, number, seen_bits, which, on);
@@ -398,7 +408,7 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 
 static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, const enum kernel on)
 {
-	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, whole, now, arrived, number;
+	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, whole, now, arrived, number = 0;
 	__u32 cpu = bpf_get_smp_processor_id(), copy = shared_streams ? 0 : cpu, slot, behind = 0;
 	struct signature signature = {}, copied;
 	struct totals *sums;
@@ -407,6 +417,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	struct device_clock *clock = NULL;
 	bool is_signed, corrupted = false;
 	__s64 elapsed = 0;
+	enum seen came;
 
 	/* Where there is no other length the compiler would subtract from data_end itself, which verifiers forbid. */
 	if (on != LINUX_5_18)
@@ -485,10 +496,20 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	}
 	if (stream) {
 		number = number_of(stream, signature.stream, signature.sequence, on);
+		if (number == ASTRAY) {
+			sums->astray++;
+			if (shared_streams)
+				let_go(stream, signature.stream, on);
+			stream = NULL;
+			own = NULL;
+		}
+	}
+	if (stream) {
 		if (seen_bits)
-			sequence_seen(sums, stream, number, seen_by_any(signature.stream, number, on));
+			came = seen_by_any(signature.stream, number, on);
 		else
-			sequence_seen(sums, stream, number, window_seen(stream, number));
+			came = window_seen(stream, number);
+		sequence_seen(sums, stream, number, signature.time, came);
 		if (exact_clock) {
 			if (!stream->frames)
 				stream->first_ns = now;

@@ -59,6 +59,7 @@ struct totals {
 	__u64 trailed;    /* signed, but with bytes behind the signature */
 	__u64 by_hardware; /* frames whose time of arrival the hardware told */
 	__u64 background;  /* unsigned frames that are about on most networks: background.h */
+	__u64 astray;      /* signed, but with a number that is so far ahead that it must be damaged */
 	struct latency latency;
 	struct latency variation; /* between one frame of a stream and the one before, without sign; only sum and max */
 	struct latency gap;       /* between one arrival on this CPU and the one before; only sum and max */
@@ -88,7 +89,7 @@ struct stream {
 	__u64 jitter;  /* RFC 3550, appendix A.8: nanoseconds, times 16 */
 	struct latency latency;
 	__u64 first_ns;
-	__u64 lowest; /* lowest sequence number seen */
+	__u64 newest; /* stamp of the frame with the highest number; without stamps: last number behind it + 1 */
 	__u64 window[WINDOW_WORDS];
 	__u64 reordered;  /* below the highest, in the window, not seen before */
 	__u64 duplicates; /* in the window, seen before */
@@ -97,6 +98,9 @@ struct stream {
 	__u64 extent_max; /* of the reordered and late ones: frames that came since the first with a higher number */
 	struct sum extent_sum;
 	struct hole holes[HOLES]; /* the latest last */
+	__u64 lowest;  /* lowest sequence number seen */
+	__u64 run;     /* frames in a row that are not where they should be: sequence_run */
+	__u64 renewed; /* frames of a sender that began anew, but for the first ones */
 } __attribute__((aligned(64)));
 
 /* One stream's latencies, or one CPU's share of them. */

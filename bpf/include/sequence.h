@@ -33,6 +33,48 @@ static __always_inline __u64 sequence_near(__u64 sequence, __u64 near)
 	return near + ((__s64)((sequence - near) << (64 - SIGNATURE_SEQUENCE_BITS)) >> (64 - SIGNATURE_SEQUENCE_BITS));
 }
 
+/*
+ * So many frames in a row are no longer damaged ones but a sender's that is elsewhere with its numbers; and where nothing but
+ * the numbers tells, since a device may send many of its copies in a row.
+ */
+#define RUN_BITS 10
+#define RUN_ELSEWHERE 16
+#define RUN_UNSTAMPED ((1u << RUN_BITS) - 1)
+
+/* A number so far ahead is damaged: of 20 million frames a second those of 214 seconds would have to be lost. */
+#define ASTRAY_BITS 32
+#define ASTRAY (~0ull)
+
+/* How many frames in a row, with this one, did not lead the stream on and are not where they should be. */
+static __always_inline __u64 sequence_run(struct stream *stream)
+{
+	__u64 here = stream->next << RUN_BITS, run = 0;
+
+	if ((stream->run ^ here) <= RUN_UNSTAMPED)
+		run = stream->run & RUN_UNSTAMPED;
+	if (run < RUN_UNSTAMPED)
+		run++;
+	stream->run = here | run;
+	return run;
+}
+
+/*
+ * Whether a frame behind the highest number is of a sender that began anew: it left later than the one with the highest
+ * number, where what a device holds back or copies left earlier. Without stamps: its number came before, and the numbers behind rise.
+ * (The stamps come round after 78 hours: so the sender that began anew 39 hours later is not known.)
+ */
+static __always_inline bool sequence_renewed(struct stream *stream, __u64 sequence, __u64 time, enum seen seen)
+{
+	bool rises = sequence >= stream->newest;
+
+	if (time)
+		return signature_elapsed(stream->newest, time) > 0;
+	stream->newest = sequence + 1;
+	if (!rises)
+		stream->run = 0;
+	return rises && seen != SEEN_NEVER;
+}
+
 /* Numbers before `sequence` were left out by the frame that arrives now. */
 static __always_inline void sequence_left_out(struct stream *stream, __u64 sequence)
 {
@@ -85,7 +127,8 @@ static __always_inline enum seen window_seen(struct stream *stream, __u64 sequen
 }
 
 /* A frame that was `seen` before or not. Before it is counted in `frames`. */
-static __always_inline void sequence_seen(struct totals *totals, struct stream *stream, __u64 sequence, enum seen seen)
+static __always_inline void sequence_seen(struct totals *totals, struct stream *stream, __u64 sequence, __u64 time,
+					  enum seen seen)
 {
 	bool behind = false;
 	__u64 extent;
@@ -99,11 +142,18 @@ static __always_inline void sequence_seen(struct totals *totals, struct stream *
 			sequence_left_out(stream, sequence);
 	} else {
 		behind = true;
-		if (sequence < stream->lowest)
+		if (sequence_renewed(stream, sequence, time, seen)) {
+			if (sequence_run(stream) >= (time ? RUN_ELSEWHERE : RUN_UNSTAMPED))
+				stream->renewed++;
+		} else if (sequence < stream->lowest) {
 			stream->lowest = sequence;
+		}
 	}
-	if (!behind)
+	if (!behind) {
 		stream->next = sequence + 1;
+		if (time)
+			stream->newest = time;
+	}
 	if (seen == SEEN_BEFORE) {
 		stream->duplicates++;
 		totals->duplicates++;

@@ -11,7 +11,11 @@ use crate::twin::{STREAMS, cpus, kept, load, monotonic, pin};
 use wire::signature::{MAX_SEQUENCE, SEQUENCES, Signature, TIME_MASK};
 
 fn frame(sequence: u64) -> Vec<u8> {
-    [&[0; 42][..], &Signature { stream: 0, sequence, time: 0 }.to_bytes()].concat()
+    stamped(sequence, 0)
+}
+
+fn stamped(sequence: u64, time: u64) -> Vec<u8> {
+    [&[0; 42][..], &Signature { stream: 0, sequence, time }.to_bytes()].concat()
 }
 
 /// Of stream 0, on all CPUs, from sequence number `base` on.
@@ -186,4 +190,88 @@ fn both_count_every_frame(needs: Needs) {
     assert_eq!((stream.bytes, stream.duplicates), (stream.frames * 18, stream.frames - 1));
     assert_eq!(stream.latency.count + stream.latency.negative, stream.frames);
     assert!(sum.contended < all / 100, "{} gave up", sum.contended);
+}
+
+/// A sender that is run again: what came of its first run only is not out of order, and its loss is not known.
+#[test]
+fn a_sender_that_began_anew_is_told_from_copies() {
+    let lost = |run: u64, number: &u64| (number * 7 + run * 3) % 50 == 0;
+    pin(cpus()[0]);
+    for needs in Needs::ALL {
+        for shared in [false, true] {
+            // With stamps and without, and copies in a row by a device.
+            for (stamps, again) in [(true, true), (true, false), (false, true), (false, false)] {
+                let loaded = load(&own_or_shared(shared), needs);
+                let send = |which: u64, left: u64, numbers: std::ops::Range<u64>| {
+                    for number in numbers.filter(|number| !lost(which, number)) {
+                        let time = if stamps { 1000 + left * 100_000 + number } else { 0 };
+                        run(&loaded.program, &stamped(number, time), 1);
+                    }
+                };
+                send(0, 0, 100..4000);
+                // The device holds back no more than it may.
+                let numbers = if again { 0..3000 } else { 3500..4000 };
+                send(1, u64::from(again), numbers);
+                let told = sum(&loaded, None);
+                assert_eq!(told.renewed > 0, again, "{needs:?} {shared} {stamps}: {told:?}");
+                assert!(told.unsure >= told.renewed && (stamps || told.renewed > 1000 || !again));
+                if stamps {
+                    assert_eq!(told.lowest_sequence, 101, "{needs:?} {shared} {again}");
+                }
+            }
+        }
+    }
+}
+
+/// One damaged number is no number of the stream; a sender that is there is.
+#[test]
+fn a_number_far_ahead_spoils_none_that_follow() {
+    pin(cpus()[0]);
+    for needs in Needs::ALL {
+        for shared in [false, true] {
+            let loaded = load(&own_or_shared(shared), needs);
+            let far = 1 << 36;
+            for number in
+                (0..1000).chain([far + 1000]).chain(1001..2000).chain([far + 2000]).chain(2001..3000)
+            {
+                run(&loaded.program, &frame(number), 1);
+            }
+            let told = sum(&loaded, Some(0));
+            let figures = (told.lost, told.late, told.reordered, told.duplicates, told.highest_sequence);
+            assert_eq!(figures, (2, 0, 0, 0, 2999), "{needs:?} {shared}");
+            assert_eq!(kept(&loaded, cpus()[0]).0.astray, 2, "{needs:?} {shared}");
+            for number in far..far + 1000 {
+                run(&loaded.program, &frame(number), 1);
+            }
+            let told = sum(&loaded, Some(0));
+            assert_eq!(
+                (told.highest_sequence, told.frames),
+                (far + 999, 2998 + 1000 - 15),
+                "{needs:?} {shared}"
+            );
+        }
+    }
+}
+
+/// A CPU whose last frame was half a round ago.
+#[test]
+fn a_cpu_that_was_long_without_counts_in_the_round_of_the_others() {
+    const STEP: u64 = SEQUENCES / 640;
+    let [first, second, ..] = cpus()[..] else { panic!("this test wants two CPUs") };
+    for needs in Needs::ALL {
+        let loaded = load(&own_or_shared(false), needs);
+        let send = |cpu, number: u64| {
+            pin(cpu);
+            run(&loaded.program, &frame(number & MAX_SEQUENCE), 1);
+        };
+        send(second, 5_000);
+        // Steps that the other takes as real ones, with a number of the ring's size in each.
+        for step in 1..=700u64 {
+            send(first, step * STEP & !0xffff);
+            send(first, (step * STEP & !0xffff) + 1);
+        }
+        let highest = 700 * STEP & !0xffff;
+        send(second, highest + 2);
+        assert_eq!(sum(&loaded, None).highest_sequence, highest + 2, "{needs:?}");
+    }
 }

@@ -121,6 +121,8 @@ pub struct Totals {
     pub by_hardware: u64,
     /// Unsigned frames that are about on most networks ([`wire::background`]).
     pub background: u64,
+    /// Signed, with a number that is so far ahead that it must be damaged.
+    pub astray: u64,
     pub latency: LatencySums,
     /// From one frame of a stream to the next, without sign; only sum and greatest.
     pub variation: LatencySums,
@@ -164,7 +166,8 @@ pub struct Stream {
     pub jitter: u64,
     pub latency: LatencySums,
     pub first_ns: u64,
-    pub lowest: u64,
+    /// Stamp of the frame with the highest number; without stamps the last number behind it + 1.
+    pub newest: u64,
     pub window: [u64; WINDOW_WORDS],
     /// Below the highest, in the window, not seen before.
     pub reordered: u64,
@@ -178,6 +181,11 @@ pub struct Stream {
     pub extent_sum: Sum,
     /// The latest last.
     pub holes: [Hole; HOLES],
+    pub lowest: u64,
+    /// The kernel's own: frames in a row that are not where they should be.
+    pub run: u64,
+    /// Frames of a sender that began anew, but for the first ones.
+    pub renewed: u64,
 }
 
 const _: () = assert!(size_of::<Stream>() as u64 == STREAM_BYTES);
@@ -226,6 +234,7 @@ impl Totals {
         self.trailed += other.trailed;
         self.by_hardware += other.by_hardware;
         self.background += other.background;
+        self.astray += other.astray;
         for (mine, theirs) in [
             (&mut self.latency, &other.latency),
             (&mut self.variation, &other.variation),
@@ -274,6 +283,7 @@ impl Stream {
         self.reordered += other.reordered;
         self.duplicates += other.duplicates;
         self.late += other.late;
+        self.renewed += other.renewed;
         self.latency.add(&other.latency);
     }
 }

@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub by_hardware: u64,
     /// Unsigned frames that are about on most networks ([`wire::background`]), whoever sent them.
     pub background: u64,
+    /// Signed frames that are in no stream because their number is so far ahead that it must be damaged.
+    pub astray: u64,
     /// Signed frames that are in no stream because another CPU held its record for too long.
     pub contended: u64,
     /// See [`StreamStats::late`].
@@ -99,6 +101,8 @@ pub struct StreamStats {
     /// interfaces as many as may have come to both. Up to so many more were lost than is said; with 0 every figure is
     /// exact.
     pub unsure: u64,
+    /// Frames of a sender that began anew, but for the first ones: with any, loss, copies and order are not known.
+    pub renewed: u64,
     /// Frames whose bytes before the signature are not those that were sent, where that was asked for.
     pub corrupted: u64,
     /// How many frames came between the first with a higher number and a reordered one, this included: its extent (RFC
@@ -145,6 +149,7 @@ impl StreamStats {
             duplicates,
             late,
             unsure,
+            renewed,
             corrupted,
             extent_max,
             extent_mean,
@@ -181,6 +186,7 @@ impl StreamStats {
         self.lost = missing.min(self.lost + lost);
         self.reordered += reordered;
         self.late += late;
+        self.renewed += renewed;
         self.corrupted += corrupted;
         self.latency = match (self.latency, latency) {
             (Some(a), Some(b)) => Some(Latency {
@@ -226,7 +232,8 @@ impl StreamStats {
             reordered: sum.reordered + sum.late,
             duplicates: sum.duplicates,
             late: sum.late,
-            unsure: sum.late,
+            unsure: sum.late + sum.renewed,
+            renewed: sum.renewed,
             corrupted: sum.corrupted,
             extent_max: sum.extent_max,
             extent_mean: if behind == 0 { 0.0 } else { sum.extent_sum.get() as f64 / behind as f64 },
@@ -285,6 +292,7 @@ impl Snapshot {
             by_hardware: sum.by_hardware,
             background: sum.background,
             contended: sum.contended,
+            astray: sum.astray,
             latency: fine_histogram(&sum.latencies, &sum.latency),
             variation: spread(&sum.variations, &sum.variation),
             gaps: spread(&sum.gaps, &sum.gap),
@@ -312,6 +320,7 @@ impl Snapshot {
             trailed,
             by_hardware,
             contended,
+            astray,
             late,
             latency,
             variation,
@@ -337,6 +346,7 @@ impl Snapshot {
         self.trailed += trailed;
         self.by_hardware += by_hardware;
         self.contended += contended;
+        self.astray += astray;
         self.late += late;
         self.latency.merge(latency);
         self.variation.merge(variation);

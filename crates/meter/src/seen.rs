@@ -1,7 +1,6 @@
 //! Which of each stream's last sequence numbers were seen, by whatever CPU: `bpf/include/seen.h` in Rust, for one thread.
 
-use crate::layout::ZERO;
-use wire::signature::{MAX_SEQUENCE, sequence_near};
+use wire::signature::MAX_SEQUENCE;
 
 /// Whether a frame was seen before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,25 +27,15 @@ impl Seen {
         Seen { streams: streams as usize, bits, words: vec![0; words] }
     }
 
-    /// The wide number of a frame with the 40 bits of `written`, where its CPU expects `next` (0: anything).
-    pub fn number(&mut self, stream: usize, next: u64, written: u64) -> u64 {
-        let number = if next == 0 { ZERO + written } else { sequence_near(written, next) };
-        if next > 0 && number >= next {
-            return number;
-        }
-        match &mut self.words[stream] {
-            near @ 0 => {
-                *near = number;
-                number
-            }
-            near => sequence_near(written, *near),
-        }
+    /// A recent number of the stream, 0 if there was none.
+    pub fn near(&mut self, stream: usize) -> &mut u64 {
+        &mut self.words[stream]
     }
 
     /// Takes down `number`.
     pub fn mark(&mut self, stream: usize, number: u64) -> Mark {
         if number.is_multiple_of(1 << self.bits) {
-            self.words[stream] = number;
+            self.words[stream] = number.max(self.words[stream]);
         }
         let part = 1usize << (self.bits - 8);
         let word = (number & 7) as usize * part + (number as usize >> 8 & (part - 1));
@@ -76,6 +65,7 @@ pub fn words(bits: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::ZERO;
     use proptest::prelude::*;
     use std::collections::HashSet;
     use wire::signature::SEQUENCES;

@@ -14,6 +14,14 @@ use wire::signature::{self, Signature, sequence_near};
 /// Most bytes behind a signature that is still found.
 const TRAILER: usize = 18;
 
+/// So many frames in a row are no longer damaged ones but a sender's that is elsewhere with its numbers; and where there are
+/// no stamps.
+const RUN_BITS: u32 = 10;
+const RUN_ELSEWHERE: u64 = 16;
+const RUN_UNSTAMPED: u64 = (1 << RUN_BITS) - 1;
+/// A number so far ahead is damaged.
+const ASTRAY_BITS: u32 = 32;
+
 /// What of it is wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
@@ -102,27 +110,27 @@ impl Tracker {
         }
         totals.signed_frames += 1;
         totals.trailed += u64::from(behind > 0);
-        let stream = self.streams.get_mut(signature.stream as usize);
+        let which = signature.stream as usize;
+        let mut stream = self.streams.get_mut(which);
         // A sender that spares itself the clock writes 0.
         let elapsed =
             (self.wanted.latency && signature.time != 0).then(|| signature::elapsed(signature.time, stamped));
-        if let Some(stream) = stream {
-            let before = &bytes[..bytes.len() - behind - signature::LEN];
-            let own_length = length as usize - behind;
-            let corrupted = u64::from(self.wanted.content.differs(signature.stream, before, own_length));
-            let (which, written) = (signature.stream as usize, signature.sequence);
-            let (number, mark) = match &mut self.seen {
-                Some(seen) => {
-                    let number = seen.number(which, stream.next, written);
-                    (number, seen.mark(which, number))
-                }
-                None => {
-                    let number =
-                        if stream.next == 0 { ZERO + written } else { sequence_near(written, stream.next) };
-                    (number, window_seen(stream, number))
-                }
+        let before = &bytes[..bytes.len() - behind - signature::LEN];
+        let own_length = length as usize - behind;
+        let corrupted = stream.is_some() && self.wanted.content.differs(signature.stream, before, own_length);
+        let corrupted = u64::from(corrupted);
+        totals.corrupted += corrupted;
+        totals.unplaced += u64::from(stream.is_none());
+        let near = self.seen.as_mut().map(|seen| seen.near(which));
+        let number = stream.as_mut().and_then(|stream| number_of(stream, near, signature.sequence));
+        totals.astray += u64::from(stream.is_some() && number.is_none());
+        let placed = number.is_some() || stream.is_none();
+        if let (Some(stream), Some(number)) = (stream, number) {
+            let mark = match &mut self.seen {
+                Some(seen) => seen.mark(which, number),
+                None => window_seen(stream, number),
             };
-            sequence_seen(totals, stream, number, mark);
+            sequence_seen(totals, stream, number, signature.time, mark);
             if exact {
                 if stream.frames == 0 {
                     stream.first_ns = now;
@@ -134,7 +142,6 @@ impl Tracker {
             stream.frames += 1;
             stream.bytes += length;
             stream.corrupted += corrupted;
-            totals.corrupted += corrupted;
             if let Some(elapsed) = elapsed {
                 record_variation(totals, stream, elapsed);
                 match u64::try_from(elapsed) {
@@ -142,8 +149,6 @@ impl Tracker {
                     Err(_) => stream.latency.negative += 1,
                 }
             }
-        } else {
-            totals.unplaced += 1;
         }
         match elapsed.map(u64::try_from) {
             None => {}
@@ -151,7 +156,7 @@ impl Tracker {
             Some(Ok(latency)) => {
                 add_sums(&mut totals.latency, latency);
                 totals.latencies.0[fine_bucket_of(latency)] += 1;
-                if let Some(own) = self.histograms.get_mut(signature.stream as usize) {
+                if let Some(own) = self.histograms.get_mut(which).filter(|_| placed) {
                     own.0[bucket_of(latency)] += 1;
                 }
             }
@@ -257,11 +262,58 @@ fn window_seen(stream: &mut Stream, sequence: u64) -> Mark {
     Mark::Never
 }
 
+/// The wide number of a frame with the 40 bits of `written`, if it can be this stream's; `near` is a recent one of all CPUs.
+fn number_of(stream: &mut Stream, near: Option<&mut u64>, written: u64) -> Option<u64> {
+    let number = if stream.next == 0 { ZERO + written } else { sequence_near(written, stream.next) };
+    if number == stream.next {
+        return Some(number);
+    }
+    let (at, number) = match &near {
+        None => (stream.next, number),
+        Some(0) => (0, number),
+        Some(near) => (**near, sequence_near(written, **near)),
+    };
+    let sure = at == 0 || number < at || (number - at) >> ASTRAY_BITS == 0;
+    if !sure && run(stream) < RUN_ELSEWHERE {
+        return None;
+    }
+    if let Some(near) = near.filter(|near| !sure || **near == 0) {
+        *near = number;
+    }
+    Some(number)
+}
+
+/// How many frames in a row, with this one, did not lead the stream on and are not where they should be.
+fn run(stream: &mut Stream) -> u64 {
+    let here = stream.next << RUN_BITS;
+    let before = if (stream.run ^ here) <= RUN_UNSTAMPED { stream.run & RUN_UNSTAMPED } else { 0 };
+    let run = RUN_UNSTAMPED.min(before + 1);
+    stream.run = here | run;
+    run
+}
+
+/// Whether a frame behind the highest number is of a sender that began anew.
+fn renewed(stream: &mut Stream, sequence: u64, time: u64, seen: Mark) -> bool {
+    if time > 0 {
+        return signature::elapsed(stream.newest, time) > 0;
+    }
+    let rises = sequence >= stream.newest;
+    stream.newest = sequence + 1;
+    if !rises {
+        stream.run = 0;
+    }
+    rises && seen != Mark::Never
+}
+
 /// In order, reordered, duplicate, or too late to tell; see `bpf/include/sequence.h`.
-fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64, seen: Mark) {
+fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64, time: u64, seen: Mark) {
     let behind = sequence < stream.next;
     if behind {
-        stream.lowest = stream.lowest.min(sequence);
+        if !renewed(stream, sequence, time, seen) {
+            stream.lowest = stream.lowest.min(sequence);
+        } else if run(stream) >= if time > 0 { RUN_ELSEWHERE } else { RUN_UNSTAMPED } {
+            stream.renewed += 1;
+        }
     } else {
         if stream.next == 0 {
             stream.lowest = sequence;
@@ -272,6 +324,9 @@ fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64, seen: 
             left_out(stream, sequence);
         }
         stream.next = sequence + 1;
+        if time > 0 {
+            stream.newest = time;
+        }
     }
     match seen {
         Mark::Before => {

@@ -239,7 +239,7 @@ proptest! {
         let (cpus, mut maker) = (cpus(), Maker { next: [start; STREAMS as usize + 1], ..Maker::default() });
         // In a thread of its own, since it moves from CPU to CPU; and where a program is attached, because the kernel
         // then runs it a thousand times sooner.
-        let (loaded, mut twins, mut whole) = LAB.receiver.namespace.run_in(|| {
+        let (loaded, mut twins, mut whole, seen) = LAB.receiver.namespace.run_in(|| {
             let loaded = load(&options, needs);
             let index = LAB.receiver.namespace.index_of("rx0").expect("the namespace").expect("rx0");
             let _link = loaded.program.attach(index, Hook::XdpNative).expect("a free interface");
@@ -269,10 +269,10 @@ proptest! {
                 }
                 std::mem::swap(&mut twins[queue].seen, &mut seen);
             }
-            (loaded, twins, whole)
+            (loaded, twins, whole, seen)
         }).expect("the namespace");
         prop_assert_eq!(loaded.shared, shared);
-        if let Some(seen) = &whole.seen {
+        if let Some(seen) = &seen {
             prop_assert_eq!((0..seen.words.len()).find(|at| loaded.seen.get(*at) != Some(seen.words[*at])), None);
         }
         for (cpu, twin) in cpus.iter().zip(&mut twins) {
@@ -289,7 +289,7 @@ proptest! {
             if shared {
                 // Order and variation are seen across CPUs; of the rest each has its own.
                 let order = |totals: &mut Totals| {
-                    (totals.reordered, totals.duplicates, totals.late) = (0, 0, 0);
+                    (totals.reordered, totals.duplicates, totals.late, totals.astray) = (0, 0, 0, 0);
                     (totals.variation, totals.variations) = Default::default();
                 };
                 let mut totals = totals;

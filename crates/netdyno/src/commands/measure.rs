@@ -153,7 +153,8 @@ pub fn run(args: Measure) -> Result<u8> {
     clock.tell(&mut report, &measured);
     let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
     run::list_streams(&mut report, streams);
-    if !measured.streams.is_empty() {
+    // Where a sender began anew it is not known.
+    if !measured.streams.is_empty() && measured.streams.iter().all(|stream| stream.renewed == 0) {
         // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
         let lost = measured.lost();
         let arrived: u64 = measured.streams.iter().map(|s| s.distinct()).sum();

@@ -81,6 +81,19 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
             units::counted(totals.contended, "frame")
         ));
     }
+    if totals.astray > 0 {
+        report.warnings.push(format!(
+            "{} are in no stream, because their number is so far ahead that it must be damaged",
+            units::counted(totals.astray, "frame")
+        ));
+    }
+    let renewed = measured.streams.iter().filter(|stream| stream.renewed > 0).count();
+    if renewed > 0 {
+        report.warnings.push(format!(
+            "a sender began anew in {}: loss, copies and order there are not known",
+            units::counted(renewed as u64, "stream")
+        ));
+    }
     if totals.meter_dropped > 0 {
         report.warnings.push(format!(
             "the meter itself missed {}: the packet socket is too slow for this rate",
@@ -93,8 +106,7 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
             units::counted(totals.late, "frame")
         ));
     }
-    let twice: u64 =
-        measured.streams.iter().map(|stream| stream.unsure - stream.late.min(stream.unsure)).sum();
+    let twice: u64 = measured.streams.iter().map(|s| s.unsure.saturating_sub(s.late + s.renewed)).sum();
     if twice > 0 {
         report.warnings.push(format!(
             "streams came to both interfaces, where copies are not told from other frames: up to {} may be copies, and as \
