@@ -139,11 +139,13 @@ impl Departures {
     /// Looks for the stamp that is waited for.
     pub fn collect(&mut self) {
         let Some((due_ns, handed_ns)) = self.pending else { return };
+        // Of a frame that was tried again a driver may have stamped each try; it left by the last.
+        let mut last = None;
         while let Some(stamp) = read(&self.socket) {
-            let Some(left_ns) = self.clock.host_time(stamp) else { continue };
-            if left_ns.saturating_add(NOT_BEFORE_NS) < handed_ns {
-                continue;
-            }
+            let left = self.clock.host_time(stamp);
+            last = left.filter(|left| left.saturating_add(NOT_BEFORE_NS) >= handed_ns).or(last);
+        }
+        if let Some(left_ns) = last {
             self.pending = None;
             self.stamped += 1;
             self.departed = Some(Departed { due_ns, handed_ns, left_ns });

@@ -9,10 +9,14 @@ use engine::source::Source;
 use traffic::{Executor, Program};
 use wire::background::is_background;
 
-/// Of the frames that arrived, those that are others' for certain; `arrived` are of such kinds, `left` frames of the job left.
-pub fn of_others(job: &Job, left: u64, arrived: u64) -> u64 {
-    let ours = || sent(job, left).unwrap_or(u64::MAX);
-    if arrived == 0 { 0 } else { arrived.saturating_sub(ours()) }
+/// Of the frames that arrived, those that are others' for certain; `arrived` are of such kinds. `parts`: each worker's job, and
+/// how many of its frames were taken. Which of them were refused is not known, so those count as sent, too.
+pub fn of_others<'a>(parts: impl Iterator<Item = (&'a Job, u64)>, arrived: u64) -> u64 {
+    if arrived == 0 {
+        return 0;
+    }
+    let ours = parts.map(|(job, taken)| sent(job, taken)).try_fold(0, |sum: u64, of| sum.checked_add(of?));
+    arrived.saturating_sub(ours.unwrap_or(u64::MAX))
 }
 
 /// Of `signed` frames that arrived, `copies` of them more than once, those that `ours` sent, each counted once. `streams`: each
@@ -100,6 +104,7 @@ mod tests {
 
     #[test]
     fn only_what_is_more_than_was_sent_is_of_others() {
+        let of_others = |job: &Job, taken, arrived| of_others([(job, taken)].into_iter(), arrived);
         assert_eq!(of_others(&job("ipv4/udp"), 1_000, 5), 5);
         assert_eq!(of_others(&job("ipv4/udp"), 1 << 40, 5), 5);
         assert_eq!(of_others(&job("ipv4/udp"), 1_000, 0), 0);
@@ -108,5 +113,12 @@ mod tests {
         assert_eq!(of_others(&job("arp"), 1_000, 900), 0);
         // Nobody counted so many.
         assert_eq!(of_others(&job("arp"), 1 << 40, 1_000), 0);
+    }
+    #[test]
+    fn each_worker_sends_its_own_part_as_often_as_it_gets_to() {
+        let (arp, udp) = (job("arp"), job("ipv4/udp"));
+        // The one with the ARP has made ten times the other's passes.
+        let parts = || [(&arp, 10_000), (&udp, 1_000)].into_iter();
+        assert_eq!((of_others(parts(), 10_000), of_others(parts(), 10_007)), (0, 7));
     }
 }

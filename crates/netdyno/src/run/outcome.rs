@@ -424,7 +424,9 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
     } else {
         // What the streams prove lost is lost, even if as many frames of others came in their place.
         let proven: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
-        let others = background::of_others(&run.setup.job, frames, totals.background);
+        let taken = |share: &engine::Share| share.counters.frames + share.counters.failed;
+        let parts = run.jobs.iter().zip(run.merged.shares.iter().map(taken));
+        let others = background::of_others(parts, totals.background);
         let none = others == totals.background;
         // Where some have signatures, those that have none are counted by themselves.
         let counted = if known > 0 {

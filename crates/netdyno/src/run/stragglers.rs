@@ -29,7 +29,12 @@ pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
     let others = |seen: &Snapshot| match seen.background {
         0 => 0,
         all => {
-            all.saturating_sub(*ours.get_or_init(|| background::sent(&setup.job, sent).unwrap_or(u64::MAX)))
+            // How often each of several workers got round its part is not known here.
+            let of_one = || match jobs {
+                [job] => background::sent(job, sent).unwrap_or(u64::MAX),
+                _ => u64::MAX,
+            };
+            all.saturating_sub(*ours.get_or_init(of_one))
         }
     };
     let arrived = || match (&streams, meter.only()) {

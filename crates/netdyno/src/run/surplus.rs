@@ -7,7 +7,10 @@ use report::{Report, units};
 pub fn tell(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
     let distinct = |number: &u32| {
         let at = measured.streams.binary_search_by_key(number, |stats| stats.stream).ok()?;
-        Some(measured.streams.get(at)?.distinct())
+        let stats = measured.streams.get(at)?;
+        // What may have come to both of two interfaces is told as that.
+        let at_both = stats.unsure.saturating_sub(stats.late.saturating_add(stats.renewed));
+        Some(stats.distinct().saturating_sub(at_both))
     };
     let surplus = sent.iter().filter_map(|(number, sent)| distinct(number)?.checked_sub(*sent));
     if let Some(said) = more_than_sent(surplus) {
