@@ -526,7 +526,7 @@ impl Frames for StreamSource {
                 overdue.at_least = true;
                 break;
             }
-            if !self.ready().ok().flatten().is_some_and(|due| due <= until) {
+            if self.ready().ok().flatten().is_none_or(|due| due > until) {
                 break;
             }
             self.pass_by(self.frame.data.len() as u32);
