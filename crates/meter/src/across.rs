@@ -195,7 +195,7 @@ fn both_count_every_frame(needs: Needs) {
 /// A sender that is run again: what came of its first run only is not out of order, and its loss is not known.
 #[test]
 fn a_sender_that_began_anew_is_told_from_copies() {
-    let lost = |run: u64, number: &u64| (number * 7 + run * 3) % 50 == 0;
+    let lost = |run: u64, number: &u64| (number * 7 + run * 3).is_multiple_of(50);
     pin(cpus()[0]);
     for needs in Needs::ALL {
         for shared in [false, true] {
@@ -267,10 +267,10 @@ fn a_cpu_that_was_long_without_counts_in_the_round_of_the_others() {
         send(second, 5_000);
         // Steps that the other takes as real ones, with a number of the ring's size in each.
         for step in 1..=700u64 {
-            send(first, step * STEP & !0xffff);
-            send(first, (step * STEP & !0xffff) + 1);
+            send(first, (step * STEP) & !0xffff);
+            send(first, ((step * STEP) & !0xffff) + 1);
         }
-        let highest = 700 * STEP & !0xffff;
+        let highest = (700 * STEP) & !0xffff;
         send(second, highest + 2);
         assert_eq!(sum(&loaded, None).highest_sequence, highest + 2, "{needs:?}");
     }
