@@ -69,3 +69,39 @@ fn what_was_due_in_the_duration_and_not_sent_is_counted_to_the_frame() {
     assert!(least && counted.iter().sum::<u64>() < 200_000 || said, "{report}");
     assert!(least || counted.iter().sum::<u64>() == 200_000, "{report}");
 }
+
+#[test]
+fn frames_that_get_lost_on_purpose_are_not_due() {
+    let net = Net::new();
+    let file = net.file("x.pcap");
+    run(format!("netdyno craft ipv4/udp --size 64 --count 1000 --rate 1mpps -w {file}")).ok();
+    let line = format!("netdyno replay {file} --on tx0 --rate 5kpps --engine packet --json");
+    let healthy = |report: &Value| {
+        let short = reasons(report).iter().any(|reason| reason.starts_with("the rate was not reached"));
+        assert!(!short || was_held_up(report), "{report}");
+        assert!(tx(report, "due_not_sent_frames") == 0 || was_held_up(report), "{report}");
+    };
+    // Nearly half of all are lost; by a formula over all passes those would be missing.
+    for more in ["--loss 40% --loop 0 --duration 600ms", "--loss 40% --loop 2 --duration 10s"] {
+        healthy(&net.run(format!("{line} {more}")).json());
+    }
+    let sender = net.start(format!("{line} --loss 40% --loop 0"));
+    net.until_frames_leave();
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    sender.signal("INT");
+    healthy(&sender.wait().json());
+    // A file that ends long before the duration has no more frames than it has.
+    let report = net.run(format!("{line} --stream --loop 1 --duration 200ms")).json();
+    assert!(tx(&report, "frames") <= 1000, "{report}");
+    healthy(&report);
+    // What was due besides those that got lost is missed all the same, to the frame.
+    let lossy =
+        format!("netdyno replay {file} --on tx0 --rate 20mpps --loss 40% --loop 0 --engine packet --json");
+    let report = net.run(format!("{lossy} --duration 20ms")).with(1).json();
+    assert!(
+        reasons(&report).iter().any(|reason| reason.starts_with("the rate was not reached: ")),
+        "{report}"
+    );
+    let counted: u64 = ["frames", "failed", "due_not_sent_frames"].iter().map(|name| tx(&report, name)).sum();
+    assert!((236_000..244_000).contains(&counted), "{counted}: {report}");
+}
