@@ -54,6 +54,21 @@ pub struct Job {
     pub spin: bool,
 }
 
+/// How fast a stall is caught up with where nobody asks for something else: at most at twice the scheduled rate.
+pub const CATCH_UP: f64 = 2.0;
+
+impl Job {
+    /// All of `source`, once.
+    pub fn of(source: Source) -> Job {
+        Job { source, count: None, duration: None, catch_up: CATCH_UP, spin: false }
+    }
+
+    /// All of `program`, once.
+    pub fn program(program: impl Into<Arc<traffic::Program>>) -> Job {
+        Job::of(Source::Program(program.into()))
+    }
+}
+
 /// Seen by others while a job runs, and the way to stop it. Each worker of a run has its own; they share `stop` and
 /// `gate`.
 #[derive(Debug, Default)]

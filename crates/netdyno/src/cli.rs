@@ -175,6 +175,20 @@ pub struct Through {
     pub yes_disrupt: Option<String>,
 }
 
+impl Through {
+    /// The fastest there is, on one core.
+    pub fn auto(yes_disrupt: Option<String>) -> Through {
+        Through {
+            engine: Engine::Auto,
+            calibration: None,
+            cores: None,
+            core: None,
+            tx_timestamps: None,
+            yes_disrupt,
+        }
+    }
+}
+
 /// Who says when frames left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stamps {

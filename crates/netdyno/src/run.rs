@@ -104,6 +104,39 @@ pub struct Setup {
     pub stop: Arc<AtomicBool>,
 }
 
+impl Setup {
+    /// A run of one worker that tells nobody how it stands, from nowhere to nowhere as yet.
+    pub fn of(command: &'static str, open: Open, job: Job, longest: usize) -> Setup {
+        Setup {
+            command,
+            requested: Requested::default(),
+            open,
+            total: job.count,
+            job,
+            distrusted: engines::Distrusted::default(),
+            longest,
+            tx: None,
+            rx: None,
+            second: Second::default(),
+            round_trip: false,
+            patient: false,
+            endless: false,
+            best_effort: false,
+            together: None,
+            discarded: false,
+            interim: None,
+            cpus: vec![None],
+            priority: engine::Priority::default(),
+            warnings: Vec::new(),
+            damage: Vec::new(),
+            truncated: ([0, 0], 1),
+            output: crate::cli::Output { quiet: true, ..crate::cli::Output::default() },
+            onlooker: None,
+            stop: Arc::new(AtomicBool::new(false)),
+        }
+    }
+}
+
 /// See [`Setup::onlooker`].
 pub type Onlooker = Arc<dyn Fn(gauges::Moment) + Send + Sync>;
 
@@ -675,7 +708,7 @@ mod tests {
         let lane = |n| Lane::new([n], Schedule::Frames { frames: 1, per_ns: 1_000_000 });
         let streams = (0..lanes).map(|n| Stream::of(format!("{n}"), &[0; 60])).collect();
         let program = Program { streams, lanes: (0..lanes).map(lane).collect() };
-        Job { source: Source::Program(Arc::new(program)), count, duration: None, catch_up: 2.0, spin: false }
+        Job { count, ..Job::program(program) }
     }
 
     #[test]

@@ -2,15 +2,14 @@
 
 use super::shared;
 use crate::calibration::{Calibration, Way};
-use crate::cli::{Doctor, Engine as EngineName, Meter, Output, Through, Timestamps};
+use crate::cli::{Doctor, Meter, Through, Timestamps};
 use crate::engines;
 use crate::output::{note, print};
 use crate::place::Place;
 use crate::run::{self, Open, Setup};
 use anyhow::{Context, Result};
 use engine::Job;
-use engine::source::Source;
-use report::{Report, Requested, Witness, units};
+use report::{Report, Witness, units};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -22,14 +21,7 @@ use traffic::{Program, Schedule};
 const NOTHING: u8 = 1;
 
 pub fn run(args: &Doctor) -> Result<u8> {
-    let through = Through {
-        engine: EngineName::Auto,
-        tx_timestamps: None,
-        calibration: None,
-        cores: None,
-        core: None,
-        yes_disrupt: args.yes_disrupt.clone(),
-    };
+    let through = Through::auto(args.yes_disrupt.clone());
     let find = || -> Result<Place> {
         shared::sending_place(args.interface.as_deref(), &through)?.context("calibrate which interface?")
     };
@@ -96,38 +88,14 @@ fn measure(
     open: Open,
     stop: &Arc<AtomicBool>,
 ) -> Result<Report> {
+    let job = Job { duration: Some(args.duration), ..Job::program(Arc::clone(program)) };
     run::run(Setup {
-        command: "doctor",
-        requested: Requested::default(),
-        open,
-        distrusted: crate::engines::Distrusted::default(),
-        longest: program.longest() as usize,
-        job: Job {
-            source: Source::Program(Arc::clone(program)),
-            count: None,
-            duration: Some(args.duration),
-            catch_up: 2.0,
-            spin: false,
-        },
-        total: None,
         tx: Some(tx),
         rx,
-        second: run::Second::default(),
-        round_trip: false,
-        patient: false,
-        endless: false,
         best_effort: true,
-        together: None,
-        discarded: false,
-        interim: None,
         cpus: cpus.to_vec(),
-        priority: engine::Priority::default(),
-        warnings: Vec::new(),
-        damage: Vec::new(),
-        truncated: ([0, 0], 1),
-        output: Output { quiet: true, ..Output::default() },
-        onlooker: None,
         stop: Arc::clone(stop),
+        ..Setup::of("doctor", open, job, program.longest() as usize)
     })
 }
 

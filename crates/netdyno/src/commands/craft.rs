@@ -7,7 +7,6 @@ use crate::output::{note, print};
 use anyhow::{Result, bail};
 use capture::{FileFormat, Writer};
 use engine::record::FileTx;
-use engine::source::Source;
 use engine::{Control, Ended, Engine, Job, Userspace};
 use report::units;
 use std::sync::Arc;
@@ -56,8 +55,7 @@ pub fn run(args: Craft) -> Result<u8> {
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);
     let control = Control { stop: crate::run::stop_on_signals()?, ..Control::default() };
-    let mut job =
-        Job { source: Source::Program(program), count: Some(count), duration, catch_up: 2.0, spin: false };
+    let mut job = Job { count: Some(count), duration, ..Job::program(program) };
     let sent = engine.run(&mut job, &control);
     match sent.ended {
         Ended::Done => engine.into_inner().finish()?,

@@ -3,7 +3,7 @@
 use super::{replay, shared, synth};
 use crate::cli::edit::Edits;
 use crate::cli::{
-    Demo, Engine, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through, Timestamps, TwoSides,
+    Demo, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through, Timestamps, TwoSides,
 };
 use crate::output::{conclude, note};
 use crate::place::Place;
@@ -62,7 +62,7 @@ pub fn run(args: Demo) -> Result<u8> {
             topspeed: false,
             duration: Some(args.duration),
             count: None,
-            catch_up: 2.0,
+            catch_up: engine::CATCH_UP,
             spin: false,
         },
         loops: None,
@@ -72,14 +72,7 @@ pub fn run(args: Demo) -> Result<u8> {
         sign: true,
         oversize: if args.capture.is_some() { OversizeChoice::Skip } else { OversizeChoice::Refuse },
         skip_corrupt: args.capture.is_some(),
-        through: Through {
-            engine: Engine::Auto,
-            tx_timestamps: None,
-            calibration: None,
-            cores: None,
-            core: None,
-            yes_disrupt: None,
-        },
+        through: Through::auto(None),
         metering: Metering::none(),
         output: output.clone(),
         loss: None,

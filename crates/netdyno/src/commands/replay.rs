@@ -385,17 +385,10 @@ pub fn replay(
         warnings.push(warning);
     }
     let mut report = run::run(Setup {
-        command,
         requested: Requested { rate: Some(requested_rate), ..asked },
-        open: shared::open_by(&settings.through, false)?,
-        distrusted: crate::engines::Distrusted::default(),
-        longest,
-        job,
         total,
         endless: loops.is_none() && !open_ended,
         best_effort: settings.best_effort,
-        together: None,
-        discarded: false,
         patient: true,
         interim: settings.interim,
         // The null engine sends nothing, so no counter moves.
@@ -404,13 +397,12 @@ pub fn replay(
         second,
         round_trip: settings.metering.round_trip,
         cpus,
-        priority: engine::Priority::default(),
         warnings,
         damage,
         truncated,
         output: settings.output,
-        onlooker: None,
         stop,
+        ..Setup::of(command, shared::open_by(&settings.through, false)?, job, longest)
     })?;
     if let Some(kept) = kept {
         kept.tell(&mut report);

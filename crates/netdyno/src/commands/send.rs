@@ -9,9 +9,7 @@ use crate::place::Place;
 use crate::run::{self, Setup};
 use anyhow::{Result, bail};
 use engine::Job;
-use engine::source::Source;
 use report::{Requested, RequestedRate};
-use std::sync::Arc;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::rate::NoSchedule;
@@ -59,38 +57,22 @@ pub fn run(args: Send) -> Result<u8> {
     };
     let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
     let stop = run::stop_on_signals_with(&args.output)?;
+    let longest = program.longest() as usize;
+    let job =
+        Job { count, duration, catch_up: args.pace.catch_up, spin: args.pace.spin, ..Job::program(program) };
     let report = run::run(Setup {
-        command: "send",
         requested,
-        open: shared::open_by(&args.through, false)?,
-        distrusted: crate::engines::Distrusted::default(),
-        longest: program.longest() as usize,
-        job: Job {
-            source: Source::Program(Arc::new(program)),
-            count,
-            duration,
-            catch_up: args.pace.catch_up,
-            spin: args.pace.spin,
-        },
         total,
         endless,
-        best_effort: false,
-        together: None,
-        discarded: false,
         patient: true,
-        interim: None,
         tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
         rx,
-        second: run::Second::default(),
         round_trip: args.metering.round_trip,
         cpus,
-        priority: engine::Priority::default(),
         warnings,
-        damage: Vec::new(),
-        truncated: ([0, 0], 1),
         output: args.output.clone(),
-        onlooker: None,
         stop,
+        ..Setup::of("send", shared::open_by(&args.through, false)?, job, longest)
     })?;
     conclude(&report, &args.output, false)
 }

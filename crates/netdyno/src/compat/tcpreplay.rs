@@ -11,7 +11,7 @@ mod tests;
 
 use super::autoopts::{self, Parsed, Spec};
 use super::{presets, tcpreplay_edit, watching};
-use crate::cli::{Engine, Metering, Output, OversizeChoice, Pace, Through, TwoSides, parse_percent};
+use crate::cli::{Metering, Output, OversizeChoice, Pace, Through, TwoSides, parse_percent};
 use crate::commands::replay::{self, Settings};
 use crate::output::{aside, note, print};
 use crate::run::Interim;
@@ -312,7 +312,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
             topspeed: rate == Some(Rate::TopSpeed),
             duration: number::<u64>(&given, "duration", 1)?.map(Duration::from_secs),
             count: number::<u64>(&given, "limit", 1)?,
-            catch_up: 2.0,
+            catch_up: engine::CATCH_UP,
             spin: false,
         },
         loops: Some(loops),
@@ -322,14 +322,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         sign: false,
         oversize: OversizeChoice::Skip,
         skip_corrupt: true,
-        through: Through {
-            engine: Engine::Auto,
-            tx_timestamps: None,
-            calibration: None,
-            cores: None,
-            core: None,
-            yes_disrupt: given.value("yes-disrupt").map(str::to_owned),
-        },
+        through: Through::auto(given.value("yes-disrupt").map(str::to_owned)),
         metering: Metering::none(),
         output: Output { quiet: true, ..Output::default() },
         packets: packets(&given)?,

@@ -88,18 +88,12 @@ mod tests {
         // Counts that were read while frames arrived.
         assert_eq!(own_signed((10, 0), streams.into_iter(), ours), 0);
     }
-    use std::sync::Arc;
+
     use traffic::expr::{Options, compile};
 
     fn job(expression: &str) -> Job {
         let program = compile(expression, &Options::default()).expect("an expression");
-        Job {
-            source: Source::Program(Arc::new(program)),
-            count: None,
-            duration: None,
-            catch_up: 2.0,
-            spin: false,
-        }
+        Job::program(program)
     }
 
     #[test]

@@ -139,13 +139,7 @@ mod tests {
     use traffic::{Lengths, Stream};
 
     fn job(program: Program) -> Job {
-        Job {
-            source: Source::Program(Arc::new(program)),
-            count: None,
-            duration: None,
-            catch_up: 2.0,
-            spin: false,
-        }
+        Job::program(program)
     }
 
     fn uneven() -> Program {

@@ -101,8 +101,8 @@ impl Setup {
 mod tests {
     use super::*;
     use crate::place::Place;
-    use crate::run::{Opened, Second, run};
-    use engine::source::Source;
+    use crate::run::{Opened, run};
+
     use engine::{Control, Engine, Job, Sent, Userspace};
     use lab::{Host, Lab, Located};
     use port::packet::Sendmmsg;
@@ -252,39 +252,8 @@ mod tests {
 
     /// A trial's run of 50 frames, without ends.
     fn bare(program: Program, open: crate::run::Open) -> Setup {
-        Setup {
-            command: "trial",
-            requested: report::Requested::default(),
-            open,
-            distrusted: crate::engines::Distrusted::default(),
-            longest: 60,
-            job: Job {
-                source: Source::Program(Arc::new(program)),
-                count: Some(50),
-                duration: None,
-                catch_up: 2.0,
-                spin: false,
-            },
-            total: Some(50),
-            tx: None,
-            rx: None,
-            second: Second::default(),
-            round_trip: false,
-            patient: false,
-            endless: false,
-            best_effort: true,
-            together: None,
-            discarded: true,
-            interim: None,
-            cpus: vec![None],
-            priority: engine::Priority::default(),
-            warnings: Vec::new(),
-            damage: Vec::new(),
-            truncated: ([0, 0], 1),
-            output: crate::cli::Output { quiet: true, ..crate::cli::Output::default() },
-            onlooker: None,
-            stop: Arc::new(AtomicBool::new(false)),
-        }
+        let job = Job { count: Some(50), ..Job::program(program) };
+        Setup { best_effort: true, discarded: true, ..Setup::of("trial", open, job, 60) }
     }
 
     /// An engine that sends nothing: its queue is stuck at once, or it waits until it is stopped.

@@ -122,15 +122,14 @@ impl Suspicion<'_> {
 mod tests {
     use super::*;
     use crate::engines::Distrusted;
-    use crate::run::{Opened, Second, Setup, run};
+    use crate::run::{Opened, Setup, run};
     use engine::null::NullTx;
-    use engine::source::Source;
+
     use engine::{Engine, Userspace};
     use lab::{Host, Lab, Located};
     use port::packet::Sendmmsg;
     use report::{Choice, Report, Witness};
-    use std::sync::Arc;
-    use std::sync::atomic::AtomicBool;
+
     use traffic::{Program, Schedule, Stream};
 
     fn place(host: &Host) -> Place {
@@ -168,37 +167,11 @@ mod tests {
             Ok(Opened { workers: vec![worker], choice, replaceable: lies && another })
         };
         run(Setup {
-            command: "send",
-            requested: report::Requested::default(),
-            open: Box::new(open),
             distrusted: session.clone(),
-            longest: 60,
-            job: Job {
-                source: Source::Program(Arc::new(program)),
-                count,
-                duration: None,
-                catch_up: 2.0,
-                spin: false,
-            },
-            total: count,
             tx: Some(tx),
             rx: Some((rx, meter::Options::default())),
-            second: Second::default(),
-            round_trip: false,
-            patient: false,
-            endless: false,
             best_effort: true,
-            together: None,
-            discarded: false,
-            interim: None,
-            cpus: vec![None],
-            priority: engine::Priority::default(),
-            warnings: Vec::new(),
-            damage: Vec::new(),
-            truncated: ([0, 0], 1),
-            output: crate::cli::Output { quiet: true, ..crate::cli::Output::default() },
-            onlooker: None,
-            stop: Arc::new(AtomicBool::new(false)),
+            ..Setup::of("send", Box::new(open), Job { count, ..Job::program(program) }, 60)
         })
         .expect("a result")
     }

@@ -13,9 +13,8 @@ use crate::commands::shared;
 use crate::run::together::Member;
 use crate::run::{self, Setup};
 use anyhow::{Context, Result, anyhow, bail};
-use engine::source::Source;
 use engine::{Awake, Job, Priority};
-use report::{Environment, Report, Requested};
+use report::{Environment, Report};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -313,38 +312,16 @@ impl Rig {
         duration: Option<Duration>,
         stop: Arc<AtomicBool>,
     ) -> Setup {
+        let longest = program.longest() as usize;
+        let job = Job { count, duration, catch_up: engine::pacer::NEVER, ..Job::program(program) };
         Setup {
-            command: "trial",
-            requested: Requested::default(),
-            open: shared::open_engines(self.through.engine),
             distrusted: self.distrusted.clone(),
-            longest: program.longest() as usize,
-            job: Job {
-                source: Source::Program(Arc::new(program)),
-                count,
-                duration,
-                catch_up: engine::pacer::NEVER,
-                spin: false,
-            },
-            total: count,
-            tx: None,
-            rx: None,
-            second: run::Second::default(),
-            round_trip: false,
-            endless: false,
-            damage: Vec::new(),
             best_effort: true,
-            together: None,
             discarded: true,
             patient: !self.dead,
-            interim: None,
-            cpus: vec![None],
             priority: self.priority,
-            warnings: Vec::new(),
-            truncated: ([0, 0], 1),
-            output: Output { quiet: true, ..Output::default() },
-            onlooker: None,
             stop,
+            ..Setup::of("trial", shared::open_engines(self.through.engine), job, longest)
         }
     }
 

@@ -259,14 +259,14 @@ fn copies_are_counted_as_such_and_end_no_wait() {
 #[test]
 fn answers_that_come_late_are_lost_and_no_other_trials() {
     let _turn = alone();
-    // Stragglers are waited for 2 s at most. The second trial's frames come when it is long over, too; the first one's
-    // come in the middle of it, if that began in time.
+    // Stragglers are waited for 2 s at most. The first trial's come 2.9 to 3.4 s after its beginning: in the middle of the
+    // second, which begins after 2.6 s and all is over after 5.5 s. The second's own come when that is over, too.
     let began = Instant::now();
     let report = trial(
-        "--size 64,256 --lab-impair delay=3200ms --rate 1kpps --duration 500ms --floor 1us --retries 0",
+        "--size 64,256 --lab-impair delay=2900ms --rate 1kpps --duration 500ms --floor 1us --retries 0",
     )
     .json();
-    let in_time = began.elapsed() < Duration::from_millis(6200);
+    let in_time = began.elapsed() < Duration::from_millis(6000);
     for row in report["result"]["trials"].as_array().expect("trials") {
         let counts =
             ["sent_frames", "received_frames", "duplicated_frames", "reordered_frames", "lost_frames"];
@@ -282,9 +282,7 @@ fn answers_that_come_late_are_lost_and_no_other_trials() {
         assert!(row["latency_ns"].is_null(), "{row}");
     }
     let warned = report["warnings"].to_string();
-    // Whether they come in the second trial is a matter of some 100 ms; how often they did is told by the suite.
-    let told = warned.contains("arrived only when their trial was over");
-    assert!(judged(in_time && told) || !warned.contains("defect"), "{warned}");
+    assert!(!judged(in_time) || warned.contains("arrived only when their trial was over"), "{warned}");
 }
 
 #[test]

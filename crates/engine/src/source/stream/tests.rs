@@ -165,13 +165,7 @@ fn frames_that_were_given_back_are_counted_nowhere() {
         let options = Options { sign: Some(0), count_flows: true, ..options() };
         let options = Options { timing: Timing::Schedule(Schedule::TopSpeed), ..options };
         let (source, _file) = source(1000, options);
-        let mut job = crate::Job {
-            source: super::super::Source::Stream(Box::new(source)),
-            count: None,
-            duration: None,
-            catch_up: 2.0,
-            spin: false,
-        };
+        let mut job = crate::Job::of(super::super::Source::Stream(Box::new(source)));
         let mut tx = Stops { inner: crate::null::NullTx::new(1600), room, late };
         let sent = crate::worker::run(&mut [&mut tx], &mut job, &crate::Control::default(), true);
         assert_eq!((sent.counters.frames, sent.taken), (room + late, room + late));

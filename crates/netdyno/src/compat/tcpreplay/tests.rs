@@ -1,4 +1,5 @@
 use super::*;
+use crate::cli::Engine;
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
