@@ -18,8 +18,9 @@ pub enum MeterError {
     Permission { what: &'static str },
     /// There is not enough memory for the tables.
     #[error(
-        "no memory for the meter's tables ({bytes} bytes; 256 for each stream, 32 KB for each stream with a histogram, 8 for each arrival time): ask for \
-         fewer streams, histograms or arrivals, or raise the limit of this cgroup"
+        "no memory for the meter's tables ({bytes} bytes; {} for each stream, 32 KB for each stream with a histogram, 8 for \
+         each arrival time): ask for fewer streams, histograms or arrivals, or raise the limit of this cgroup",
+        crate::layout::STREAM_BYTES
     )]
     Memory { bytes: u64 },
     /// The kernel did not take the program.

@@ -68,6 +68,8 @@ pub struct LoadedReflector {
     pub program: Program,
     /// One entry for each CPU number.
     pub counters: Mapping<Counters>,
+    /// As of [`Loaded`].
+    pub refused: Option<String>,
 }
 
 /// The loaded bridge and what it writes.
@@ -78,6 +80,8 @@ pub struct LoadedBridge {
     pub counters: Mapping<Passage>,
     /// Leads to the interfaces: kept, because it forgets them when nothing holds it.
     _ways: OwnedFd,
+    /// As of [`Loaded`].
+    pub refused: Option<String>,
 }
 
 /// The loaded meter and what it writes.
@@ -156,9 +160,13 @@ pub fn load(options: &Options, stamper: Stamper) -> Result<Loaded, MeterError> {
         return load_with(options, stamper, Needs::Buffers);
     }
     let (mut loaded, refused) = first_of(Needs::ALL, |needs| load_with(options, stamper, needs))?;
-    loaded.refused =
-        refused.and_then(|(needs, error)| not_by_age(needs, &error, kernel::is_before(needs.linux())));
+    loaded.refused = refused.and_then(unexpected);
     Ok(loaded)
+}
+
+/// Why a program was refused that this kernel should take.
+fn unexpected((needs, error): (Needs, MeterError)) -> Option<String> {
+    not_by_age(needs, &error, kernel::is_before(needs.linux()))
 }
 
 /// Why a better program was refused, unless it is for a newer kernel.
@@ -314,8 +322,11 @@ impl ClockMap {
 /// Loads the reflector, with support for frames in several buffers where the kernel has it.
 pub fn load_reflector(options: &reflector::Options) -> Result<LoadedReflector, MeterError> {
     let _quiet = Quiet::start();
-    first_of([true, false], |multi_buffer| load_reflector_with(options, multi_buffer))
-        .map(|(loaded, _)| loaded)
+    let (mut loaded, refused) = first_of([Needs::Buffers, Needs::Links], |needs| {
+        load_reflector_with(options, needs == Needs::Buffers)
+    })?;
+    loaded.refused = refused.and_then(unexpected);
+    Ok(loaded)
 }
 
 /// With or without support for frames in several buffers.
@@ -339,6 +350,7 @@ pub fn load_reflector_with(
     let skeleton = open.load().map_err(failed)?;
     Ok(LoadedReflector {
         program: keep(skeleton.progs.reflect.as_fd())?,
+        refused: None,
         counters: map_all(&skeleton.maps.counters)?,
     })
 }
@@ -359,7 +371,12 @@ pub fn load_bridge(
         }
         _ => &[Which::Xdp(Needs::Buffers), Which::Xdp(Needs::Atomics)],
     };
-    first_of(ways, |which| load_bridge_with(interfaces, *which, options)).map(|(loaded, _)| loaded)
+    let (mut loaded, refused) = first_of(ways, |which| load_bridge_with(interfaces, *which, options))?;
+    loaded.refused = refused.and_then(|(which, error)| match which {
+        Which::Xdp(needs) => unexpected((*needs, error)),
+        _ => None,
+    });
+    Ok(loaded)
 }
 
 /// Loads the program that keeps frames from the host.
@@ -435,6 +452,7 @@ pub fn load_bridge_with(
     let ways = skeleton.maps.ways.as_fd().try_clone_to_owned();
     Ok(LoadedBridge {
         program: keep(program)?,
+        refused: None,
         counters: map_all(&skeleton.maps.passages)?,
         _ways: ways.map_err(|error| MeterError::System { what: "keeping the bridge's map", error })?,
     })

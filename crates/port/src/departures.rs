@@ -51,6 +51,8 @@ const APART_NS: u64 = 1_000_000;
 const LOST_NS: u64 = 1_000_000_000;
 /// A frame that seems to have left so long before it was handed over is an earlier one, whose stamp came too late.
 const NOT_BEFORE_NS: u64 = 5_000_000;
+/// A clock that shows another time than expected by more than this was set: clocks drift by less between two looks.
+const SET_NS: u64 = 1_000_000;
 /// The last stamp of a run is waited for so long.
 const LAST_NS: u64 = 200_000_000;
 
@@ -143,7 +145,7 @@ impl Departures {
         let mut last = None;
         while let Some(stamp) = read(&self.socket) {
             let left = self.clock.host_time(stamp);
-            last = left.filter(|left| left.saturating_add(NOT_BEFORE_NS) >= handed_ns).or(last);
+            last = left.filter(|left| possible(*left, handed_ns, now())).or(last);
         }
         if let Some(left_ns) = last {
             self.pending = None;
@@ -175,6 +177,12 @@ impl Departures {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Is the hardware's stamp of a frame still to come? Its driver keeps the frame's memory until then, or until it gives up,
+    /// which takes igb 15 s.
+    pub(crate) fn awaits(&self) -> bool {
+        self.by_hardware() && self.asked > self.stamped
     }
 
     /// The hardware stamps them, not its driver.
@@ -306,6 +314,9 @@ impl Follower {
         let look = move |looks: &Mutex<VecDeque<Comparison>>| -> io::Result<()> {
             let look = clock.compare()?;
             let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
+            if was_set(&looks, &look) {
+                looks.clear();
+            }
             if looks.len() >= LOOKS {
                 looks.pop_front();
             }
@@ -345,6 +356,21 @@ impl Drop for Follower {
     }
 }
 
+/// May a frame that was handed over then have left at that time, by what is known now? What was stamped before somebody set a
+/// clock, and is read after it, is off by as much.
+fn possible(left_ns: u64, handed_ns: u64, now_ns: u64) -> bool {
+    left_ns.saturating_add(NOT_BEFORE_NS) >= handed_ns && left_ns <= now_ns.saturating_add(NOT_BEFORE_NS)
+}
+
+/// Was the clock set since the looks before this one?
+fn was_set(looks: &VecDeque<Comparison>, look: &Comparison) -> bool {
+    let expected = on_line(looks, look.device_ns);
+    // A look that took long is no proof.
+    let off = SET_NS + look.after_ns.saturating_sub(look.before_ns);
+    let middle = look.before_ns / 2 + look.after_ns / 2;
+    !looks.is_empty() && expected.is_none_or(|expected| expected.abs_diff(middle) > off)
+}
+
 /// This host's time when the device's clock showed `device_ns`: from the newest look, at the pace since the oldest.
 fn on_line(looks: &VecDeque<Comparison>, device_ns: u64) -> Option<u64> {
     let middle = |look: &Comparison| i128::from(look.before_ns) + i128::from(look.after_ns);
@@ -373,9 +399,26 @@ mod tests {
             let host = on_line(&looks, look(ms).device_ns).expect("a time");
             assert!(host.abs_diff(ms * 1_000_000) <= 1, "{ms}: {host}");
         }
+        // One that somebody set is another clock from then on, in whichever direction.
+        assert!(!was_set(&looks, &look(1_550)) && !was_set(&VecDeque::new(), &look(7)));
+        for step in [-37_000_000_000, -2_000_000, 2_000_000, 37_000_000_000] {
+            let next = look(1_550);
+            let device_ns = next.device_ns.saturating_add_signed(step);
+            assert!(was_set(&looks, &Comparison { device_ns, ..next }), "{step}");
+        }
         let one: VecDeque<Comparison> = [look(500)].into();
         assert_eq!(on_line(&one, look(500).device_ns + 1_000), Some(500_001_000));
         assert_eq!(on_line(&VecDeque::new(), 7), None);
+    }
+
+    #[test]
+    fn a_stamp_from_before_the_frame_or_from_the_future_is_another_clocks() {
+        let at = 1_000_000_000;
+        for (left, is) in
+            [(at + 1, true), (at - 4_000_000, true), (at - 6_000_000, false), (at + 60_000_000, false)]
+        {
+            assert_eq!(possible(left, at, at + 50_000_000), is, "{left}");
+        }
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub const BATCH: usize = 64;
 /// No frame accepted for so long: the queue is stuck.
 const STUCK: Duration = Duration::from_secs(2);
 
+/// A socket with time stamps to read is looked at again after so long.
+const UNREAD: Duration = Duration::from_micros(100);
+
 /// Frames accepted are given so long to leave.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -76,7 +79,8 @@ impl Socket {
         if rc == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
     }
 
-    fn drain(&self) -> Result<(), TxError> {
+    /// Waits until the driver has released all. `kept`: what it may keep after all, because it waits for a stamp itself.
+    fn drain(&self, kept: u64) -> Result<(), TxError> {
         let start = Instant::now();
         loop {
             let bytes = self.queued();
@@ -84,6 +88,9 @@ impl Socket {
                 return Ok(());
             }
             if start.elapsed() > DRAIN {
+                if bytes <= kept {
+                    return Ok(());
+                }
                 let waited_ms = DRAIN.as_millis() as u64;
                 return Err(TxError::NotDrained { interface: self.name.clone(), bytes, waited_ms });
             }
@@ -96,6 +103,10 @@ impl Socket {
         let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
         // SAFETY: one live pollfd.
         unsafe { libc::poll(&raw mut poll, 1, 10) };
+        // A time stamp that nobody has read yet ends every poll at once, without room for a frame.
+        if poll.revents & libc::POLLERR != 0 && poll.revents & libc::POLLOUT == 0 {
+            std::thread::sleep(UNREAD);
+        }
     }
 
     /// What an errno of sending means: `Ok(true)` try the frame again, `Ok(false)` pass it over.
@@ -149,6 +160,12 @@ impl Socket {
     }
 }
 
+/// A frame's memory in the kernel at most, as the socket counts it: the frame, up to the next power of two, and what describes
+/// it.
+fn most_memory(longest: usize) -> u64 {
+    longest as u64 * 2 + 2048
+}
+
 /// Our own buffers, an odd number of cache lines apart (a power of two would put all into the same few cache sets).
 #[derive(Debug)]
 struct Own {
@@ -183,8 +200,8 @@ pub struct Sendmmsg {
     messages: Vec<libc::mmsghdr>,
     counters: TxCounters,
     departures: Option<Departures>,
-    /// The last message of the batch that was passed over.
-    refused: Option<usize>,
+    /// The message of the batch that asks for a time stamp, as long as it was not passed over.
+    asking: Option<usize>,
 }
 
 // SAFETY: the raw pointers in `vectors` and `messages` point into vectors of the same struct and to a control message that it
@@ -204,7 +221,7 @@ impl Sendmmsg {
             messages: vec![message; BATCH],
             counters: TxCounters::default(),
             departures: None,
-            refused: None,
+            asking: None,
         })
     }
 
@@ -243,6 +260,7 @@ impl Tx for Sendmmsg {
             self.messages[i].msg_hdr.msg_iovlen = 1;
         }
         let asking = self.departures.as_ref().and_then(Departures::asking).filter(|(nth, _)| *nth < count);
+        self.asking = asking.map(|(nth, _)| nth);
         if let (Some(departures), Some((nth, _))) = (&mut self.departures, asking) {
             departures.ask_with(&mut self.messages[nth].msg_hdr);
         }
@@ -251,14 +269,15 @@ impl Tx for Sendmmsg {
         if let (Some(departures), Some((nth, handed))) = (&mut self.departures, asking) {
             let went = self.counters.frames - before.frames + self.counters.failed - before.failed;
             // It was reached, and not passed over.
-            let asked = went > nth as u64 && self.refused != Some(nth);
+            let asked = went > nth as u64 && self.asking.is_some();
             departures.asked(&mut self.messages[nth].msg_hdr, asked, handed);
         }
         sent
     }
 
     fn drain(&mut self) -> Result<(), TxError> {
-        self.socket.drain()
+        let awaited = self.departures.as_ref().is_some_and(Departures::awaits);
+        self.socket.drain(if awaited { most_memory(self.own.stride) } else { 0 })
     }
 
     fn counters(&self) -> TxCounters {
@@ -275,7 +294,6 @@ impl Sendmmsg {
     fn send_messages(&mut self, count: usize) -> Result<(), TxError> {
         let mut from = 0;
         let mut stalled = None;
-        self.refused = None;
         while from < count {
             // SAFETY: messages[from..count] point to iovecs that `send` set, which point into `own.bytes`; neither vector
             // is touched before the call returns. The same goes for the control message of one of them.
@@ -300,7 +318,7 @@ impl Sendmmsg {
             if !self.socket.judge(errno, &mut self.counters, &mut stalled)? {
                 self.counters.failed += 1;
                 self.counters.failed_bytes += u64::from(self.own.lengths[from]);
-                self.refused = Some(from);
+                self.asking = self.asking.filter(|nth| *nth != from);
                 from += 1;
             }
         }
@@ -504,7 +522,7 @@ impl Tx for TxRing {
         loop {
             self.collect()?;
             if self.in_flight == 0 {
-                return self.socket.drain();
+                return self.socket.drain(0);
             }
             if start.elapsed() > DRAIN {
                 let bytes = self.bytes_in_flight();

@@ -148,6 +148,11 @@ impl Forwarder {
         Ok(Forwarder { loaded, links, _promiscuous: promiscuous })
     }
 
+    /// Why a program was refused that this kernel should take, if one for older kernels is at work.
+    pub fn refused(&self) -> Option<&str> {
+        self.loaded.refused.as_deref()
+    }
+
     /// Does a bridge take already what arrives on an interface of the calling thread's network namespace? It would leave
     /// another one nothing, or the other one it.
     pub fn is_at_work(name: &str) -> Result<bool, MeterError> {

@@ -142,6 +142,9 @@ impl Reflector {
             (Mode::XdpGeneric, "generic XDP: expect about half the rate of native XDP")
         };
         let mut reason = how.to_owned();
+        if let Some(refused) = &loaded.refused {
+            reason += &format!("; {refused}");
+        }
         let mut promiscuous = None;
         if !options.own_address_only {
             match ring::promiscuous(ifindex) {

@@ -251,7 +251,11 @@ pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choic
                     }
                 };
                 let name = way.name().to_owned();
-                let choice = Choice { name, reason: reasoned(reason, &not_taken), not_taken };
+                let mut reason = reasoned(reason, &not_taken);
+                if let Some(refused) = forwarder.refused() {
+                    reason += &format!("; {refused}");
+                }
+                let choice = Choice { name, reason, not_taken };
                 return Ok((Running::Kernel { forwarder, way: *way }, choice));
             }
             Err(reason) => not_taken.push(NotTaken { name: way.name().to_owned(), reason }),
