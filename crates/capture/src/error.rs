@@ -24,6 +24,12 @@ pub enum CaptureError {
         /// What the system said.
         source: io::Error,
     },
+    /// It kept its reader waiting until that was told to wait no longer ([`Patience`](crate::Patience)).
+    #[error("{file}: nothing more was waited for")]
+    GivenUp {
+        /// The file.
+        file: String,
+    },
     /// There is nothing in it.
     #[error("{file} is empty (0 bytes): even a capture without packets has a header; was its disk full?")]
     Empty {

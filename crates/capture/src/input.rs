@@ -6,8 +6,10 @@
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek};
 use std::ops::Range;
+use std::os::fd::AsFd;
 
 use crate::Compression;
+use crate::patience::{Patience, Waiting};
 
 /// Large enough that a read() costs nothing beside its copying, small enough to stay in a second-level cache.
 const BUFFER: usize = 256 * 1024;
@@ -18,6 +20,8 @@ pub(crate) struct Input {
     source: Box<dyn Read + Send>,
     /// For reading again: the same open file, whose position `source` shares.
     file: Option<File>,
+    /// How long it is waited for, where it may keep one waiting.
+    pub(crate) patience: Option<Patience>,
     pub(crate) compression: Option<Compression>,
     buffer: Vec<u8>,
     /// Where reads go: at the start of a page, for the kernel copies whole pages faster.
@@ -34,9 +38,20 @@ pub(crate) struct Input {
 impl Input {
     pub(crate) fn from_file(file: File) -> io::Result<Input> {
         // A pipe has no position and can be read only once.
-        let again = if file.metadata()?.is_file() { Some(file.try_clone()?) } else { None };
+        if !file.metadata()?.is_file() {
+            return Input::waiting(file);
+        }
+        let again = file.try_clone()?;
         let mut input = Input::from_read(Box::new(file))?;
-        input.file = again;
+        input.file = Some(again);
+        Ok(input)
+    }
+
+    /// What may keep a reader waiting.
+    pub(crate) fn waiting(source: impl Read + AsFd + Send + 'static) -> io::Result<Input> {
+        let patience = Patience::default();
+        let mut input = Input::from_read(Box::new(Waiting { source, patience: patience.clone() }))?;
+        input.patience = Some(patience);
         Ok(input)
     }
 
@@ -47,6 +62,7 @@ impl Input {
         let mut input = Input {
             source,
             file: None,
+            patience: None,
             compression: None,
             buffer,
             head,

@@ -14,6 +14,7 @@ mod atomic;
 mod error;
 pub mod info;
 mod input;
+mod patience;
 mod pcap;
 mod pcapng;
 mod reader;
@@ -26,6 +27,7 @@ use wire::LinkType;
 
 pub use atomic::AtomicFile;
 pub use error::{CaptureError, Fault, Place};
+pub use patience::Patience;
 pub use reader::{Notes, Reader, Record};
 pub use writer::{FileFormat, FileWriter, Writer};
 

@@ -10,6 +10,7 @@ use wire::LinkType;
 
 use crate::error::{CaptureError, Fault, Place};
 use crate::input::Input;
+use crate::patience::{Patience, is_given_up};
 use crate::pcap::{self, Pcap};
 use crate::pcapng::{self, Pcapng};
 use crate::sniff::looks_like;
@@ -111,7 +112,11 @@ impl Reader {
     /// Opens a file; `-` is standard input.
     pub fn open(path: &Path) -> Result<Reader, CaptureError> {
         if path.as_os_str() == "-" {
-            return Reader::from_read(Box::new(io::stdin()), "standard input");
+            let name = "standard input".to_owned();
+            return match Input::waiting(io::stdin()) {
+                Ok(input) => Reader::start(input, name),
+                Err(source) => Err(CaptureError::Open { file: name, source }),
+            };
         }
         let name = path.display().to_string();
         let opened = File::open(path).and_then(|file| {
@@ -133,6 +138,11 @@ impl Reader {
             Ok(input) => Reader::start(input, name.to_owned()),
             Err(source) => Err(CaptureError::Open { file: name.to_owned(), source }),
         }
+    }
+
+    /// How long it is waited for; `None` for files, which keep nobody waiting.
+    pub fn patience(&self) -> Option<Patience> {
+        self.input.patience.clone()
     }
 
     /// Takes a capture that is cut off or corrupt as sound up to there: reading ends without an error, and
@@ -322,6 +332,9 @@ impl Reader {
 
 /// What a failed read means: a fault of the compressed stream, or of the system.
 fn stream_error(error: io::Error, input: &Input, file: String, place: Place) -> CaptureError {
+    if is_given_up(&error) {
+        return CaptureError::GivenUp { file };
+    }
     let offset = input.offset();
     let Some(compression) = input.compression.filter(|_| error.raw_os_error().is_none()) else {
         return CaptureError::Read { file, offset, source: error };

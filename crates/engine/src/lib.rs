@@ -182,6 +182,16 @@ pub enum Ended {
     SourceFault(SourceError),
 }
 
+impl Ended {
+    /// A source that is given up at a stop has no fault.
+    pub(crate) fn of_source(fault: SourceError) -> Ended {
+        match fault {
+            SourceError::Capture(capture::CaptureError::GivenUp { .. }) => Ended::Stopped,
+            fault => Ended::SourceFault(fault),
+        }
+    }
+}
+
 /// How the schedule was kept.
 #[derive(Debug, Default)]
 pub struct Punctuality {

@@ -241,7 +241,7 @@ impl Run<'_> {
             let next = match frames.next_due() {
                 Ok(Some(next)) if self.given < self.limits.count && next < end => next,
                 Ok(_) => return Ended::Done,
-                Err(fault) => return Ended::SourceFault(fault),
+                Err(fault) => return Ended::of_source(fault),
             };
             let clock = clock::now().saturating_sub(self.start + self.put_off);
             if course.active(clock) > self.limits.duration.saturating_add(GRACE_NS) {
@@ -328,7 +328,7 @@ impl Run<'_> {
         let lent = tx.buffers();
         let mut buffers =
             Buffers { bytes: lent.bytes, stride: lent.stride, held: lent.held, lengths: lent.lengths };
-        let count = frames.fill(&mut buffers, max, until, due).map_err(Ended::SourceFault)?;
+        let count = frames.fill(&mut buffers, max, until, due).map_err(Ended::of_source)?;
         if count > 0 {
             if let Some(departures) = tx.departures() {
                 while let Some(departed) = departures.take() {

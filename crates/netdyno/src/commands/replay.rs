@@ -274,6 +274,7 @@ pub fn replay(
             "--sides tells frames of two interfaces apart: name the second one with --on2, or send one side with --only-side"
         );
     }
+    let pipes: Vec<_> = readers.iter().filter_map(Reader::patience).collect();
     // Of a cable's other end everything arrives. What edits make of addresses is seen where the capture is read beforehand.
     let learns = match (&place, &rx) {
         (Some(place), Some((at, _))) => {
@@ -362,6 +363,8 @@ pub fn replay(
     };
     let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
     let stop = run::stop_on_signals_with(&settings.output)?;
+    // From now on a signal must not wait for who writes into a pipe.
+    pipes.iter().for_each(|pipe| pipe.until(&stop));
     let job = Job {
         source,
         count: total,
