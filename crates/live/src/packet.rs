@@ -186,6 +186,7 @@ mod tests {
             let mut frame = Vec::new();
             write(&ends, ([2; 6], [4; 6]), 7, &segment, &mut frame);
             assert!(sound(&frame), "{from}");
+            let headers = frame.len() - segment.payload.len();
             let found = read(LinkType::ETHERNET, &frame, frame.len() as u32).unwrap();
             assert_eq!((found.source, found.destination, found.missing), (ends.from, ends.to, 0));
             assert_eq!(found.segment, segment);
@@ -199,9 +200,21 @@ mod tests {
             assert!(sound(&spoilt));
             frame.extend([0xee; 6]);
             assert_eq!(read(LinkType::ETHERNET, &frame, frame.len() as u32).unwrap().segment, segment);
-            assert!(
-                (0..frame.len()).all(|cut| read(LinkType::ETHERNET, &frame[..cut], 60).is_ok() || cut < 80)
-            );
+            // Whatever it is cut to, headers are whole or it is refused, and what is missing is told.
+            let padded = frame.len() as u32;
+            for cut in 0..frame.len() {
+                match read(LinkType::ETHERNET, &frame[..cut], padded) {
+                    Ok(found) => {
+                        assert!(
+                            cut >= headers && segment.payload.starts_with(&found.segment.payload),
+                            "{cut}"
+                        );
+                        let there = found.segment.payload.len() as u32;
+                        assert_eq!(found.missing as u32 + there, segment.payload.len() as u32, "{cut}");
+                    }
+                    Err(_) => assert!(cut < headers, "{cut}"),
+                }
+            }
         }
     }
 }

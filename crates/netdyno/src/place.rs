@@ -115,6 +115,25 @@ impl Place {
         Ok(file(self)? == file(other)?)
     }
 
+    /// Those that are on, and one that takes VLAN tags out of what arrives.
+    fn offloads(&self) -> Vec<String> {
+        let look = || -> Result<Vec<String>, rustix::io::Errno> {
+            let ethtool = port::ethtool::Ethtool::open(&self.interface.name)?;
+            let mut on: Vec<_> = ethtool
+                .offloads()
+                .into_iter()
+                .filter(|(_, on)| *on)
+                .map(|(name, _)| name.to_owned())
+                .collect();
+            // A veth says so, too, and takes nothing out.
+            if self.interface.kind.as_deref() != Some("veth") && ethtool.takes_tags_out() == Ok(true) {
+                on.push("rx-vlan".to_owned());
+            }
+            Ok(on)
+        };
+        self.run_in(look).ok().and_then(Result::ok).unwrap_or_default()
+    }
+
     pub fn describe(&self, role: &str) -> report::Interface {
         let i = &self.interface;
         report::Interface {
@@ -126,7 +145,7 @@ impl Place {
             tx_queues: Some(i.tx_queues),
             rx_queues: Some(i.rx_queues),
             carrier_wait_ns: None,
-            offloads: Vec::new(),
+            offloads: self.offloads(),
         }
     }
 }
@@ -151,5 +170,18 @@ mod tests {
         // These have the same index in their namespaces.
         assert_eq!(rx.interface.index, other_rx.interface.index);
         assert!(!tx.is_joined_to(&other_rx) && !tx.is_joined_to(&tx) && !tx.is_joined_to(&other_tx));
+    }
+
+    #[test]
+    fn offloads_are_described_as_they_are_set() {
+        use port::ethtool::{Ethtool, Offload};
+        let lab = Lab::two_hosts(&Options::default()).unwrap();
+        let tx = place(&lab.sender);
+        for on in [true, false, true] {
+            let set = || Ethtool::open(lab.sender.interface)?.set_offload(Offload::Gro, on);
+            tx.run_in(set).unwrap().expect("set");
+            let offloads = tx.describe("sends").offloads;
+            assert_eq!(offloads.iter().any(|name| name == "GRO"), on, "{offloads:?}");
+        }
     }
 }

@@ -194,6 +194,15 @@ impl Ethtool {
         Ok(self.call(GFLAGS, &[])?[1] & FLAG_LRO != 0)
     }
 
+    /// What joins and cuts up frames, as far as the driver tells, and whether it is on.
+    pub fn offloads(&self) -> Vec<(&'static str, bool)> {
+        let known = [("GRO", Offload::Gro), ("GSO", Offload::Gso), ("TSO", Offload::Tso)];
+        let mut offloads: Vec<_> =
+            known.into_iter().filter_map(|(name, which)| Some((name, self.offload(which).ok()?))).collect();
+        offloads.extend(self.large_receive_offload().ok().map(|on| ("LRO", on)));
+        offloads
+    }
+
     /// The driver's own counters by name: `ethtool -S`.
     pub fn statistics(&self) -> Result<Vec<(String, u64)>, Errno> {
         // struct ethtool_sset_info: command, padding, a mask of sets in 64 bits, and the size of each set in it.

@@ -1,6 +1,6 @@
 //! One interface: its driver, XDP, queues, rings, offloads, interrupts, and what stands in the way.
 
-use crate::ethtool::{Channels, Ethtool, Offload, Rings};
+use crate::ethtool::{Channels, Ethtool, Rings};
 use crate::interface::{Interface, InterfaceError, XdpFeatures, disruption, xdp_features};
 
 use super::{Area, Finding, State, read};
@@ -41,18 +41,12 @@ impl Device {
         let in_use = disruption(&interface.name)?.map(|why| why.to_string());
         let ethtool = Ethtool::open(&interface.name).ok();
         let ethtool = ethtool.as_ref();
-        let mut offloads = Vec::new();
-        for (name, offload) in [("GRO", Offload::Gro), ("GSO", Offload::Gso), ("TSO", Offload::Tso)] {
-            offloads.extend(ethtool.and_then(|ethtool| ethtool.offload(offload).ok()).map(|on| (name, on)));
-        }
-        offloads
-            .extend(ethtool.and_then(|ethtool| ethtool.large_receive_offload().ok()).map(|on| ("LRO", on)));
         Ok(Self {
             features: xdp_features(interface.index).ok().flatten(),
             in_use,
             channels: ethtool.and_then(|ethtool| ethtool.channels().ok()),
             rings: ethtool.and_then(|ethtool| ethtool.rings().ok()),
-            offloads,
+            offloads: ethtool.map(Ethtool::offloads).unwrap_or_default(),
             // A veth says so, too, and takes nothing out.
             takes_tags_out: interface.kind.as_deref() != Some("veth")
                 && ethtool.is_some_and(|ethtool| ethtool.takes_tags_out() == Ok(true)),
