@@ -9,12 +9,12 @@ use crate::corrupt;
 use crate::faults::{Fate, Faults, Passed, Why};
 use crate::queue::Queue;
 use bridge::wholes::{self, Unfit};
+use clocks::{Ahead, Clock, ahead};
 use histogram::Histogram;
 use port::packet::{Sendmmsg, Target};
 use port::receive::{ReceiveError, Receiver};
 use port::tx::{Tx, TxError};
 use rustix::thread::CpuSet;
-use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -164,12 +164,13 @@ enum Kind {
 
 /// CLOCK_MONOTONIC in nanoseconds.
 pub fn now() -> u64 {
-    nanoseconds(ClockId::Monotonic)
+    clocks::now(Clock::Monotonic)
 }
 
-fn nanoseconds(clock: ClockId) -> u64 {
-    let time = clock_gettime(clock);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+/// CLOCK_REALTIME when CLOCK_MONOTONIC was `here`: not later than it was, so that no frame is taken for older than it is and
+/// leaves before its time.
+fn realtime(here: u64, ahead: Ahead) -> u64 {
+    here.saturating_add_signed(ahead.ns).saturating_sub(ahead.width_ns)
 }
 
 /// Carries frames over until told to stop. Gives how late they left: after the time they were due.
@@ -252,14 +253,18 @@ impl Carrier {
 
     /// Takes what stands in the ring, up to a few; false if nothing does.
     fn take(&mut self, from: &mut Receiver, longest: usize) -> bool {
-        // Read together for each look: what one of them is set by meanwhile is not taken for a frame's age.
-        let mut clocks = None;
+        // Compared for each look: what one of them is set by meanwhile is not taken for a frame's age.
+        let mut compared = None;
         let mut whole = std::mem::take(&mut self.whole);
         for _ in 0..TAKEN {
             let taken = from.next(|received| {
-                let (here, wall) =
-                    *clocks.get_or_insert_with(|| (self.now(), nanoseconds(ClockId::Realtime)));
-                let at = here.saturating_sub(age(received.at_ns, wall));
+                let (here, wall) = *compared.get_or_insert_with(|| {
+                    let here = now();
+                    (here, realtime(here, ahead(Clock::Realtime, Clock::Monotonic)))
+                });
+                let came = arrival(received.at_ns, (here, wall)).unwrap_or_else(now);
+                // They come in the order of their times, and however well clocks are compared, no frame passes another.
+                let at = came.saturating_sub(self.start_ns).max(self.did.last_ns.unwrap_or(0));
                 let before = self.did.frames;
                 let made = wholes::frames(&received, &mut whole, |frame| self.arrive(frame, at, longest));
                 if let Err(Unfit::Cut | Unfit::Unknown) = made
@@ -275,7 +280,7 @@ impl Carrier {
             }
         }
         self.whole = whole;
-        clocks.is_some()
+        compared.is_some()
     }
 
     fn arrive(&mut self, frame: &[u8], at: u64, longest: usize) {
@@ -387,10 +392,11 @@ impl Carrier {
     }
 }
 
-/// How long ago a frame arrived, by CLOCK_REALTIME. 0 if it came after the clock was read, or somebody set the clock in
-/// between: then it has just come, as far as is known.
-fn age(stamp: u64, wall: u64) -> u64 {
-    wall.checked_sub(stamp).filter(|&age| age < BELIEVED_NS).unwrap_or(0)
+/// When a frame arrived, by CLOCK_MONOTONIC, which was `here` when CLOCK_REALTIME was `wall`. `None`: just now, as far as is
+/// known, because it came after the clocks were read, or somebody set the clock in between.
+fn arrival(stamp: u64, (here, wall): (u64, u64)) -> Option<u64> {
+    let age = wall.checked_sub(stamp).filter(|&age| age < BELIEVED_NS)?;
+    Some(here.saturating_sub(age))
 }
 
 fn put(to: &mut Sendmmsg, at: usize, bytes: &[u8]) {
@@ -409,10 +415,22 @@ mod tests {
     #[test]
     fn a_clock_that_is_set_makes_no_frame_old_or_unborn() {
         const HOUR: u64 = 3_600_000_000_000;
-        let wall = 1_800_000_000_000_000_000;
-        assert_eq!(age(wall - 5_000, wall), 5_000);
+        let (here, wall) = (7 * HOUR, 1_800_000_000_000_000_000);
+        assert_eq!(arrival(wall - 5_000, (here, wall)), Some(here - 5_000));
         for stepped in [wall + 5_000, wall - HOUR, wall + HOUR, 0] {
-            assert_eq!(age(stepped, wall), 0, "{stepped}");
+            assert_eq!(arrival(stepped, (here, wall)), None, "{stepped}");
+        }
+    }
+
+    #[test]
+    fn no_frame_is_taken_for_older_than_it_is_however_far_the_clocks_readings_are_apart() {
+        // Truly 1,000 s ahead; the reader was held up for 3 ms between its readings.
+        let (here, truly) = (5_000_000_000, 1_000_000_000_000);
+        for off in [-1_500_000, 0, 1_500_000] {
+            let wall = realtime(here, Ahead { ns: truly + off, width_ns: 1_500_001 });
+            let stamp = here - 10_000_000 + truly as u64;
+            let came = arrival(stamp, (here, wall)).expect("of the past");
+            assert!((here - 10_000_000..here).contains(&came), "{off}: {came}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! one the kernel lets the error grow by 500 ppm.
 #![allow(unsafe_code, reason = "adjtimex(2) has no safe wrapper")]
 
-use rustix::time::{ClockId, DynamicClockId, clock_gettime_dynamic};
+use clocks::{Clock, ahead};
 
 /// The state of this host's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +51,13 @@ const NOISE_NS: u64 = 200_000;
 
 impl StepWatch {
     /// Begins to watch.
-    pub fn start() -> Option<StepWatch> {
-        Some(StepWatch { ahead_ns: tai_ahead()? })
+    pub fn start() -> StepWatch {
+        StepWatch { ahead_ns: tai_ahead() }
     }
 
     /// By how much the clock was set since.
     pub fn stepped_ns(&self) -> Option<i64> {
-        stepped(self.ahead_ns, tai_ahead()?)
+        stepped(self.ahead_ns, tai_ahead())
     }
 }
 
@@ -65,22 +65,9 @@ fn stepped(before: i64, now: i64) -> Option<i64> {
     (before.abs_diff(now) > NOISE_NS).then(|| now.wrapping_sub(before))
 }
 
-/// How far CLOCK_TAI is ahead of CLOCK_MONOTONIC: of some readings the one that was interrupted the least.
-pub(crate) fn tai_ahead() -> Option<i64> {
-    let read = |clock| {
-        let time = clock_gettime_dynamic(clock).ok()?;
-        Some(time.tv_sec * 1_000_000_000 + time.tv_nsec)
-    };
-    let monotonic = || read(DynamicClockId::Known(ClockId::Monotonic));
-    let mut best: Option<(i64, i64)> = None;
-    for _ in 0..8 {
-        let (before, tai, after) = (monotonic()?, read(DynamicClockId::Tai)?, monotonic()?);
-        let took = after - before;
-        if best.is_none_or(|(least, _)| took < least) {
-            best = Some((took, tai - before - took / 2));
-        }
-    }
-    best.map(|(_, ahead)| ahead)
+/// How far CLOCK_TAI is ahead of CLOCK_MONOTONIC.
+pub(crate) fn tai_ahead() -> i64 {
+    ahead(Clock::Tai, Clock::Monotonic).ns
 }
 
 #[cfg(test)]
@@ -98,7 +85,7 @@ mod tests {
         assert_eq!(stepped(37_000_000_000, 38_500_000_000), Some(1_500_000_000));
         assert_eq!(stepped(37_000_000_000, 36_999_000_000), Some(-1_000_000));
         assert_eq!(stepped(37_000_000_000, 37_000_100_000), None);
-        let watch = StepWatch::start().expect("clocks");
+        let watch = StepWatch::start();
         assert_eq!(watch.stepped_ns(), None);
     }
 }

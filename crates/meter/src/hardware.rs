@@ -238,7 +238,7 @@ impl Drop for Following {
 }
 
 fn tai() -> u64 {
-    tai_ahead().unwrap_or(0) as u64
+    tai_ahead() as u64
 }
 
 #[cfg(test)]

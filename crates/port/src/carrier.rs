@@ -435,8 +435,7 @@ fn watch(mut links: Vec<Link>, ended: &OwnedFd) -> Vec<Vec<Loss>> {
 
 /// `CLOCK_MONOTONIC` in nanoseconds.
 fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    clocks::now(clocks::Clock::Monotonic)
 }
 
 #[cfg(test)]

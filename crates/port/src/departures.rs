@@ -16,7 +16,6 @@
 
 use crate::phc::{Comparison, Phc, realtime_ahead};
 use crate::socket::set;
-use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -198,7 +197,7 @@ impl Departures {
     /// By how much a stamp's time may be wrong on this host's clock.
     pub fn error_ns(&self) -> u64 {
         match &self.clock {
-            Clock::Realtime => realtime_ahead().width as u64,
+            Clock::Realtime => realtime_ahead().width_ns,
             Clock::Hardware(follower) => follower.error_ns(),
         }
     }
@@ -235,8 +234,7 @@ impl Clock {
     fn host_time(&self, stamp: Stamp) -> Option<u64> {
         match self {
             Clock::Realtime => {
-                let real = i128::from(stamp.software_ns?);
-                u64::try_from(real - realtime_ahead().ahead).ok()
+                Some(stamp.software_ns?.saturating_add_signed(realtime_ahead().ns.saturating_neg()))
             }
             Clock::Hardware(follower) => follower.host_time(stamp.hardware_ns?),
         }
@@ -244,8 +242,7 @@ impl Clock {
 }
 
 fn now() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    clocks::now(clocks::Clock::Monotonic)
 }
 
 /// What the kernel told of one frame.

@@ -222,7 +222,7 @@ pub struct WatchedClock {
 
 impl WatchedClock {
     pub fn start(clock: meter::Clock) -> WatchedClock {
-        WatchedClock { clock, steps: StepWatch::start().filter(|_| clock == meter::Clock::Tai) }
+        WatchedClock { clock, steps: (clock == meter::Clock::Tai).then(StepWatch::start) }
     }
 
     /// Says how far the delays may be wrong.
