@@ -612,8 +612,9 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
              (docs/reflecting.md)"
                 .to_owned()
         } else {
+            let was = if loss.frames == 1 { "was" } else { "were" };
             format!(
-                "{} that were sent did not {arrive} ({})",
+                "{} that {was} sent did not {arrive} ({})",
                 units::counted(loss.frames, "frame"),
                 units::percent(loss.ratio)
             )

@@ -1,0 +1,145 @@
+//! When the kernel's executor lets frames go, by BPF_PROG_TEST_RUN without the live flag: each run is one look at the clock,
+//! and the words that it shares with its engine say what it saw. Needs root.
+
+use bpf::{Ran, Run};
+use engine::pacer;
+use netdyno_xdp as xdp;
+use rustix::time::{ClockId, clock_gettime};
+use traffic::expr::{Options as Shape, compile as expression};
+use traffic::{Program, Schedule};
+use xdp::compile::{Compiled, Exit, Options, Pages, compile};
+use xdp::layout;
+
+const XDP_TX: u32 = 3;
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
+}
+
+/// Frames so far apart, to be caught up so.
+fn compiled(catch_up: f64, apart_ns: u64) -> Compiled {
+    let shape = Shape { size: None, seed: 1, signature: None, name: String::new() };
+    let program: Program = expression("ipv4/udp", &shape).expect("an expression");
+    let program = program.with_schedule(Schedule::Frames { frames: 1, per_ns: apart_ns });
+    let options = Options { exit: Exit::Back, pages: Pages::Kept, catch_up };
+    let compiled = compile(&program, &options).unwrap_or_else(|error| panic!("{error}"));
+    compiled.state.store(layout::LEFT as usize, u64::MAX);
+    compiled.state.store(layout::DURATION as usize, 60 * SECOND);
+    compiled
+}
+
+fn word(compiled: &Compiled, at: u32) -> u64 {
+    compiled.state.load(at as usize)
+}
+
+/// When the next frame is due, by the schedule.
+fn due(compiled: &Compiled) -> u64 {
+    word(compiled, layout::LANES + layout::lane::DUE)
+}
+
+/// Runs it once at `elapsed` after the start, or as soon after as it comes to that. Gives whether a frame left, and by when
+/// that was at most.
+fn at(compiled: &Compiled, elapsed: u64) -> (bool, u64) {
+    let start = now() - elapsed;
+    compiled.state.store(layout::START as usize, start);
+    let Ran { verdict, .. } = compiled.program.run(Run::on(&compiled.frame)).expect("the kernel runs it");
+    (verdict == XDP_TX, now() - start)
+}
+
+/// Runs it half a millisecond before the next frame's time. None may leave; if it was held up for as long, one may.
+fn too_early(compiled: &Compiled) {
+    let time = word(compiled, layout::PUT_OFF) + due(compiled);
+    let (sent, by) = at(compiled, time - MS / 2);
+    assert!(!sent || by >= time, "{by} is before {time}");
+}
+
+#[test]
+fn what_is_late_is_put_off_by_as_much_and_never_caught_up() {
+    let compiled = compiled(pacer::NEVER, MS);
+    assert!(at(&compiled, 0).0);
+    too_early(&compiled);
+    for late in [50 * MS, 2 * MS, 700_000, SECOND] {
+        let words =
+            || [layout::PUT_OFF, layout::STALLS, layout::LONGEST_STALL, layout::DURATION, layout::SENT];
+        let [put_off, stalls, longest, ends, frames] = words().map(|at| word(&compiled, at));
+        let due = due(&compiled);
+        // The schedule counts from as much later as it was put off by.
+        let (sent, by) = at(&compiled, put_off + due + late);
+        assert!(sent, "{late}");
+        let rise = word(&compiled, layout::PUT_OFF) - put_off;
+        // It looked at the clock between our two looks.
+        let most = by - put_off - due;
+        assert!((late..=most).contains(&rise), "{rise}: {late} to {most}");
+        assert_eq!(pacer::put_off(due + rise, due), rise);
+        // The end stays where it is by the clock.
+        let wanted = [put_off + rise, stalls + 1, longest.max(rise), ends - rise, frames + 1];
+        assert_eq!(words().map(|at| word(&compiled, at)), wanted);
+        assert_eq!(word(&compiled, layout::BEHIND), 0);
+        // The next one is not due before its distance has passed again: nothing is sent closer together.
+        too_early(&compiled);
+    }
+    // A stall over the end leaves no time for anything.
+    let frames = word(&compiled, layout::SENT);
+    for _ in 0..2 {
+        let late = word(&compiled, layout::PUT_OFF) + due(&compiled) + 100 * SECOND;
+        assert!(!at(&compiled, late).0);
+    }
+    assert_eq!([layout::SENT, layout::DONE].map(|at| word(&compiled, at)), [frames, 1]);
+}
+
+#[test]
+fn what_is_a_little_late_is_caught_up_and_with_catching_up_nothing_is_put_off() {
+    // Whoever looks at it may have been held up: then it is tried again.
+    let in_time = (0..100).any(|_| {
+        let compiled = compiled(pacer::NEVER, MS);
+        assert!(at(&compiled, 0).0);
+        let due = due(&compiled);
+        let (sent, by) = at(&compiled, due + pacer::TOLERATED_NS / 2);
+        let tolerated = by <= due + pacer::TOLERATED_NS;
+        assert!(sent);
+        assert!(!tolerated || word(&compiled, layout::PUT_OFF) == 0);
+        tolerated
+    });
+    assert!(in_time, "held up for 200 us in 100 of 100 runs of one BPF program");
+    let compiled = compiled(2.0, MS);
+    assert!(at(&compiled, 0).0 && at(&compiled, 500 * MS).0);
+    // 499 frames are overdue. What may leave at once is a tenth of two milliseconds more than was due first.
+    assert_eq!([layout::PUT_OFF, layout::BEHIND].map(|at| word(&compiled, at)), [0, 1]);
+    assert!(word(&compiled, layout::LONGEST_STALL) >= 499 * MS);
+    assert_eq!(word(&compiled, layout::DURATION), 60 * SECOND);
+}
+
+/// Nanoseconds that a run takes in which the next frame is a second away: of a few measurements the least.
+fn cost(linger: u64, stay: u64) -> u32 {
+    let compiled = compiled(2.0, SECOND);
+    assert!(at(&compiled, 0).0);
+    assert_eq!(due(&compiled), SECOND);
+    compiled.state.store(layout::LINGER as usize, linger);
+    compiled.state.store(layout::STAY as usize, stay);
+    let runs = (0..9).map(|_| {
+        compiled.state.store(layout::START as usize, now());
+        let run = Run { repeat: 200, ..Run::on(&compiled.frame) };
+        compiled.program.run(run).expect("the kernel runs it").cost_ns
+    });
+    runs.min().expect("some")
+}
+
+#[test]
+fn a_run_lingers_only_for_a_frame_that_comes_before_the_calls_end_and_soon_enough() {
+    // One look at the clock, or as many as a run has.
+    let lingers = cost(u64::MAX, u64::MAX);
+    for (linger, stay, waits) in [
+        (SECOND + 1, u64::MAX, true),
+        (SECOND, u64::MAX, false),
+        (0, u64::MAX, false),
+        (u64::MAX, 2 * SECOND, true),
+        (u64::MAX, SECOND / 2, false),
+        (u64::MAX, 0, false),
+    ] {
+        let cost = cost(linger, stay);
+        assert_eq!(2 * cost > lingers, waits, "{linger} {stay}: {cost} of {lingers} ns");
+    }
+}
