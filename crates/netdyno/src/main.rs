@@ -1,4 +1,4 @@
-//! The program: reads the command line, wires the rooms together, prints what they say.
+//! The program: reads the command line, connects the libraries, prints what they say.
 //!
 //! Exit status: 0 done as asked; 1 done, but short of what was asked (a rate not reached, frames unaccounted); 2 not
 //! done.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`compile`] turns a program into bytecode and is held to byte equality with `traffic::Executor` by tests;
-//! [`live`] runs it. The room `bpf` loads and runs programs; [`sys`] is the one module here with unsafe code.
+//! [`live`] runs it. The crate `bpf` loads and runs programs; [`sys`] is the one module here with unsafe code.
 
 pub mod asm;
 pub mod calls;

@@ -1,4 +1,4 @@
-//! One file for each verb: what its words mean together, then the rooms that do it.
+//! One file for each verb: what its words mean together, then the libraries that do it.
 
 pub mod bridge;
 mod calibrate;
