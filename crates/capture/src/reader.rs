@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use serde::Serialize;
@@ -113,7 +114,9 @@ impl Reader {
     pub fn open(path: &Path) -> Result<Reader, CaptureError> {
         if path.as_os_str() == "-" {
             let name = "standard input".to_owned();
-            return match Input::waiting(io::stdin()) {
+            // The descriptor itself: what the library's own buffer held would be waited for in vain.
+            let stdin = io::stdin().as_fd().try_clone_to_owned();
+            return match stdin.and_then(|stdin| Input::waiting(File::from(stdin))) {
                 Ok(input) => Reader::start(input, name),
                 Err(source) => Err(CaptureError::Open { file: name, source }),
             };

@@ -425,6 +425,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
     report.result.counters = counters::counted(counting);
     setup.meet(Stage::Measured);
+    let by_xdp = meter.as_ref().is_some_and(|meter| meter.first().mode() != meter::Mode::PacketSocket);
+    let drops = by_xdp && setup.rx.as_ref().is_some_and(|(_, options)| options.action == meter::Action::Drop);
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
@@ -443,6 +445,13 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             blind_because = Some(said);
         }
         let numbered = outcome::fill_rx(&mut report, &done, &measured);
+        if drops {
+            let lost = report.result.loss.map_or(0, |loss| loss.frames);
+            let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
+            for ((place, _), part) in places.zip(&measured.parts) {
+                counters::leave_out_own(&mut report.result.counters, &place.spec, part.frames, lost);
+            }
+        }
         if let Some(rx) = &mut report.result.rx {
             rx.blind_because = blind_because;
         }

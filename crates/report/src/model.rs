@@ -335,6 +335,10 @@ pub struct HostCounter {
     /// Its name there.
     pub name: String,
     pub rise: u64,
+    /// Of the rise, frames that arrived and were measured: some drivers count what the meter's program drops when it has
+    /// counted it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own_frames: Option<u64>,
     /// Frames that it counts are gone: why, and what helps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explains: Option<String>,

@@ -12,11 +12,6 @@ use std::collections::BTreeMap;
 const RECEIVING: [&str; 5] =
     ["rx_missed_errors", "rx_dropped", "rx_fifo_errors", "rx_length_errors", "rx_nohandler"];
 
-/// Of so many frames each may be one more or less: others' arrive, too.
-fn about(frames: u64) -> u64 {
-    (frames / 50).max(8)
-}
-
 /// Frames that the receiving side may have lost, at `receiver` and behind it. `device_here`: the device under test shares
 /// the cores, so what their backlogs drop may be its own loss.
 pub fn missed(report: &Report, receiver: &str, device_here: bool) -> u64 {
@@ -30,21 +25,15 @@ pub fn missed(report: &Report, receiver: &str, device_here: bool) -> u64 {
         };
         report.result.counters.iter().filter(of)
     };
-    let by_xdp = report.environment.meter.as_ref().is_some_and(|meter| meter.name.starts_with("xdp"));
+    let gone = |counter: &HostCounter| counter.rise.saturating_sub(counter.own_frames.unwrap_or(0));
     let interface = here(Source::Interface).filter(|counter| RECEIVING.contains(&&*counter.name));
-    let interface: u64 = interface
-        .map(|counter| match &*counter.name {
-            // Some drivers count what the meter's own program drops when it has counted it (tun).
-            "rx_dropped" if by_xdp && counter.rise.abs_diff(rx.totals.frames) <= about(counter.rise) => 0,
-            _ => counter.rise,
-        })
-        .sum();
+    let interface: u64 = interface.map(gone).sum();
     // Of each name without its numbers, added up over queues. Names overlap, with the kernel's, too: the most counts.
     let mut driver: BTreeMap<String, u64> = BTreeMap::new();
     let losing = |counter: &&HostCounter| counter.explains.is_some() && !counter.name.contains("crc");
     let receiving = |counter: &&HostCounter| counter.name.contains("rx") && !counter.name.contains("tx");
     for counter in here(Source::Driver).filter(losing).filter(receiving) {
-        *driver.entry(counter.name.replace(|c: char| c.is_ascii_digit(), "")).or_default() += counter.rise;
+        *driver.entry(counter.name.replace(|c: char| c.is_ascii_digit(), "")).or_default() += gone(counter);
     }
     let backlog = here(Source::Cores).filter(|counter| counter.name == "dropped" && !device_here);
     let backlog: u64 = backlog.map(|counter| counter.rise).sum();
@@ -73,6 +62,7 @@ mod tests {
             source: source.name().to_owned(),
             name: name.to_owned(),
             rise,
+            own_frames: None,
             explains: Some(String::new()),
         };
         report.result.counters = counters.iter().map(counter).collect();
@@ -104,12 +94,13 @@ mod tests {
             ),
             (&[("this machine", Cores, "dropped", 9)], false, 9),
             (&[("this machine", Cores, "dropped", 9)], true, 0),
-            // A driver that counts what our own program drops.
-            (&[("rx0", Interface, "rx_dropped", 903)], false, 0),
-            (&[("rx0", Interface, "rx_dropped", 1000)], false, 1000),
         ] {
             assert_eq!(missed(&report(counters), "rx0", device_here), expected, "{counters:?}");
         }
+        // A driver that counts what our own program drops.
+        let mut ours = report(&[("rx0", Interface, "rx_dropped", 903), ("rx0", Driver, "rx0_drops", 903)]);
+        ours.result.counters.iter_mut().for_each(|counter| counter.own_frames = Some(900));
+        assert_eq!(missed(&ours, "rx0", false), 3);
         let mut socket = report(&[("rx0", Interface, "rx_dropped", 900)]);
         socket.environment.meter = Some(Choice { name: "packet".to_owned(), ..Choice::default() });
         if let Some(rx) = &mut socket.result.rx {

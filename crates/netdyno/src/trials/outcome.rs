@@ -252,6 +252,7 @@ mod tests {
             source: "interface".to_owned(),
             name: "rx_missed_errors".to_owned(),
             rise: 12,
+            own_frames: None,
             explains: None,
         }];
         let (outcome, broken) = judged(&missed);

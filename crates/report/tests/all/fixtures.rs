@@ -195,6 +195,7 @@ pub fn lossy_replay() -> Report {
                 source: "interface".into(),
                 name: "rx_missed_errors".into(),
                 rise: lost / 2,
+                own_frames: None,
                 explains: Some("the receive ring was full".into()),
             },
             HostCounter {
@@ -202,6 +203,7 @@ pub fn lossy_replay() -> Report {
                 source: "interface".into(),
                 name: "rx_packets".into(),
                 rise: sent - lost,
+                own_frames: None,
                 explains: None,
             },
         ],
