@@ -89,6 +89,7 @@ mod tests {
             let stop = Arc::new(AtomicBool::new(false));
             reader.patience().expect("a pipe is waited for").until(&stop);
             assert_eq!(reader.next_record().expect("a frame").expect("a frame").data.len(), 60);
+            let began = Instant::now();
             let setter = std::thread::spawn({
                 let stop = Arc::clone(&stop);
                 move || {
@@ -96,7 +97,6 @@ mod tests {
                     stop.store(true, Relaxed);
                 }
             });
-            let began = Instant::now();
             let error = reader.next_record().expect_err("nothing comes");
             assert!(matches!(error, CaptureError::GivenUp { .. }), "{error:?}");
             // Not before the flag, however busy the machine is.

@@ -36,6 +36,8 @@ pub struct Ahead {
 
 /// A pair this close is not improved by reading more: some readings of a clock in a row.
 const CLOSE_NS: i64 = 150;
+/// Nor one that another is about as close as, where clocks are slow: by so many percent more.
+const ALIKE_PERCENT: i64 = 25;
 /// More pairs are not tried.
 const PAIRS: usize = 8;
 
@@ -55,12 +57,21 @@ fn closest(readings: impl Iterator<Item = [i64; 3]>) -> Ahead {
     for [before, between, after] in readings {
         // A base that was set back in between tells nothing.
         let took = after.saturating_sub(before);
-        if took < 0 || best.is_some_and(|(least, _)| took >= least) {
+        if took < 0 {
+            continue;
+        }
+        let alike =
+            |least: i64| took.abs_diff(least) <= (took.min(least) / 100 * ALIKE_PERCENT).unsigned_abs();
+        let settled = best.is_some_and(|(least, _)| alike(least));
+        if best.is_some_and(|(least, _)| took >= least) {
+            if settled {
+                break;
+            }
             continue;
         }
         let ns = between.saturating_sub(before).saturating_sub(took / 2);
         best = Some((took, Ahead { ns, width_ns: took.unsigned_abs().div_ceil(2) + 1 }));
-        if took <= CLOSE_NS {
+        if settled || took <= CLOSE_NS {
             break;
         }
     }
@@ -97,6 +108,9 @@ mod tests {
         assert_eq!((found, asked), (Ahead { ns: 1_000_000_000, width_ns: 51 }, 3));
         let found = closest(readings[..2].iter().copied());
         assert_eq!(found, Ahead { ns: 1_000_000_000, width_ns: 1_001 });
+        // A clock that takes a microsecond to read is not read eight times when nobody was held up.
+        let slow = [[0, 9_000_000, 5_000_000], [0, 500, 1_000], [2_000, 2_550, 3_100], [4_000, 0, 4_000]];
+        assert_eq!(closest(slow.into_iter()), Ahead { ns: 0, width_ns: 501 });
         // Set back by a second in between, and nothing else.
         assert_eq!(closest([[5_000, 1, 4_000]].into_iter()), Ahead { ns: 0, width_ns: u64::MAX });
     }

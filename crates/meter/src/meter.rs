@@ -92,6 +92,8 @@ pub struct Options {
     pub tags_taken_out: bool,
     /// Its driver tells XDP programs of the tags (Linux 6.8): then they are counted.
     pub tags_told: bool,
+    /// Why XDP would measure wrongly here, if it would: then [`Mode::Auto`] takes the packet socket.
+    pub not_by_xdp: Option<String>,
 }
 
 impl Default for Options {
@@ -113,6 +115,7 @@ impl Default for Options {
             ignore_icmp_errors: false,
             tags_taken_out: false,
             tags_told: false,
+            not_by_xdp: None,
         }
     }
 }
@@ -473,9 +476,13 @@ impl Tried<'_> {
 
     fn in_order(&mut self, options: &Options) -> Result<(Source, Mode), MeterError> {
         let modes: &[Mode] = match options.mode {
+            Mode::Auto if options.not_by_xdp.is_some() => &[Mode::PacketSocket],
             Mode::Auto => &[Mode::XdpNative, Mode::XdpGeneric, Mode::PacketSocket],
             ref only => std::slice::from_ref(only),
         };
+        if options.mode == Mode::Auto {
+            self.reasons.extend(options.not_by_xdp.clone());
+        }
         let mut tables = None;
         for mode in modes {
             let source = match mode {

@@ -115,7 +115,7 @@ impl Place {
         Ok(file(self)? == file(other)?)
     }
 
-    /// Those that are on, and one that takes VLAN tags out of what arrives.
+    /// Those that are on, by the kernel's names of features (`ethtool -k`), and one that takes VLAN tags out of what arrives.
     fn offloads(&self) -> Vec<String> {
         let look = || -> Result<Vec<String>, rustix::io::Errno> {
             let ethtool = port::ethtool::Ethtool::open(&self.interface.name)?;
@@ -123,11 +123,11 @@ impl Place {
                 .offloads()
                 .into_iter()
                 .filter(|(_, on)| *on)
-                .map(|(name, _)| name.to_owned())
+                .map(|(name, _)| features_name(name).to_owned())
                 .collect();
             // A veth says so, too, and takes nothing out.
             if self.interface.kind.as_deref() != Some("veth") && ethtool.takes_tags_out() == Ok(true) {
-                on.push("rx-vlan".to_owned());
+                on.push("rx-vlan-hw-parse".to_owned());
             }
             Ok(on)
         };
@@ -147,6 +147,16 @@ impl Place {
             carrier_wait_ns: None,
             offloads: self.offloads(),
         }
+    }
+}
+
+fn features_name(offload: &str) -> &str {
+    match offload {
+        "GRO" => "rx-gro",
+        "GSO" => "tx-generic-segmentation",
+        "TSO" => "tx-tcp-segmentation",
+        "LRO" => "rx-lro",
+        other => other,
     }
 }
 
@@ -181,7 +191,7 @@ mod tests {
             let set = || Ethtool::open(lab.sender.interface)?.set_offload(Offload::Gro, on);
             tx.run_in(set).unwrap().expect("set");
             let offloads = tx.describe("sends").offloads;
-            assert_eq!(offloads.iter().any(|name| name == "GRO"), on, "{offloads:?}");
+            assert_eq!(offloads.iter().any(|name| name == "rx-gro"), on, "{offloads:?}");
         }
     }
 }

@@ -41,6 +41,7 @@ use engine::source::Source;
 use engine::{Control, Counts, Ended, Engine, Job, Merged, Sent};
 use meter::Meter;
 use meters::Meters;
+pub use meters::not_by_xdp;
 use moves::Moves;
 use outcome::Outcome;
 use port::interface::{CounterReader, Counters};
@@ -270,7 +271,10 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         Some(rx) => {
             let mut options = with_room_for(&rx.1, &own);
             options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
+            options.not_by_xdp = meters::not_by_xdp(&rx.0, setup.longest);
+            let unsuited = options.not_by_xdp.clone();
             let first = meters::attach(rx, &options)?;
+            report.warnings.extend(unsuited.filter(|_| first.mode() == meter::Mode::XdpNative));
             let second = setup.second.rx.as_ref().map(|rx| meters::attach(rx, &options)).transpose()?;
             if !setup.round_trip {
                 let places = [Some(rx), setup.second.rx.as_ref()].into_iter().flatten();

@@ -19,7 +19,7 @@ use crate::socket::set;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -48,6 +48,8 @@ pub struct Departed {
 const APART_NS: u64 = 1_000_000;
 /// A stamp that has not come back after so long is not waited for any more. (Where the register is taken, drivers give none.)
 const LOST_NS: u64 = 1_000_000_000;
+/// Drivers give a stamp up after at most so long (igb: 15 s).
+const GIVES_UP_NS: u64 = 16_000_000_000;
 /// A frame that seems to have left so long before it was handed over is an earlier one, whose stamp came too late.
 const NOT_BEFORE_NS: u64 = 5_000_000;
 /// A clock that shows another time than expected by more than this was set: clocks drift by less between two looks.
@@ -67,6 +69,8 @@ pub struct Departures {
     /// Handed over, not stamped yet.
     pending: Option<(Option<u64>, u64)>,
     departed: Option<Departed>,
+    /// When the last frame without a stamp was handed over, and its length.
+    unanswered: Option<(u64, u32)>,
     asked: u64,
     stamped: u64,
 }
@@ -120,6 +124,7 @@ impl Departures {
             marked: None,
             pending: None,
             departed: None,
+            unanswered: None,
             asked: 0,
             stamped: 0,
         })
@@ -147,7 +152,7 @@ impl Departures {
             last = left.filter(|left| possible(*left, handed_ns, now())).or(last);
         }
         if let Some(left_ns) = last {
-            self.pending = None;
+            (self.pending, self.unanswered) = (None, None);
             self.stamped += 1;
             self.departed = Some(Departed { due_ns, handed_ns, left_ns });
             return;
@@ -178,10 +183,10 @@ impl Departures {
         }
     }
 
-    /// Is the hardware's stamp of a frame still to come? Its driver keeps the frame's memory until then, or until it gives up,
-    /// which takes igb 15 s.
-    pub(crate) fn awaits(&self) -> bool {
-        self.by_hardware() && self.asked > self.stamped
+    /// Length of the frame whose stamp the hardware's driver may still wait for. It keeps the frame's memory until then.
+    pub(crate) fn awaits(&self) -> Option<u32> {
+        let (handed_ns, length) = self.unanswered.filter(|_| self.by_hardware())?;
+        (now() < handed_ns.saturating_add(GIVES_UP_NS)).then_some(length)
     }
 
     /// The hardware stamps them, not its driver.
@@ -216,12 +221,13 @@ impl Departures {
         header.msg_controllen = size_of::<Ask>();
     }
 
-    /// The message was sent, or passed over. It asks no more.
-    pub(crate) fn asked(&mut self, header: &mut libc::msghdr, sent: bool, handed_ns: u64) {
+    /// The message asks no more. `sent`: when it was handed over, and its length; `None` if it was passed over.
+    pub(crate) fn asked(&mut self, header: &mut libc::msghdr, sent: Option<(u64, u32)>) {
         header.msg_control = std::ptr::null_mut();
         header.msg_controllen = 0;
         let Some((_, due_ns)) = self.marked.take() else { return };
-        if sent {
+        if let Some((handed_ns, length)) = sent {
+            self.unanswered = Some((handed_ns, length));
             self.asked += 1;
             self.pending = Some((due_ns, handed_ns));
             self.next_ns = handed_ns + APART_NS;
@@ -297,6 +303,8 @@ fn nanoseconds(time: &libc::timespec) -> Option<u64> {
 #[derive(Debug)]
 struct Follower {
     looks: Arc<Mutex<VecDeque<Comparison>>>,
+    /// By how much the clock was set, at most. Stamps of the time until that was noticed may be off by it.
+    set_ns: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -308,10 +316,13 @@ const LOOKS: usize = 20;
 impl Follower {
     fn start(clock: Phc) -> io::Result<Follower> {
         let (looks, stop) = (Arc::new(Mutex::new(VecDeque::new())), Arc::new(AtomicBool::new(false)));
+        let set_ns = Arc::new(AtomicU64::new(0));
+        let noted = Arc::clone(&set_ns);
         let look = move |looks: &Mutex<VecDeque<Comparison>>| -> io::Result<()> {
             let look = clock.compare()?;
             let mut looks = looks.lock().unwrap_or_else(PoisonError::into_inner);
-            if was_set(&looks, &look) {
+            if let Some(by) = was_set(&looks, &look) {
+                noted.fetch_max(by, Relaxed);
                 looks.clear();
             }
             if looks.len() >= LOOKS {
@@ -331,7 +342,7 @@ impl Follower {
                 }
             })?
         };
-        Ok(Follower { looks, stop, thread: Some(thread) })
+        Ok(Follower { looks, set_ns, stop, thread: Some(thread) })
     }
 
     fn host_time(&self, device_ns: u64) -> Option<u64> {
@@ -340,7 +351,8 @@ impl Follower {
 
     fn error_ns(&self) -> u64 {
         let looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-        looks.iter().map(|look| look.after_ns.saturating_sub(look.before_ns).div_ceil(2)).max().unwrap_or(0)
+        let widths = looks.iter().map(|look| look.after_ns.saturating_sub(look.before_ns).div_ceil(2));
+        widths.max().unwrap_or(0).max(self.set_ns.load(Relaxed))
     }
 }
 
@@ -359,13 +371,18 @@ fn possible(left_ns: u64, handed_ns: u64, now_ns: u64) -> bool {
     left_ns.saturating_add(NOT_BEFORE_NS) >= handed_ns && left_ns <= now_ns.saturating_add(NOT_BEFORE_NS)
 }
 
-/// Was the clock set since the looks before this one?
-fn was_set(looks: &VecDeque<Comparison>, look: &Comparison) -> bool {
-    let expected = on_line(looks, look.device_ns);
+/// By how much the clock was set since the looks before this one, if it was.
+fn was_set(looks: &VecDeque<Comparison>, look: &Comparison) -> Option<u64> {
+    let newest = looks.back()?;
     // A look that took long is no proof.
-    let off = SET_NS + look.after_ns.saturating_sub(look.before_ns);
+    let most = SET_NS + look.after_ns.saturating_sub(look.before_ns);
     let middle = look.before_ns / 2 + look.after_ns / 2;
-    !looks.is_empty() && expected.is_none_or(|expected| expected.abs_diff(middle) > off)
+    let off = match on_line(looks, look.device_ns) {
+        Some(expected) => expected.abs_diff(middle),
+        // Before this host's boot.
+        None => newest.device_ns.abs_diff(look.device_ns),
+    };
+    (off > most).then_some(off)
 }
 
 /// This host's time when the device's clock showed `device_ns`: from the newest look, at the pace since the oldest.
@@ -388,7 +405,7 @@ mod tests {
         // The device's clock runs 100 ppm fast, and is compared to within 200 ns.
         let look = |ms: u64| Comparison {
             before_ns: ms * 1_000_000 - 100,
-            device_ns: 5_000_000_000 + ms * 1_000_100,
+            device_ns: 50_000_000_000 + ms * 1_000_100,
             after_ns: ms * 1_000_000 + 100,
         };
         let looks: VecDeque<Comparison> = (10..=30).map(|n| look(n * 50)).collect();
@@ -397,11 +414,12 @@ mod tests {
             assert!(host.abs_diff(ms * 1_000_000) <= 1, "{ms}: {host}");
         }
         // One that somebody set is another clock from then on, in whichever direction.
-        assert!(!was_set(&looks, &look(1_550)) && !was_set(&VecDeque::new(), &look(7)));
+        assert_eq!((was_set(&looks, &look(1_550)), was_set(&VecDeque::new(), &look(7))), (None, None));
         for step in [-37_000_000_000, -2_000_000, 2_000_000, 37_000_000_000] {
             let next = look(1_550);
             let device_ns = next.device_ns.saturating_add_signed(step);
-            assert!(was_set(&looks, &Comparison { device_ns, ..next }), "{step}");
+            let by = was_set(&looks, &Comparison { device_ns, ..next }).expect("it was set");
+            assert!(by.abs_diff(step.unsigned_abs()) < step.unsigned_abs() / 10, "{step}: {by}");
         }
         let one: VecDeque<Comparison> = [look(500)].into();
         assert_eq!(on_line(&one, look(500).device_ns + 1_000), Some(500_001_000));
@@ -432,10 +450,10 @@ mod tests {
         let (_, handed) = departures.asking().expect("marked");
         departures.ask_with(&mut header);
         // What was not sent is not waited for.
-        departures.asked(&mut header, false, handed);
+        departures.asked(&mut header, None);
         assert_eq!((departures.counts(), header.msg_controllen), ((0, 0), 0));
         departures.mark(nth, Some(7));
-        departures.asked(&mut header, true, handed);
+        departures.asked(&mut header, Some((handed, 60)));
         assert_eq!((departures.choose(5), departures.take(), departures.counts()), (None, None, (1, 0)));
         // As if it had been long ago.
         departures.pending = Some((None, handed.saturating_sub(2 * LOST_NS)));

@@ -79,18 +79,15 @@ impl Socket {
         if rc == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
     }
 
-    /// Waits until the driver has released all. `kept`: what it may keep after all, because it waits for a stamp itself.
+    /// Waits until the driver has released all but `kept` bytes, which it keeps because it waits for a stamp itself.
     fn drain(&self, kept: u64) -> Result<(), TxError> {
         let start = Instant::now();
         loop {
             let bytes = self.queued();
-            if bytes == 0 {
+            if bytes <= kept {
                 return Ok(());
             }
             if start.elapsed() > DRAIN {
-                if bytes <= kept {
-                    return Ok(());
-                }
                 let waited_ms = DRAIN.as_millis() as u64;
                 return Err(TxError::NotDrained { interface: self.name.clone(), bytes, waited_ms });
             }
@@ -160,10 +157,10 @@ impl Socket {
     }
 }
 
-/// A frame's memory in the kernel at most, as the socket counts it: the frame, up to the next power of two, and what describes
-/// it.
-fn most_memory(longest: usize) -> u64 {
-    longest as u64 * 2 + 2048
+/// Memory in the kernel of a frame of so many bytes at most, as the socket counts it: the frame and what describes it, up to the
+/// next power of two. Two of them take more.
+fn most_memory(length: u32) -> u64 {
+    u64::from(length) * 2 + 1280
 }
 
 /// Our own buffers, an odd number of cache lines apart (a power of two would put all into the same few cache sets).
@@ -270,14 +267,15 @@ impl Tx for Sendmmsg {
             let went = self.counters.frames - before.frames + self.counters.failed - before.failed;
             // It was reached, and not passed over.
             let asked = went > nth as u64 && self.asking.is_some();
-            departures.asked(&mut self.messages[nth].msg_hdr, asked, handed);
+            let handed = asked.then_some((handed, self.own.lengths[nth]));
+            departures.asked(&mut self.messages[nth].msg_hdr, handed);
         }
         sent
     }
 
     fn drain(&mut self) -> Result<(), TxError> {
-        let awaited = self.departures.as_ref().is_some_and(Departures::awaits);
-        self.socket.drain(if awaited { most_memory(self.own.stride) } else { 0 })
+        let awaited = self.departures.as_ref().and_then(Departures::awaits);
+        self.socket.drain(awaited.map_or(0, most_memory))
     }
 
     fn counters(&self) -> TxCounters {

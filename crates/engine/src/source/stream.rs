@@ -233,7 +233,8 @@ impl StreamSource {
                 continue;
             }
             let input = &mut self.inputs[self.file];
-            let Some((record, side)) = input.next_record()? else {
+            // Behind a fault there is nothing, another file least of all.
+            let Some((record, side)) = input.next_record().inspect_err(|_| self.ended = true)? else {
                 if self.pass == 0 {
                     input.note(&mut self.seen.odd);
                 }

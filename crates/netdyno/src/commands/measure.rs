@@ -38,6 +38,8 @@ pub fn run(args: Measure) -> Result<u8> {
         midstream: true,
         tags_taken_out: shared::takes_tags_out(&place),
         tags_told: shared::tells_tags(&place),
+        // What is to be dropped only XDP can keep from the host.
+        not_by_xdp: run::not_by_xdp(&place, place.interface.mtu as usize + 14).filter(|_| !args.drop),
         ..meter::Options::default()
     };
     let takes = u64::from(args.streams) * meter::STREAM_BYTES

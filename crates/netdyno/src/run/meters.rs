@@ -35,6 +35,28 @@ pub fn attach((place, _): &(Place, meter::Options), options: &meter::Options) ->
     meter.with_context(|| format!("measuring on {}", place.spec))
 }
 
+/// The longest frame that fills one receive buffer of virtio_net at any MTU: 1500 bytes, an Ethernet header and a VLAN tag.
+const ONE_BUFFER: usize = 1518;
+
+/// Why XDP would not see all frames of up to `longest` bytes at `place`, if it would not.
+///
+/// virtio_net's buffers of before a program was attached have no room for one: of a frame that fills several of those it
+/// drops what does not fit a page, and counts some as too long, until its ring has been used up once (seen on Linux 6.12 to
+/// 7.3; drivers/net/virtio_net.c, mergeable_xdp_get_buf).
+pub fn not_by_xdp(place: &Place, longest: usize) -> Option<String> {
+    fills_several(place.interface.driver.as_deref(), place.interface.mtu, longest).then(|| {
+        format!(
+            "with an XDP program {}'s driver, virtio_net, loses frames of more than {ONE_BUFFER} bytes on arrival, until \
+             each of its buffers has been used once",
+            place.spec
+        )
+    })
+}
+
+fn fills_several(driver: Option<&str>, mtu: u32, longest: usize) -> bool {
+    driver == Some("virtio_net") && mtu > 1500 && longest > ONE_BUFFER
+}
+
 /// What the user must know of a packet socket behind a program of somebody else's.
 pub fn blind(meter: &Meter, place: &Place) -> Option<String> {
     if meter.mode() != meter::Mode::PacketSocket {
@@ -108,5 +130,26 @@ impl Meters {
             whole.add(second);
         }
         Measured { whole, parts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_long_frames_of_one_driver_are_not_for_xdp() {
+        for (driver, mtu, longest, several) in [
+            (Some("virtio_net"), 9000, 8996, true),
+            (Some("virtio_net"), 9000, 1519, true),
+            (Some("virtio_net"), 9000, 1518, false),
+            (Some("virtio_net"), 1500, 1518, false),
+            // A run that is told to send more than fits.
+            (Some("virtio_net"), 1500, 9000, false),
+            (Some("igb"), 9000, 8996, false),
+            (None, 9000, 8996, false),
+        ] {
+            assert_eq!(fills_several(driver, mtu, longest), several, "{driver:?} {mtu} {longest}");
+        }
     }
 }

@@ -103,7 +103,9 @@ fn frames_that_get_lost_on_purpose_are_not_due() {
         "{report}"
     );
     let counted: u64 = ["frames", "failed", "due_not_sent_frames"].iter().map(|name| tx(&report, name)).sum();
-    assert!((236_000..244_000).contains(&counted), "{counted}: {report}");
+    // Where reading them all takes too long, that is said.
+    let least = reasons(&report).iter().any(|reason| reason.contains("at least "));
+    assert!((236_000..244_000).contains(&counted) || least && counted < 244_000, "{counted}: {report}");
 }
 
 #[test]
@@ -114,12 +116,12 @@ fn a_signal_ends_a_replay_whose_pipe_has_nothing_to_read() {
     run(format!("mkfifo {pipe}")).ok();
     let sender = net.start(format!("netdyno replay {pipe} --stream --on tx0 --rate 10kpps --json"));
     // Held open until the sender has ended, as by somebody who may write again.
-    let mut writer = std::fs::OpenOptions::new().write(true).open(&pipe).expect("who reads it");
+    let mut writer = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).expect("who reads it");
     std::io::copy(&mut std::fs::File::open(&file).expect("the capture"), &mut writer).expect("read");
     net.until_frames_leave();
     sender.signal("INT");
     let report = sender.wait().with(1).json();
     drop(writer);
-    assert!(tx(&report, "frames") <= 500, "{report}");
+    assert!((1..=500).contains(&tx(&report, "frames")), "{report}");
     assert!(reasons(&report).iter().any(|reason| reason.starts_with("stopped by a signal")), "{report}");
 }
