@@ -35,7 +35,7 @@ def judged: . as $line
             and (.states["XDP live frames"] == "good") == ($kernel != "5.10") and .states["meter"] == "good"),
             text: ([.states // {} | to_entries[] | select(.value == "bad") | .key] | if . == [] then "nothing bad" else "bad: " + join(", ") end)}
       elif .bad then {ok: false, text: .bad}
-      elif has("answered") then {ok: (.small == 0), text: (if .small == 0 then "\(.answered) of 5" else "nor do small ones come through" end)}
+      elif has("answered") then {ok: (.small != 1), text: (if .small != 1 then "\(.answered) of 5" else "nor do small ones come through" end)}
       elif .skip then {ok: true, text: "-", note: .skip}
       elif has("told") then {ok: .told, text: (if .told then "told" else "not told" end), note: (.reasons // [] | join("; "))}
       elif has("others_waited_ms") then {ok: (whole and .others_waited_ms < 3000), text: "\(.received) of \(.frames), others waited at most \(.others_waited_ms) ms"}
