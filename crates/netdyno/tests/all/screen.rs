@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use serde_json::Value;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// A terminal of a terminal multiplexer's own, on the sending host.
 struct Terminal<'a> {
@@ -12,7 +13,10 @@ struct Terminal<'a> {
 impl<'a> Terminal<'a> {
     /// Runs a shell command in it. What the command prints on standard output goes to the file `out`.
     fn start(net: &'a Net, size: &str, line: &str) -> Terminal<'a> {
-        let terminal = Terminal { net, socket: net.file("tmux") };
+        // A server of its own: one that has just lost its last session still listens, and ends.
+        static SERVERS: AtomicU32 = AtomicU32::new(0);
+        let server = SERVERS.fetch_add(1, Relaxed);
+        let terminal = Terminal { net, socket: net.file(&format!("tmux-{server}")) };
         let netdyno = env!("CARGO_BIN_EXE_netdyno");
         // What the terminal shows when the command has ended is looked at, too.
         let script = format!(
