@@ -118,18 +118,10 @@ impl Place {
     /// Those that are on, by the kernel's names of features (`ethtool -k`), and one that takes VLAN tags out of what arrives.
     fn offloads(&self) -> Vec<String> {
         let look = || -> Result<Vec<String>, rustix::io::Errno> {
-            let ethtool = port::ethtool::Ethtool::open(&self.interface.name)?;
-            let mut on: Vec<_> = ethtool
-                .offloads()
-                .into_iter()
-                .filter(|(_, on)| *on)
-                .map(|(name, _)| features_name(name).to_owned())
-                .collect();
-            // A veth says so, too, and takes nothing out.
-            if self.interface.kind.as_deref() != Some("veth") && ethtool.takes_tags_out() == Ok(true) {
-                on.push("rx-vlan-hw-parse".to_owned());
-            }
-            Ok(on)
+            let offloads = port::ethtool::Ethtool::open(&self.interface.name)?.offloads();
+            let on = offloads.iter().filter(|offload| offload.on).map(|offload| offload.feature);
+            let tags = self.interface.takes_tags_out().then_some("rx-vlan-hw-parse");
+            Ok(on.chain(tags).map(str::to_owned).collect())
         };
         self.run_in(look).ok().and_then(Result::ok).unwrap_or_default()
     }
@@ -147,16 +139,6 @@ impl Place {
             carrier_wait_ns: None,
             offloads: self.offloads(),
         }
-    }
-}
-
-fn features_name(offload: &str) -> &str {
-    match offload {
-        "GRO" => "rx-gro",
-        "GSO" => "tx-generic-segmentation",
-        "TSO" => "tx-tcp-segmentation",
-        "LRO" => "rx-lro",
-        other => other,
     }
 }
 

@@ -164,7 +164,7 @@ impl Link {
             events,
             state: Some(state),
             at_first: state,
-            losses: Losses::new(now(), Some(state)),
+            losses: Losses::new(clocks::monotonic(), Some(state)),
         })
     }
 
@@ -188,7 +188,7 @@ impl Link {
     /// Notes what the kernel told meanwhile, and how it is now.
     fn follow(&mut self) {
         while let Ok(Some(messages)) = self.events.told() {
-            let now = now();
+            let now = clocks::monotonic();
             for (kind, body) in messages {
                 if read_u32(&body, 4) != Some(self.index) {
                     continue;
@@ -206,7 +206,7 @@ impl Link {
             }
         }
         self.look();
-        self.losses.saw(now(), self.state);
+        self.losses.saw(clocks::monotonic(), self.state);
     }
 }
 
@@ -241,7 +241,7 @@ pub fn wait(links: &mut [Link], stop: &AtomicBool) -> Result<Vec<Waited>, Carrie
             for link in links.iter_mut() {
                 while let Ok(Some(_)) = link.events.told() {}
                 link.look();
-                link.losses = Losses::new(now(), link.state);
+                link.losses = Losses::new(clocks::monotonic(), link.state);
             }
             return Ok(ends.iter().map(|end| end.waited(start)).collect());
         }
@@ -431,11 +431,6 @@ fn watch(mut links: Vec<Link>, ended: &OwnedFd) -> Vec<Vec<Loss>> {
             return links.into_iter().map(|link| link.losses.end()).collect();
         }
     }
-}
-
-/// `CLOCK_MONOTONIC` in nanoseconds.
-fn now() -> u64 {
-    clocks::now(clocks::Clock::Monotonic)
 }
 
 #[cfg(test)]

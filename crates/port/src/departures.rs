@@ -134,7 +134,7 @@ impl Departures {
     /// other.
     pub fn choose(&self, count: usize) -> Option<usize> {
         let free = self.pending.is_none() && self.departed.is_none() && count > 0;
-        (free && now() >= self.next_ns).then(|| (self.asked % count.max(1) as u64) as usize)
+        (free && clocks::monotonic() >= self.next_ns).then(|| (self.asked % count.max(1) as u64) as usize)
     }
 
     /// That frame is asked for, and was due at `due_ns`.
@@ -149,7 +149,7 @@ impl Departures {
         let mut last = None;
         while let Some(stamp) = read(&self.socket) {
             let left = self.clock.host_time(stamp);
-            last = left.filter(|left| possible(*left, handed_ns, now())).or(last);
+            last = left.filter(|left| possible(*left, handed_ns, clocks::monotonic())).or(last);
         }
         if let Some(left_ns) = last {
             (self.pending, self.unanswered) = (None, None);
@@ -157,7 +157,7 @@ impl Departures {
             self.departed = Some(Departed { due_ns, handed_ns, left_ns });
             return;
         }
-        if now() > handed_ns + LOST_NS {
+        if clocks::monotonic() > handed_ns + LOST_NS {
             self.pending = None;
         }
     }
@@ -170,13 +170,13 @@ impl Departures {
 
     /// The same at the end of a run: the stamp is waited for.
     pub fn take_last(&mut self) -> Option<Departed> {
-        let until = now() + LAST_NS;
+        let until = clocks::monotonic() + LAST_NS;
         self.marked = None;
         loop {
             if let Some(departed) = self.take() {
                 return Some(departed);
             }
-            if self.pending.is_none() || now() > until {
+            if self.pending.is_none() || clocks::monotonic() > until {
                 return None;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -186,7 +186,7 @@ impl Departures {
     /// Length of the frame whose stamp the hardware's driver may still wait for. It keeps the frame's memory until then.
     pub(crate) fn awaits(&self) -> Option<u32> {
         let (handed_ns, length) = self.unanswered.filter(|_| self.by_hardware())?;
-        (now() < handed_ns.saturating_add(GIVES_UP_NS)).then_some(length)
+        (clocks::monotonic() < handed_ns.saturating_add(GIVES_UP_NS)).then_some(length)
     }
 
     /// The hardware stamps them, not its driver.
@@ -212,7 +212,7 @@ impl Departures {
         let (nth, _) = self.marked?;
         // What is there by now is of a frame that was given up, or was tried several times.
         while read(&self.socket).is_some() {}
-        Some((nth, now()))
+        Some((nth, clocks::monotonic()))
     }
 
     /// Asks with this message.
@@ -245,10 +245,6 @@ impl Clock {
             Clock::Hardware(follower) => follower.host_time(stamp.hardware_ns?),
         }
     }
-}
-
-fn now() -> u64 {
-    clocks::now(clocks::Clock::Monotonic)
 }
 
 /// What the kernel told of one frame.

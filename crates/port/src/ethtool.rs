@@ -40,6 +40,16 @@ const WORDS: usize = 12 + 3 * 127;
 /// Speed as the driver reports it when it does not know.
 const SPEED_UNKNOWN: u32 = u32::MAX;
 
+/// An offload that joins or cuts up frames, as it is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// What everybody calls it: `GRO`.
+    pub name: &'static str,
+    /// The kernel's name of it, as `ethtool -k` prints and `ethtool -K` takes: `rx-gro`.
+    pub feature: &'static str,
+    pub on: bool,
+}
+
 /// Offloads that can be asked for one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Offload {
@@ -194,12 +204,17 @@ impl Ethtool {
         Ok(self.call(GFLAGS, &[])?[1] & FLAG_LRO != 0)
     }
 
-    /// What joins and cuts up frames, as far as the driver tells, and whether it is on.
-    pub fn offloads(&self) -> Vec<(&'static str, bool)> {
-        let known = [("GRO", Offload::Gro), ("GSO", Offload::Gso), ("TSO", Offload::Tso)];
-        let mut offloads: Vec<_> =
-            known.into_iter().filter_map(|(name, which)| Some((name, self.offload(which).ok()?))).collect();
-        offloads.extend(self.large_receive_offload().ok().map(|on| ("LRO", on)));
+    /// What joins and cuts up frames, as far as the driver tells.
+    pub fn offloads(&self) -> Vec<Setting> {
+        let known = [
+            ("GRO", "rx-gro", Offload::Gro),
+            ("GSO", "tx-generic-segmentation", Offload::Gso),
+            ("TSO", "tx-tcp-segmentation", Offload::Tso),
+        ];
+        let setting = |(name, feature, which)| Some(Setting { name, feature, on: self.offload(which).ok()? });
+        let mut offloads: Vec<_> = known.into_iter().filter_map(setting).collect();
+        let joined = self.large_receive_offload().ok();
+        offloads.extend(joined.map(|on| Setting { name: "LRO", feature: "rx-lro", on }));
         offloads
     }
 

@@ -113,6 +113,14 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Whether the NIC takes VLAN tags out of frames that it receives, so that XDP programs see them without. Asked here and
+    /// now, in the interface's namespace.
+    pub fn takes_tags_out(&self) -> bool {
+        let asked = || Ethtool::open(&self.name)?.takes_tags_out();
+        // A veth says so, too, and takes nothing out.
+        self.kind.as_deref() != Some("veth") && asked() == Ok(true)
+    }
+
     /// Looks an interface up; alternative names (`ip link property add altname`) serve as well.
     pub fn by_name(name: &str) -> Result<Self, InterfaceError> {
         let failed = |source| InterfaceError::Netlink { name: name.to_owned(), source };

@@ -8,7 +8,6 @@ use crate::run::Second;
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use engine::Priority;
-use port::ethtool::Ethtool;
 use report::RequestedRate;
 use std::sync::Arc;
 use traffic::rate::Context;
@@ -198,11 +197,9 @@ pub fn measurable(place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// Whether XDP programs there see frames without their VLAN tags. (A veth says so, too, and takes nothing out.)
+/// Whether XDP programs there see frames without their VLAN tags.
 pub fn takes_tags_out(place: &Place) -> bool {
-    let name = &place.interface.name;
-    let takes = place.run_in(|| Ethtool::open(name)?.takes_tags_out());
-    matches!(takes, Ok(Ok(true))) && place.interface.kind.as_deref() != Some("veth")
+    place.run_in(|| place.interface.takes_tags_out()).unwrap_or(false)
 }
 
 /// Whether XDP programs there can ask for the VLAN tags that were taken out.

@@ -1,6 +1,6 @@
 //! One interface: its driver, XDP, queues, rings, offloads, interrupts, and what stands in the way.
 
-use crate::ethtool::{Channels, Ethtool, Rings};
+use crate::ethtool::{Channels, Ethtool, Rings, Setting};
 use crate::interface::{Interface, InterfaceError, XdpFeatures, disruption, xdp_features};
 
 use super::{Area, Finding, State, read};
@@ -20,7 +20,7 @@ pub struct Device {
     in_use: Option<String>,
     channels: Option<Channels>,
     rings: Option<Rings>,
-    offloads: Vec<(&'static str, bool)>,
+    offloads: Vec<Setting>,
     /// VLAN tags are taken out of frames that it receives.
     takes_tags_out: bool,
     peer: Option<Peer>,
@@ -47,9 +47,7 @@ impl Device {
             channels: ethtool.and_then(|ethtool| ethtool.channels().ok()),
             rings: ethtool.and_then(|ethtool| ethtool.rings().ok()),
             offloads: ethtool.map(Ethtool::offloads).unwrap_or_default(),
-            // A veth says so, too, and takes nothing out.
-            takes_tags_out: interface.kind.as_deref() != Some("veth")
-                && ethtool.is_some_and(|ethtool| ethtool.takes_tags_out() == Ok(true)),
+            takes_tags_out: interface.takes_tags_out(),
             peer: (interface.kind.as_deref() == Some("veth")).then(|| peer_of(&interface)),
             interface,
         })
@@ -66,7 +64,7 @@ impl Device {
     }
 
     pub fn offload(&self, name: &str) -> Option<bool> {
-        self.offloads.iter().find(|(offload, _)| *offload == name).map(|(_, on)| *on)
+        self.offloads.iter().find(|offload| offload.name == name).map(|offload| offload.on)
     }
 
     pub fn findings(&self) -> Vec<Finding> {
@@ -293,7 +291,7 @@ impl Device {
         let found: Vec<String> = self
             .offloads
             .iter()
-            .map(|(name, on)| format!("{name} {}", if *on { "on" } else { "off" }))
+            .map(|offload| format!("{} {}", offload.name, if offload.on { "on" } else { "off" }))
             .collect();
         if found.is_empty() {
             return None;
