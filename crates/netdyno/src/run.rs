@@ -271,21 +271,19 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         Some(rx) => {
             let mut options = with_room_for(&rx.1, &own);
             options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
-            options.not_by_xdp = meters::not_by_xdp(&rx.0, setup.longest);
-            let unsuited = options.not_by_xdp.clone();
-            let first = meters::attach(rx, &options)?;
-            report.warnings.extend(unsuited.filter(|_| first.mode() == meter::Mode::XdpNative));
-            let second = setup.second.rx.as_ref().map(|rx| meters::attach(rx, &options)).transpose()?;
-            if !setup.round_trip {
-                let places = [Some(rx), setup.second.rx.as_ref()].into_iter().flatten();
-                report.environment.interfaces.extend(places.map(|(place, _)| place.describe("measure")));
-            }
+            let mut attach = |(place, _): &(Place, meter::Options)| -> Result<meter::Meter> {
+                let (meter, warning) = meters::attach(place, &options, setup.longest)?;
+                if !setup.round_trip {
+                    report.environment.interfaces.push(place.describe("measure"));
+                }
+                let blind = meters::blind(&meter, place);
+                report.warnings.extend(warning.into_iter().chain(blind.clone()));
+                blind_because = blind_because.take().or(blind);
+                Ok(meter)
+            };
+            let first = attach(rx)?;
+            let second = setup.second.rx.as_ref().map(attach).transpose()?;
             report.environment.meter = Some(mode(&first));
-            for (meter, rx) in std::iter::once((&first, rx)).chain(second.iter().zip(&setup.second.rx)) {
-                let blind = meters::blind(meter, &rx.0);
-                report.warnings.extend(blind.clone());
-                blind_because = blind_because.or(blind);
-            }
             Some(Meters::new(first, second))
         }
     };

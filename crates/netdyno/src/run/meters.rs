@@ -28,11 +28,15 @@ pub struct Part {
     pub attached: bool,
 }
 
-/// Starts to count at an interface.
-pub fn attach((place, _): &(Place, meter::Options), options: &meter::Options) -> Result<Meter> {
+/// Starts to count frames of up to `longest` bytes at an interface. Says, too, what the user must know of how they are
+/// measured there.
+pub fn attach(place: &Place, options: &meter::Options, longest: usize) -> Result<(Meter, Option<String>)> {
+    let options = meter::Options { not_by_xdp: not_by_xdp(place, longest), ..options.clone() };
     let name = &place.interface.name;
-    let meter = place.run_in(|| Meter::attach(name, options))?;
-    meter.with_context(|| format!("measuring on {}", place.spec))
+    let attached = place.run_in(|| Meter::attach(name, &options))?;
+    let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
+    let warning = options.not_by_xdp.filter(|_| meter.mode() == meter::Mode::XdpNative);
+    Ok((meter, warning))
 }
 
 /// The longest frame that fills one receive buffer of virtio_net at any MTU: 1500 bytes, an Ethernet header and a VLAN tag.
