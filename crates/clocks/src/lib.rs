@@ -46,6 +46,12 @@ pub fn now(clock: Clock) -> u64 {
     u64::try_from(read(clock)).unwrap_or(0)
 }
 
+/// The one that most ask for. About 30 ns on a virtual machine, 15 elsewhere: once a batch, not once a frame.
+#[inline]
+pub fn monotonic() -> u64 {
+    now(Clock::Monotonic)
+}
+
 /// How far `clock` is ahead of `base`: of some pairs of readings, the closest.
 pub fn ahead(clock: Clock, base: Clock) -> Ahead {
     closest((0..PAIRS).map(|_| [read(base), read(clock), read(base)]))

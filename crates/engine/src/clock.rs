@@ -1,16 +1,15 @@
 //! Reading the clock, and waiting for a time.
 
+use clocks::Clock;
 use rustix::thread::ClockId;
-use rustix::time::{ClockId as Readable, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
+use rustix::time::{ClockId as Readable, Timespec, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::Control;
 
-/// CLOCK_MONOTONIC in nanoseconds. About 30 ns on a virtual machine, 15 elsewhere: once a batch, not once a frame.
-pub fn now() -> u64 {
-    nanoseconds(clock_gettime(Readable::Monotonic))
-}
+/// What all here is timed by.
+pub use clocks::monotonic as now;
 
 /// Whether frames are stamped by CLOCK_TAI. One for the process: all that it sends at a time is measured by one clock.
 static STAMPS_ARE_TAI: AtomicBool = AtomicBool::new(false);
@@ -30,8 +29,8 @@ pub fn stamp() -> u64 {
     if !stamps_are_tai() {
         return now();
     }
-    // Every kernel that runs XDP has this clock. 0 says that there is no stamp.
-    clock_gettime_dynamic(DynamicClockId::Tai).map_or(0, nanoseconds)
+    // 0, where a kernel has no such clock, says that there is no stamp; each that runs XDP has it.
+    clocks::now(Clock::Tai)
 }
 
 /// CPU time of the calling thread, in nanoseconds.

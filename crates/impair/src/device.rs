@@ -162,11 +162,6 @@ enum Kind {
     Return,
 }
 
-/// CLOCK_MONOTONIC in nanoseconds.
-pub fn now() -> u64 {
-    clocks::now(Clock::Monotonic)
-}
-
 /// CLOCK_REALTIME when CLOCK_MONOTONIC was `here`: not later than it was, so that no frame is taken for older than it is and
 /// leaves before its time.
 fn realtime(here: u64, ahead: Ahead) -> u64 {
@@ -220,7 +215,7 @@ struct Carrier {
 
 impl Carrier {
     fn now(&self) -> u64 {
-        now().saturating_sub(self.start_ns)
+        clocks::monotonic().saturating_sub(self.start_ns)
     }
 
     fn run(&mut self, direction: &mut Direction, stop: &AtomicBool) -> Result<(), DeviceError> {
@@ -259,10 +254,10 @@ impl Carrier {
         for _ in 0..TAKEN {
             let taken = from.next(|received| {
                 let (here, wall) = *compared.get_or_insert_with(|| {
-                    let here = now();
+                    let here = clocks::monotonic();
                     (here, realtime(here, ahead(Clock::Realtime, Clock::Monotonic)))
                 });
-                let came = arrival(received.at_ns, (here, wall)).unwrap_or_else(now);
+                let came = arrival(received.at_ns, (here, wall)).unwrap_or_else(clocks::monotonic);
                 // They come in the order of their times, and however well clocks are compared, no frame passes another.
                 let at = came.saturating_sub(self.start_ns).max(self.did.last_ns.unwrap_or(0));
                 let before = self.did.frames;

@@ -58,7 +58,7 @@ impl Device {
             let direction = from.run_in(|| Direction::open(&from.target(), &to.target(), comes_back))??;
             opened.push((direction, ::impair::Faults::new(&plan, number as u64)));
         }
-        let (start_ns, buffer) = (::impair::device::now(), faults.buffer);
+        let (start_ns, buffer) = (engine::clock::now(), faults.buffer);
         let mut counters = Vec::new();
         for to in [b, a] {
             let mut reader = to.counters()?;

@@ -2,9 +2,9 @@
 //! and the words that it shares with its engine say what it saw. Needs root.
 
 use bpf::{Ran, Run};
+use engine::clock::now;
 use engine::pacer;
 use netdyno_xdp as xdp;
-use rustix::time::{ClockId, clock_gettime};
 use traffic::expr::{Options as Shape, compile as expression};
 use traffic::{Program, Schedule};
 use xdp::compile::{Compiled, Exit, Options, Pages, compile};
@@ -13,11 +13,6 @@ use xdp::layout;
 const XDP_TX: u32 = 3;
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
-
-fn now() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
-    time.tv_sec as u64 * SECOND + time.tv_nsec as u64
-}
 
 /// Frames so far apart, to be caught up so.
 fn compiled(catch_up: f64, apart_ns: u64) -> Compiled {
