@@ -188,6 +188,9 @@ pub struct SizeResult {
     /// The value found on another axis than the rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<f64>,
+    /// On the axis `burst_frames`: the rate within the bursts that were tried. Another rate has another longest burst.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst_frames_per_second: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyAt>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

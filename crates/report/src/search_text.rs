@@ -48,7 +48,8 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                     units::bit_rate(t.bits_per_second_l1)
                 ),
                 (None, Some(found)) => {
-                    format!("{} {}", units::count(found as u64), search.axis.replace('_', " "))
+                    let found = units::count(found as u64);
+                    format!("{found} {}{}", search.axis.replace('_', " "), in_bursts(size))
                 }
                 (None, None) if size.throughput.is_empty() => return None,
                 (None, None) => "nothing at all".to_owned(),
@@ -213,8 +214,16 @@ fn others(search: &SearchResult) -> String {
     let what = search.axis.replace('_', " ");
     let found = search.sizes.iter().filter_map(|size| Some((size, size.found?)));
     found
-        .map(|(size, found)| format!("frame size {}: {what} {found}\n", printable(&size.frame_size)))
+        .map(|(size, found)| {
+            format!("frame size {}: {what} {found}{}\n", printable(&size.frame_size), in_bursts(size))
+        })
         .collect()
+}
+
+/// How fast the frames of bursts followed each other.
+pub(crate) fn in_bursts(size: &SizeResult) -> String {
+    let rate = size.burst_frames_per_second.map(units::frame_rate);
+    rate.map(|rate| format!(" at {rate} within a burst")).unwrap_or_default()
 }
 
 fn latency(search: &SearchResult) -> String {
@@ -289,7 +298,7 @@ fn loss(search: &SearchResult) -> String {
 }
 
 fn burst(search: &SearchResult) -> String {
-    let header = ["frame size", "frames", "min", "max", "deviation", "searches", "implied", "buffer"];
+    let header = ["frame size", "at", "frames", "min", "max", "deviation", "searches", "implied", "buffer"];
     let mut table = Table::with_header(header);
     let mut any = false;
     for (size, found) in search.sizes.iter().filter_map(|size| Some((size, size.burst?))) {
@@ -299,6 +308,7 @@ fn burst(search: &SearchResult) -> String {
         table.row(
             &printable(&size.frame_size),
             [
+                Some(units::frame_rate(found.burst_frames_per_second)),
                 Some(format!("{:.1}", n.mean)),
                 Some(format!("{:.0}", n.min)),
                 Some(format!("{:.0}", n.max)),

@@ -207,12 +207,14 @@ impl Limits {
     }
 }
 
-/// What most of a loss that may be the tester's is due to; of equals what is worst for the tester.
+/// What most of a loss that may be the tester's is due to; of equals what is surest, and worst for the tester: frames that it
+/// missed were counted, those that a held-up sender may have cost were not.
 fn whose(outcome: &Outcome) -> Broken {
     let excuses = [
         (outcome.uneven, Broken::Uneven),
         (outcome.missed, Broken::Receiver),
         (outcome.unconfirmed, Broken::Unconfirmed),
     ];
-    excuses.into_iter().max_by_key(|(frames, _)| *frames).map_or(Broken::Uneven, |(_, broken)| broken)
+    let explained = |(frames, _): &(u64, Broken)| (*frames).min(outcome.lost());
+    excuses.into_iter().max_by_key(explained).map_or(Broken::Uneven, |(_, broken)| broken)
 }

@@ -51,6 +51,7 @@ pub fn search(
     };
     name.clone_into(&mut search.axis);
     (sized.result.least, sized.result.greatest) = (least, greatest);
+    sized.result.burst_frames_per_second = (axis == Axis::Burst).then_some(most);
     let trial_ns = nanos(duration);
     let mut bisect = Bisect::new(BisectPlan {
         least,

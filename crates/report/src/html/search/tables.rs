@@ -2,6 +2,7 @@
 
 use super::super::tables::{DASH, Facts, Grid, first_of};
 use super::Lost;
+use crate::search_text::in_bursts;
 use crate::model::Report;
 use crate::search::{SearchResult, Spread, Trial};
 use crate::units;
@@ -61,7 +62,8 @@ pub(super) fn throughput(search: &SearchResult) -> String {
     let mut others = Grid::new(["frame size", "found", "tried from", "to"]);
     for (size, found) in search.sizes.iter().filter_map(|s| Some((s, s.found?))) {
         let count = |v: f64| units::count(v as u64);
-        let what = format!("{} {}", count(found), search.axis.replace('_', " "));
+        let axis = search.axis.replace('_', " ");
+        let what = format!("{} {axis}{}", count(found), in_bursts(size));
         others.row(&size.frame_size, [what, count(size.least), count(size.greatest)]);
     }
     grid.card("Throughput by frame size", false) + &others.card("What was found", false)
