@@ -3,21 +3,41 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-/// The flag is looked at this often.
+/// The flag and the time are looked at this often.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// How long a capture that is no file is waited for: until a flag is set. For ever, as long as there is no flag.
+/// How long a capture that is no file is waited for: until a flag is set, or a time is there. For ever, as long as there is
+/// neither. Reading then fails with [`CaptureError::GivenUp`](crate::CaptureError::GivenUp).
 #[derive(Debug, Clone, Default)]
-pub struct Patience(Arc<OnceLock<Arc<AtomicBool>>>);
+pub struct Patience(Arc<Ends>);
+
+#[derive(Debug, Default)]
+struct Ends {
+    stop: OnceLock<Arc<AtomicBool>>,
+    /// CLOCK_MONOTONIC in nanoseconds; 0 where no time is set.
+    at_ns: AtomicU64,
+}
 
 impl Patience {
-    /// Waits no longer once `stop` is set. Reading then fails with [`CaptureError::GivenUp`](crate::CaptureError::GivenUp).
-    /// The first flag counts.
+    /// Waits no longer once `stop` is set. The first flag counts.
     pub fn until(&self, stop: &Arc<AtomicBool>) {
-        self.0.get_or_init(|| Arc::clone(stop));
+        self.0.stop.get_or_init(|| Arc::clone(stop));
+    }
+
+    /// Waits no longer than until CLOCK_MONOTONIC shows so many nanoseconds. The last time counts.
+    pub fn until_ns(&self, at_ns: u64) {
+        self.0.at_ns.store(at_ns.max(1), Relaxed);
+    }
+
+    /// Is it time to give up? `None` where it never will be.
+    fn is_over(&self) -> Option<bool> {
+        let (stop, at_ns) = (self.0.stop.get(), self.0.at_ns.load(Relaxed));
+        let ends = stop.is_some() || at_ns > 0;
+        let over = || stop.is_some_and(|stop| stop.load(Relaxed)) || at_ns > 0 && clocks::monotonic() >= at_ns;
+        ends.then(over)
     }
 }
 
@@ -29,8 +49,8 @@ pub(crate) struct Waiting<S> {
 
 impl<S: Read + AsFd> Read for Waiting<S> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        while let Some(stop) = self.patience.0.get() {
-            if stop.load(Relaxed) {
+        while let Some(over) = self.patience.is_over() {
+            if over {
                 return Err(io::Error::other(GivenUp));
             }
             let mut polled = [PollFd::new(&self.source, PollFlags::IN)];
@@ -103,6 +123,20 @@ mod tests {
             assert!(began.elapsed() >= Duration::from_millis(45) && stop.load(Relaxed));
             setter.join().expect("the setter");
         }
+    }
+
+    #[test]
+    fn an_idle_pipe_is_given_up_when_its_time_is_over() {
+        let (path, _reader, mut writer) = pipe();
+        writer.write_all(&begun()).expect("room in the pipe");
+        let mut reader = Reader::open(&path).expect("a capture");
+        let at = clocks::monotonic() + 60_000_000;
+        reader.patience().expect("a pipe").until_ns(at);
+        // However late this thread is: what has come is read.
+        assert!(matches!(reader.next_record(), Ok(Some(_)) | Err(CaptureError::GivenUp { .. })));
+        let error = reader.next_record().expect_err("nothing comes");
+        assert!(matches!(error, CaptureError::GivenUp { .. }), "{error:?}");
+        assert!(clocks::monotonic() >= at);
     }
 
     #[test]

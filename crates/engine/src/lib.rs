@@ -182,16 +182,6 @@ pub enum Ended {
     SourceFault(SourceError),
 }
 
-impl Ended {
-    /// A source that is given up at a stop has no fault.
-    pub(crate) fn of_source(fault: SourceError) -> Ended {
-        match fault {
-            SourceError::Capture(capture::CaptureError::GivenUp { .. }) => Ended::Stopped,
-            fault => Ended::SourceFault(fault),
-        }
-    }
-}
-
 /// How the schedule was kept.
 #[derive(Debug, Default)]
 pub struct Punctuality {
@@ -211,6 +201,9 @@ pub struct Punctuality {
     pub waits: Option<Waits>,
     /// By how much the schedule was put off in all, where nothing is caught up.
     pub put_off_ns: u64,
+    /// For how long a source that may yet have had more was waited for in vain, until the run's time was over. It is no part
+    /// of how long the run took.
+    pub starved_ns: u64,
 }
 
 /// How a sender that can both sleep and spin waited for its frames.

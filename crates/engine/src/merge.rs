@@ -135,6 +135,7 @@ impl Punctuality {
         self.longest_stall_ns = self.longest_stall_ns.max(other.longest_stall_ns);
         self.catch_up_frames += other.catch_up_frames;
         self.put_off_ns += other.put_off_ns;
+        self.starved_ns = self.starved_ns.max(other.starved_ns);
         if let Some(other) = other.waits {
             let kept = self.waits.get_or_insert_default();
             kept.slept += other.slept;

@@ -92,8 +92,9 @@ fn send<T: Tx + ?Sized, F: Frames>(
         given_back: Vec::new(),
         stalled: false,
         departures: None,
+        gave_up: false,
     };
-    run.bound(txs);
+    run.bound(txs, frames);
     let mut ended = if paced && limits.wait {
         run.paced(txs, frames, &mut waiter)
     } else {
@@ -135,6 +136,11 @@ fn send<T: Tx + ?Sized, F: Frames>(
     let reached = course.time_of(next.unwrap_or_else(|| frames.end())).saturating_add(run.put_off);
     let scheduled = reached.min(course.time_of_end(limits.duration));
     let duration_ns = match ended {
+        Ended::Done if run.gave_up && paced => {
+            let lasted = scheduled.saturating_add(run.punctuality.last_late_ns).min(elapsed);
+            run.punctuality.starved_ns = elapsed - lasted;
+            lasted
+        }
         Ended::Done if paced && limits.wait => elapsed.max(scheduled),
         Ended::Done if paced => scheduled,
         _ => elapsed,
@@ -195,14 +201,19 @@ struct Run<'a> {
     stalled: bool,
     /// When frames really left, of senders that ask.
     departures: Option<Departures>,
+    /// The run's time was over while its source was waited for.
+    gave_up: bool,
 }
 
 impl Run<'_> {
-    /// Tells the senders when the run's time is over.
-    fn bound<T: Tx + ?Sized>(&self, txs: &mut [&mut T]) {
-        let end = self.course.time_of_end(self.limits.duration);
-        let left = (self.start.saturating_add(end).saturating_add(GRACE_NS)).saturating_sub(clock::now());
+    /// Tells the source and the senders when the run's time is over.
+    fn bound<T: Tx + ?Sized, F: Frames>(&self, txs: &mut [&mut T], frames: &mut F) {
+        let end = self.start.saturating_add(self.course.time_of_end(self.limits.duration));
+        let left = end.saturating_add(GRACE_NS).saturating_sub(clock::now());
         let timed = self.limits.wait && self.limits.duration != u64::MAX;
+        if timed {
+            frames.until(end);
+        }
         let deadline = timed.then(|| Instant::now().checked_add(Duration::from_nanos(left))).flatten();
         for tx in txs.iter_mut() {
             tx.bound(Arc::clone(&self.control.stop), deadline);
@@ -210,11 +221,11 @@ impl Run<'_> {
     }
 
     /// Follows the throttle. Returns when the run is not paused, or no longer; false when it was stopped.
-    fn follow<T: Tx + ?Sized>(&mut self, txs: &mut [&mut T]) -> bool {
+    fn follow<T: Tx + ?Sized, F: Frames>(&mut self, txs: &mut [&mut T], frames: &mut F) -> bool {
         while !self.control.stopped() {
             if self.control.throttle.version() != self.course.version {
                 self.course = self.control.throttle.course();
-                self.bound(txs);
+                self.bound(txs, frames);
             }
             if !self.course.paused {
                 return true;
@@ -233,7 +244,7 @@ impl Run<'_> {
     ) -> Ended {
         let mut due = [0u64; BATCH];
         loop {
-            if !self.follow(txs) {
+            if !self.follow(txs, frames) {
                 return Ended::Stopped;
             }
             let course = self.course;
@@ -241,7 +252,7 @@ impl Run<'_> {
             let next = match frames.next_due() {
                 Ok(Some(next)) if self.given < self.limits.count && next < end => next,
                 Ok(_) => return Ended::Done,
-                Err(fault) => return Ended::of_source(fault),
+                Err(fault) => return self.without(fault),
             };
             let clock = clock::now().saturating_sub(self.start + self.put_off);
             if course.active(clock) > self.limits.duration.saturating_add(GRACE_NS) {
@@ -297,7 +308,7 @@ impl Run<'_> {
             if self.given >= self.limits.count {
                 return Ended::Done;
             }
-            if !self.follow(txs) {
+            if !self.follow(txs, frames) {
                 return Ended::Stopped;
             }
             waiter.rest();
@@ -328,7 +339,7 @@ impl Run<'_> {
         let lent = tx.buffers();
         let mut buffers =
             Buffers { bytes: lent.bytes, stride: lent.stride, held: lent.held, lengths: lent.lengths };
-        let count = frames.fill(&mut buffers, max, until, due).map_err(Ended::of_source)?;
+        let count = frames.fill(&mut buffers, max, until, due).map_err(|fault| self.without(fault))?;
         if count > 0 {
             if let Some(departures) = tx.departures() {
                 while let Some(departed) = departures.take() {
@@ -357,6 +368,18 @@ impl Run<'_> {
             }
         }
         Ok(count)
+    }
+
+    /// The source has no more. One that was given up at a stop, or because the run's time is over, has no fault.
+    fn without(&mut self, fault: SourceError) -> Ended {
+        match fault {
+            SourceError::Capture(capture::CaptureError::GivenUp { .. }) if self.control.stopped() => Ended::Stopped,
+            SourceError::Capture(capture::CaptureError::GivenUp { .. }) => {
+                self.gave_up = true;
+                Ended::Done
+            }
+            fault => Ended::SourceFault(fault),
+        }
     }
 
     /// At the end of a run: what came back late, and the senders' counts.

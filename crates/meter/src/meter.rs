@@ -129,6 +129,7 @@ pub struct Meter {
     streams: u32,
     midstream: bool,
     tags_unseen: bool,
+    drops: bool,
     _promiscuous: Option<OwnedFd>,
 }
 
@@ -218,12 +219,18 @@ impl Meter {
         }
         let Options { streams, midstream, .. } = *options;
         let tags_unseen = options.tags_taken_out && mode != Mode::PacketSocket && !source.counts_tags();
-        Ok(Meter { source, mode, reason, streams, midstream, tags_unseen, _promiscuous: promiscuous })
+        let drops = options.action == Action::Drop && mode != Mode::PacketSocket;
+        Ok(Meter { source, mode, reason, streams, midstream, tags_unseen, drops, _promiscuous: promiscuous })
     }
 
     /// How it counts; never [`Mode::Auto`].
     pub fn mode(&self) -> Mode {
         self.mode
+    }
+
+    /// Whether an XDP program drops what it measured: some drivers count that among their drops (virtio_net).
+    pub fn drops(&self) -> bool {
+        self.drops
     }
 
     /// How it counts and why not in a better way, for a person.

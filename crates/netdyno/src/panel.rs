@@ -3,7 +3,7 @@
 //! costs less than a hundredth of a core (`make bench ARGS='--only screen'`).
 
 use crate::cli::Output;
-use crate::run::counters::host_counter;
+use crate::run::counters::{host_counter, leave_out_own};
 use anyhow::Result;
 use gauges::{Core, Counter, Gauges, Moment, Queue, Request, Stream, Title, machine};
 use meter::{Meter, StreamStats};
@@ -148,10 +148,6 @@ impl Panel {
     fn look(&mut self, meter: Option<&Meter>, at_ns: u64) {
         self.streams_at_ns = at_ns;
         self.cores = machine::cores().into();
-        if self.counted.is_none_or(|at| at.elapsed() >= SELDOM) {
-            (self.counted, self.counters_at_ns) = (Some(Instant::now()), at_ns);
-            self.count();
-        }
         if let Some(meter) = meter {
             self.beyond = u64::from(self.names.streams.saturating_sub(MOST_STREAMS));
             let numbers = 0..self.names.streams.min(MOST_STREAMS);
@@ -167,19 +163,31 @@ impl Panel {
             }
             self.streams = streams.into_values().collect();
         }
+        if self.counted.is_none_or(|at| at.elapsed() >= SELDOM) {
+            (self.counted, self.counters_at_ns) = (Some(Instant::now()), at_ns);
+            let dropping = meter.filter(|meter| meter.drops());
+            self.count(dropping.map(|meter| meter.snapshot().frames));
+        }
     }
 }
 
 impl Panel {
-    /// What hosts and drivers counted.
-    fn count(&mut self) {
+    /// What hosts and drivers counted, without the frames that an XDP program measured and then dropped itself.
+    fn count(&mut self, dropped: Option<u64>) {
         let (mut counters, mut queues) = (Vec::new(), Vec::new());
+        // Only gaps in numbers tell by now of a loss. Where there are no numbers, a counter is the program's if it rose by as much.
+        let lost = if self.streams.is_empty() { u64::MAX } else { self.streams.iter().map(|s| s.lost).sum() };
         for (place, watch) in &mut self.ends {
             let (rises, through) = watch.look();
-            counters.extend(rises.into_iter().filter(|rise| rise.meaning().is_some()).filter_map(|rise| {
-                let told = host_counter(place, rise);
-                let (place, source, name, rise) = (told.place, told.source, told.name, told.rise);
-                Some(Counter { place, source, name, rise, explains: told.explains? })
+            let meant = rises.into_iter().filter(|rise| rise.meaning().is_some());
+            let mut told: Vec<_> = meant.map(|rise| host_counter(place, rise)).collect();
+            if let Some(dropped) = dropped {
+                leave_out_own(&mut told, place, dropped, lost);
+            }
+            counters.extend(told.into_iter().filter_map(|told| {
+                let rise = told.rise.saturating_sub(told.own_frames.unwrap_or(0));
+                let (place, source, name, explains) = (told.place, told.source, told.name, told.explains?);
+                Some(Counter { place, source, name, rise, explains })
             }));
             queues.extend(through.into_iter().map(|queue| Queue {
                 interface: place.clone(),

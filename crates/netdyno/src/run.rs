@@ -427,8 +427,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
     report.result.counters = counters::counted(counting);
     setup.meet(Stage::Measured);
-    let by_xdp = meter.as_ref().is_some_and(|meter| meter.first().mode() != meter::Mode::PacketSocket);
-    let drops = by_xdp && setup.rx.as_ref().is_some_and(|(_, options)| options.action == meter::Action::Drop);
+    let drops = meter.as_ref().is_some_and(|meter| meter.first().drops());
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };

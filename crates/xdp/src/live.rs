@@ -397,6 +397,7 @@ fn punctuality(compiled: &Compiled) -> Punctuality {
         catch_up_frames: word(layout::CATCH_UP),
         waits: None,
         put_off_ns: word(layout::PUT_OFF),
+        starved_ns: 0,
     }
 }
 

@@ -142,6 +142,11 @@ pub(crate) trait Frames {
     /// Is there a schedule?
     fn is_paced(&self) -> bool;
 
+    /// Nothing is waited for any longer than until `at_ns` of [`clock::now`](crate::clock::now).
+    fn until(&mut self, at_ns: u64) {
+        let _ = at_ns;
+    }
+
     /// The last `frames` of those filled in last were not sent: what is counted of them is no more.
     fn give_back(&mut self, frames: usize) {
         let _ = frames;

@@ -5,6 +5,7 @@ use super::hooks::{Hooks, Loss, Passed};
 use super::reading::{Clock, Oddities, Reading};
 use super::{Frames, Input, SourceError};
 use crate::{Overdue, clock};
+use capture::Reader;
 use edit::rewrite::Frame;
 use std::num::NonZeroU64;
 use std::time::Instant;
@@ -408,6 +409,11 @@ fn has_addresses(frame: &[u8]) -> bool {
 }
 
 impl Frames for StreamSource {
+    fn until(&mut self, at_ns: u64) {
+        let readers = self.inputs.iter().flat_map(Input::readers);
+        readers.filter_map(Reader::patience).for_each(|pipe| pipe.until_ns(at_ns));
+    }
+
     fn next_due(&mut self) -> Result<Option<u64>, SourceError> {
         self.ready()
     }

@@ -98,6 +98,13 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
             ..Pacing::default()
         });
     }
+    let starved = sent.punctuality.as_ref().map_or(0, |kept| kept.starved_ns);
+    if starved > 0 {
+        report.warnings.push(format!(
+            "nothing more came to be sent in the last {} of the run's time: what had come was sent",
+            units::time(starved)
+        ));
+    }
     let flows = match &setup.job.source {
         Source::Program(program) => flows(program, c.frames),
         Source::Stream(stream) if stream.counts_flows() => {

@@ -1,6 +1,7 @@
 //! What was due and not sent: every run says it, whoever ended it.
 
 use crate::common::*;
+use crate::judged::judged;
 use serde_json::Value;
 
 fn tx(report: &Value, name: &str) -> u64 {
@@ -108,20 +109,41 @@ fn frames_that_get_lost_on_purpose_are_not_due() {
     assert!((236_000..244_000).contains(&counted) || least && counted < 244_000, "{counted}: {report}");
 }
 
-#[test]
-fn a_signal_ends_a_replay_whose_pipe_has_nothing_to_read() {
-    let net = Net::new();
+/// A pipe with 500 frames in it, held open as long as the file is, as by somebody who may write again.
+fn idle_pipe(net: &Net) -> (String, std::fs::File) {
     let [file, pipe] = ["x.pcap", "pipe"].map(|name| net.file(name));
     run(format!("netdyno craft ipv4/udp --size 64 --count 500 --rate 10kpps -w {file}")).ok();
     run(format!("mkfifo {pipe}")).ok();
+    // Opened both ways it waits for no reader.
+    let mut writer = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).expect("a pipe");
+    std::io::copy(&mut std::fs::File::open(&file).expect("the capture"), &mut writer).expect("room in it");
+    (pipe, writer)
+}
+
+#[test]
+fn a_signal_ends_a_replay_whose_pipe_has_nothing_to_read() {
+    let net = Net::new();
+    let (pipe, _writer) = idle_pipe(&net);
     let sender = net.start(format!("netdyno replay {pipe} --stream --on tx0 --rate 10kpps --json"));
-    // Held open until the sender has ended, as by somebody who may write again.
-    let mut writer = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).expect("who reads it");
-    std::io::copy(&mut std::fs::File::open(&file).expect("the capture"), &mut writer).expect("read");
     net.until_frames_leave();
     sender.signal("INT");
     let report = sender.wait().with(1).json();
-    drop(writer);
     assert!((1..=500).contains(&tx(&report, "frames")), "{report}");
     assert!(reasons(&report).iter().any(|reason| reason.starts_with("stopped by a signal")), "{report}");
+}
+
+#[test]
+fn the_duration_ends_a_replay_whose_pipe_has_nothing_to_read() {
+    let net = Net::new();
+    let (pipe, _writer) = idle_pipe(&net);
+    let line = format!("netdyno replay {pipe} --stream --on tx0 --rate 10kpps --duration 1s --json");
+    let start = std::time::Instant::now();
+    let report = net.run(line).json();
+    // What came is sent, and nobody is blamed for what did not come.
+    assert!(start.elapsed() >= std::time::Duration::from_secs(1), "{report}");
+    let starved = report["warnings"].to_string().contains("nothing more came to be sent");
+    assert!(starved && !report.to_string().contains("stopped by a signal"), "{report}");
+    if judged(tx(&report, "frames") == 500) {
+        assert_eq!(reasons(&report), Vec::<String>::new());
+    }
 }
