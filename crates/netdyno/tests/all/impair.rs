@@ -271,7 +271,9 @@ fn answers_that_come_late_are_lost_and_no_other_trials() {
         let counts =
             ["sent_frames", "received_frames", "duplicated_frames", "reordered_frames", "lost_frames"];
         let sent = number(&row["sent_frames"]);
-        assert!((1..=500).contains(&sent) && number(&row["intended_frames"]) == 500, "{row}");
+        // Who was held up should have sent as many more.
+        let intended = number(&row["intended_frames"]);
+        assert!((1..=500).contains(&sent) && (intended == 500 || intended > 500 && sent < intended), "{row}");
         // A machine that waits for longer than it wants to sees them come after all, or some of them.
         let received = number(&row["received_frames"]);
         if received > 0 {
