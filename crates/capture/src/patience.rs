@@ -36,7 +36,8 @@ impl Patience {
     fn is_over(&self) -> Option<bool> {
         let (stop, at_ns) = (self.0.stop.get(), self.0.at_ns.load(Relaxed));
         let ends = stop.is_some() || at_ns > 0;
-        let over = || stop.is_some_and(|stop| stop.load(Relaxed)) || at_ns > 0 && clocks::monotonic() >= at_ns;
+        let over =
+            || stop.is_some_and(|stop| stop.load(Relaxed)) || at_ns > 0 && clocks::monotonic() >= at_ns;
         ends.then(over)
     }
 }

@@ -373,7 +373,9 @@ impl Run<'_> {
     /// The source has no more. One that was given up at a stop, or because the run's time is over, has no fault.
     fn without(&mut self, fault: SourceError) -> Ended {
         match fault {
-            SourceError::Capture(capture::CaptureError::GivenUp { .. }) if self.control.stopped() => Ended::Stopped,
+            SourceError::Capture(capture::CaptureError::GivenUp { .. }) if self.control.stopped() => {
+                Ended::Stopped
+            }
             SourceError::Capture(capture::CaptureError::GivenUp { .. }) => {
                 self.gave_up = true;
                 Ended::Done

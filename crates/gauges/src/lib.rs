@@ -1,18 +1,20 @@
-//! What a run shows while it lasts: a full-screen view for a person, and metrics for Prometheus.
+//! What a run shows while it lasts: a full-screen view for a person, metrics for Prometheus, and lines of JSON for programs.
 //!
 //! ```text
 //!   whoever runs (netdyno::run, measure, reflect, bridge, live, trials)
 //!        | publishes a Moment ten times a second          ^ takes Requests (pause, faster, ...)
 //!        v                                                |
 //!      Board ---- screen: a thread that draws it and reads keys
-//!            `--- metrics: a thread that serves it over HTTP
+//!            |--- metrics: a thread that serves it over HTTP
+//!            `--- lines: a thread that writes it once a second
 //! ```
 //!
-//! A [`Moment`] is data, as a report is: what both show is a pure function of moments (`screen::draw`,
-//! `metrics::text`). Nothing here knows an engine or a meter, and whoever publishes never waits for a terminal or a
+//! A [`Moment`] is data, as a report is: what all show is a pure function of moments (`screen::draw`,
+//! `metrics::text`, `lines::line`). Nothing here knows an engine or a meter, and whoever publishes never waits for a terminal or a
 //! client: a moment that nobody looked at is replaced by the next.
 
 mod board;
+pub mod lines;
 pub mod machine;
 pub mod metrics;
 mod moment;
@@ -52,6 +54,8 @@ pub struct Wanted {
     pub metrics: Option<SocketAddr>,
     /// Names that metrics may be asked by, besides those that this host is known to have.
     pub names: Vec<String>,
+    /// Lines of JSON on standard output.
+    pub lines: bool,
 }
 
 /// The gauges of a run. Dropping them gives the terminal back and ends the server.
@@ -60,13 +64,14 @@ pub struct Gauges {
     board: Arc<Board>,
     wanted: Wanted,
     screen: Option<screen::Screen>,
+    lines: Option<lines::Lines>,
     _server: Option<metrics::Server>,
 }
 
 impl Gauges {
     /// Takes hold of what is wanted, or says why it cannot be had; draws nothing yet. `None` if nothing is wanted.
     pub fn prepare(wanted: Wanted) -> Result<Option<Gauges>, GaugesError> {
-        if !wanted.screen && wanted.metrics.is_none() {
+        if !wanted.screen && wanted.metrics.is_none() && !wanted.lines {
             return Ok(None);
         }
         if wanted.screen {
@@ -77,13 +82,17 @@ impl Gauges {
             .metrics
             .map(|at| metrics::Server::start(at, &wanted.names, Arc::clone(&board)))
             .transpose()?;
-        Ok(Some(Gauges { board, wanted, screen: None, _server: server }))
+        Ok(Some(Gauges { board, wanted, screen: None, lines: None, _server: server }))
     }
 
     /// Begins to draw. `stop` is set when the user wants to quit, and by [`ending_signals`].
     pub fn begin(&mut self, stop: &Arc<AtomicBool>) -> Result<(), GaugesError> {
         if self.wanted.screen && self.screen.is_none() {
             self.screen = Some(screen::Screen::start(Arc::clone(&self.board), Arc::clone(stop))?);
+        }
+        if self.wanted.lines && self.lines.is_none() {
+            let lines = lines::Lines::start(Arc::clone(&self.board), std::io::stdout());
+            self.lines = Some(lines.map_err(|error| GaugesError::Io("--json-lines", error))?);
         }
         Ok(())
     }

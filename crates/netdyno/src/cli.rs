@@ -284,6 +284,9 @@ pub struct Output {
     /// Print the intervals of the run, of a search or trial its trials, as CSV on standard output.
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
+    /// Print how the run stands as a line of JSON each second (docs/snapshot.schema.json), and in the end the result as one.
+    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    pub json_lines: bool,
     /// Write result.json, intervals.csv and report.html into this folder, of a search also trials.csv.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub report: Option<PathBuf>,
@@ -309,9 +312,11 @@ pub struct Gauges {
     pub metrics_name: Vec<String>,
 }
 
-impl Gauges {
-    pub fn wanted(&self) -> ::gauges::Wanted {
-        ::gauges::Wanted { screen: self.tui, metrics: self.metrics, names: self.metrics_name.clone() }
+impl Output {
+    /// What shows it while it lasts.
+    pub fn gauges_wanted(&self) -> ::gauges::Wanted {
+        let Gauges { tui, metrics, metrics_name } = self.gauges.clone();
+        ::gauges::Wanted { screen: tui, metrics, names: metrics_name, lines: self.json_lines }
     }
 }
 

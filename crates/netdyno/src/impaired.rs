@@ -3,7 +3,6 @@
 
 use crate::cli::impair::Faults;
 use crate::place::Place;
-use crate::run;
 use ::impair::{DeviceError, Did, Direction, Job, carry};
 use anyhow::{Result, bail};
 use histogram::Histogram;
@@ -140,7 +139,7 @@ pub fn impaired(did: &Did, lateness: Option<&Histogram>) -> Impaired {
         returned_frames: did.returned,
         full_frames: did.full,
         inside_frames: did.inside,
-        lateness_ns: lateness.filter(|late| !late.is_empty()).and_then(run::distribution),
+        lateness_ns: lateness.filter(|late| !late.is_empty()).and_then(report::Distribution::whole),
     }
 }
 

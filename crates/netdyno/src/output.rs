@@ -105,6 +105,8 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     let page = written.as_ref().ok().and_then(|w| w.as_ref()).map(|w| w.html.display().to_string());
     let text = if output.json {
         json::to_string(report).trim_end().to_owned() + "\n"
+    } else if output.json_lines {
+        json::line(report)
     } else if output.csv {
         // Of a search the trials are what it was for.
         if report.result.trials.is_empty() { csv::render(report) } else { csv::trials(report) }

@@ -80,7 +80,7 @@ impl Panel {
             streams_at_ns: 0,
             beyond: 0,
         };
-        Ok(Gauges::prepare(output.gauges.wanted())?.map(panel))
+        Ok(Gauges::prepare(output.gauges_wanted())?.map(panel))
     }
 
     /// Begins to show. `ends` tell what hosts and interfaces count.

@@ -27,7 +27,7 @@ mod watch;
 
 pub use meters::blind;
 pub use outcome::{count_flows, oddities, stream_notes};
-pub use received::{WatchedClock, distribution, fill_measured, list_streams, stream};
+pub use received::{WatchedClock, fill_measured, list_streams, stream};
 
 use crate::carrier::{Ends, Following, Lasted};
 use crate::claims::Beside;

@@ -4,6 +4,7 @@
 //! each one is a value that occurred, or, from a histogram, the upper end of the bucket it fell in: never
 //! better than the truth.
 
+use histogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -95,6 +96,18 @@ impl Distribution {
         Some(Self { count, min, mean, p50, p90, p99, p999, p9999, p99999, max, histogram })
     }
 
+    /// What a histogram knows, percentiles from its finest buckets; none of these are kept. `None` if it is empty.
+    pub fn summary(histogram: &Histogram) -> Option<Self> {
+        let exact =
+            Exact { min: Some(histogram.min()), max: Some(histogram.max()), sum: Some(histogram.sum()) };
+        Some(Self { histogram: Vec::new(), ..Self::from_histogram(buckets(histogram), exact)? })
+    }
+
+    /// The same, with buckets: thousands of them would be no help to a reader.
+    pub fn whole(histogram: &Histogram) -> Option<Self> {
+        Some(Self { histogram: buckets(&histogram.coarse()).collect(), ..Self::summary(histogram)? })
+    }
+
     /// The percentiles with their names, lowest first.
     pub fn percentiles(&self) -> [(&'static str, u64); 5] {
         [("p50", self.p50), ("p90", self.p90), ("p99", self.p99), ("p99.9", self.p999), ("max", self.max)]
@@ -107,6 +120,10 @@ impl Distribution {
         let far = far.into_iter().filter(|(_, _, least)| self.count >= *least).map(|(name, v, _)| (name, v));
         rest.into_iter().chain(far).chain([max])
     }
+}
+
+fn buckets(histogram: &Histogram) -> impl Iterator<Item = Bucket> {
+    histogram.buckets().map(|bucket| Bucket { from: bucket.from, to: bucket.to, count: bucket.count })
 }
 
 /// Nearest rank, from 1, of `part` in 100,000 among `count` values.

@@ -27,6 +27,13 @@ pub fn to_string(report: &Report) -> String {
     text
 }
 
+/// The same in one line, which it ends: the last of `--json-lines`.
+pub fn line(report: &Report) -> String {
+    let mut text = serde_json::to_string(report).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
 /// Reads what [`to_string`] wrote, by this or a later minor version.
 pub fn from_str(text: &str) -> Result<Report, ReadError> {
     #[derive(Deserialize)]

@@ -584,8 +584,9 @@ fn write(
         bail!("a file cannot take frames without end: give --count or --loop, or --duration with a --rate");
     }
     let to_stdout = path.as_os_str() == "-";
-    if to_stdout && settings.output.json {
-        bail!("standard output cannot take both the capture and --json: write the capture to a file");
+    let also = [("--json", settings.output.json), ("--json-lines", settings.output.json_lines)];
+    if let Some((option, _)) = also.iter().find(|(_, given)| to_stdout && *given) {
+        bail!("standard output cannot take both the capture and {option}: write the capture to a file");
     }
     let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
     if settings.defects {

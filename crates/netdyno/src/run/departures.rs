@@ -1,8 +1,7 @@
 //! What stamps of departing frames say, put into the report.
 
 use super::outcome::Outcome;
-use super::received::distribution;
-use report::{Departures, Report};
+use report::{Departures, Distribution, Report};
 
 /// What came back of the stamps that were asked for. None at all is not what was asked for.
 pub fn tell(report: &mut Report, run: &Outcome<'_>) {
@@ -12,8 +11,8 @@ pub fn tell(report: &mut Report, run: &Outcome<'_>) {
         stamped_by: stamped_by.to_owned(),
         asked_frames: departures.asked,
         stamped_frames: departures.stamped,
-        lateness_ns: distribution(&departures.lateness),
-        handing_ns: distribution(&departures.handing),
+        lateness_ns: Distribution::whole(&departures.lateness),
+        handing_ns: Distribution::whole(&departures.handing),
         clock_error_ns: departures.error_ns,
     });
     if departures.asked > 0 && departures.stamped == 0 {

@@ -4,7 +4,7 @@ use super::counters::{another_run, where_they_went};
 use super::meters::Measured;
 use super::offered::dues;
 use super::pace::{Due, due_not_sent, too_slow};
-use super::received::{add, distribution, fill_measured, list_streams, stream};
+use super::received::{add, fill_measured, list_streams, stream};
 use super::{Setup, background, trust};
 use crate::carrier;
 use crate::place::Place;
@@ -82,7 +82,7 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
     if let Some(kept) = &sent.punctuality {
         report.result.pacing = Some(Pacing {
             measured_at: Some("sender".to_owned()),
-            lateness_ns: distribution(&kept.lateness),
+            lateness_ns: Distribution::whole(&kept.lateness),
             last_frame_late_ns: (kept.lateness.count() > 0).then_some(kept.last_late_ns as i64),
             late_frames: Some(kept.late),
             late_threshold_ns: Some(LATE_NS),
@@ -323,7 +323,7 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
     }
     for (number, histogram) in &latencies {
         if let Some(stream) = streams.get_mut(number) {
-            stream.latency_ns = distribution(histogram);
+            stream.latency_ns = Distribution::whole(histogram);
         }
     }
     streams.into_values().collect()

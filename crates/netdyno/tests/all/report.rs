@@ -242,3 +242,35 @@ fn another_runs_frames_that_hide_a_loss_are_told() {
     let report = net.run(format!("{send} --topspeed --count 100 --measure rx0 --json")).result();
     assert!(!report["warnings"].to_string().contains("came twice"), "{report}");
 }
+
+#[test]
+fn how_a_run_stands_is_told_in_lines_of_json() {
+    let net = Net::new();
+    let (snapshots, reports) = (schema("snapshot"), schema("report"));
+    let sends = "netdyno send ipv4/udp --on tx0 --measure rx0 --rate 1kpps --duration 2500ms --json-lines";
+    let trial = "netdyno trial --lab --rate 1kpps --duration 1500ms --retries 0 --json-lines";
+    for (line, told) in [(sends, "send"), (trial, "trial")] {
+        let ran = net.run(line);
+        let mut lines: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+        let report = lines.pop().expect("a line");
+        assert_eq!(check(&reports, &reports, &report, "report"), Ok(()));
+        // One each second, and the last moment.
+        assert!(lines.len() >= 2, "{}", ran.stdout);
+        let mut before = (0, 0);
+        for line in &lines {
+            assert_eq!(check(&snapshots, &snapshots, line, "snapshot"), Ok(()));
+            assert!(line["run"]["command"].as_str().is_some_and(|name| name == told), "{line}");
+            let now = (number(&line["elapsed_ns"]), line["tx"]["frames"].as_u64().unwrap_or(0));
+            assert!(now.0 >= before.0 && now.1 >= before.1, "{}", ran.stdout);
+            before = now;
+        }
+        if told == "send" {
+            assert_eq!(before.1, number(&report["result"]["tx"]["frames"]), "{}", ran.stdout);
+        }
+    }
+    run(format!("{sends} --json")).with(2).says(&["--json-lines", "--json"]);
+    let file = net.file("x.pcap");
+    run(format!("netdyno craft ipv4/udp --count 3 -w {file}")).ok();
+    run(format!("netdyno replay {file} -w - --json-lines")).refused(&["--json-lines", "standard output"]);
+}

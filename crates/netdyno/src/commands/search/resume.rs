@@ -151,7 +151,7 @@ mod tests {
             lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
             timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions \
             step throughput";
-        const TAKEN_FROM_NOW: &str = "continue json csv report quiet tui metrics metrics-name";
+        const TAKEN_FROM_NOW: &str = "continue json csv json-lines report quiet tui metrics metrics-name";
         let cli = Cli::command();
         let search = cli.find_subcommand("search").expect("search");
         let mut asked_again = Vec::new();

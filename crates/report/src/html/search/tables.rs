@@ -2,9 +2,9 @@
 
 use super::super::tables::{DASH, Facts, Grid, first_of};
 use super::Lost;
-use crate::search_text::in_bursts;
 use crate::model::Report;
 use crate::search::{SearchResult, Spread, Trial};
+use crate::search_text::in_bursts;
 use crate::units;
 
 /// Rows of trials on the page at most; all of them are in trials.csv and in the page's data.
