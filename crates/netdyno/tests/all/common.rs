@@ -243,6 +243,20 @@ pub fn says_nothing(trial: &Value) -> bool {
     ["sender short", "sender uneven", "receiver lost", "unconfirmed", "latency unknown"].contains(&verdict)
 }
 
+/// A search that found nothing, of a device that forwards nothing: its throughput is none. Where its sender was held up even
+/// at the least load, that was not determined.
+#[track_caller]
+pub fn assert_no_throughput(ran: Ran, least: &str) {
+    let ran = ran.with(1);
+    let words: &[&str] = match judged(!ran.stdout.contains("not determined")) {
+        true => &["no throughput", least],
+        false => &["the sender"],
+    };
+    for words in words {
+        assert!(ran.stdout.contains(words), "no `{words}` in: {}", ran.stdout);
+    }
+}
+
 /// A trial that this device passes: of `frames`, all that were sent arrived. A sender that was held up may have sent fewer,
 /// or so many at once that the device had no room, and then nothing is said of the device.
 #[track_caller]
