@@ -922,6 +922,9 @@ pub struct Stream {
     pub rx_frames: u64,
     pub rx_bytes: u64,
     pub lost_frames: u64,
+    /// Of those: sent after the last that arrived.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_at_end_frames: u64,
     pub duplicated_frames: u64,
     pub reordered_frames: u64,
     /// How far the reordered ones were (RFC 4737, 4.2.2): frames from the first with a higher number on, the greatest

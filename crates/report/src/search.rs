@@ -59,6 +59,10 @@ pub struct Trial {
     pub received_frames: u64,
     /// Sent and not received: the device's loss, but for `missed_frames` and `unconfirmed_frames`.
     pub lost_frames: u64,
+    /// Of those: sent after the last that arrived, of trials that look for the end of losses. With any, they were not over
+    /// when the trial was.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub lost_at_end_frames: u64,
     /// Lost and unsent, over all that was intended (0 to 1): what the goals look at.
     pub loss_ratio: f64,
     /// Intended and not sent: the sender's own shortfall, over all that was intended (0 to 1).

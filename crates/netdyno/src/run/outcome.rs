@@ -305,7 +305,9 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
             latencies.entry(number).or_default().merge(own);
         }
         let lost = of.map_or(stats.lost, |n| stats.lost_of(*n));
-        let share = Stream { stream: number, ..stream(stats, lost, run.checks_content()) };
+        let lost_at_end_frames = lost.saturating_sub(stats.lost);
+        let told = stream(stats, lost, run.checks_content());
+        let share = Stream { stream: number, lost_at_end_frames, ..told };
         match streams.entry(number) {
             Entry::Vacant(place) => drop(place.insert(share)),
             Entry::Occupied(mut sum) => add(sum.get_mut(), share),
@@ -319,6 +321,7 @@ fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measuremen
             let stream = streams.entry(number).or_insert_with(|| empty(number));
             *stream.tx_frames.get_or_insert(0) += sent;
             stream.lost_frames += if arrived { 0 } else { sent };
+            stream.lost_at_end_frames += if arrived { 0 } else { sent };
         }
     }
     for (number, histogram) in &latencies {

@@ -175,6 +175,7 @@ pub fn add(sum: &mut Stream, part: Stream) {
     sum.rx_frames += part.rx_frames;
     sum.rx_bytes += part.rx_bytes;
     sum.lost_frames += part.lost_frames;
+    sum.lost_at_end_frames += part.lost_at_end_frames;
     sum.duplicated_frames += part.duplicated_frames;
     sum.reordered_frames += part.reordered_frames;
 }

@@ -395,6 +395,11 @@ impl<'a> Watch<'a> {
                 tx: Some(Count { frames: last.tx_frames, bytes: last.tx_bytes }),
                 rx: metered.then_some(Count { frames: last.rx_frames, bytes: last.rx_bytes }),
                 lost: metered.then_some(last.lost),
+                reordered: self.disorder.map(|(reordered, _)| reordered),
+                duplicated: self.disorder.map(|(_, duplicates)| duplicates),
+                latency: (!self.delays.is_empty()).then(|| Arc::new(self.delays.clone())),
+                lateness: sent.punctuality.as_ref().map(|p| Arc::new(p.lateness.clone())),
+                late: self.offered.is_paced().then_some(last.late),
                 ..shown
             };
             self.tell(moment);

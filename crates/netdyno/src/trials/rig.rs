@@ -53,6 +53,15 @@ impl Offer {
     }
 }
 
+impl Offer {
+    /// How long so many of its frames take, where they follow each other evenly.
+    pub fn lasts(&self, frames: u64) -> u64 {
+        let Schedule::Frames { frames: each, per_ns } = self.schedule else { return 0 };
+        let ns = u128::from(frames) * u128::from(per_ns) / u128::from(each.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+}
+
 /// What came of it.
 #[derive(Debug, Clone)]
 pub struct Ran {
@@ -433,8 +442,13 @@ impl Rig {
             add(&mut outcome, &one);
             if offer.closely {
                 let seen = watch.seen();
-                outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns);
-                outcome.outage_ns = outcome.outage_ns.max(Some(seen.outage_ns));
+                let own = report.streams.iter().filter(|stream| stream.tx_frames.is_some());
+                // Behind these no arrival shows that they are missing.
+                let at_end: u64 = own.map(|stream| stream.lost_at_end_frames).sum();
+                let whole = offer.duration.filter(|_| at_end > 0).map(super::nanos);
+                outcome.lost_at_end += at_end;
+                outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns).max(whole);
+                outcome.outage_ns = outcome.outage_ns.max(Some(seen.outage_ns.max(offer.lasts(at_end))));
             }
         }
         let mut reports = reports.into_iter();

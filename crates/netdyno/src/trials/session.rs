@@ -301,6 +301,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         }),
         last_loss_ns: outcome.last_loss_ns,
         outage_ns: outcome.outage_ns,
+        lost_at_end_frames: outcome.lost_at_end,
         repeated: ran.repeated,
         verdict: if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) }.to_owned(),
         ..Trial::default()
@@ -354,5 +355,6 @@ pub fn outcome_of(trial: &Trial) -> Outcome {
         }),
         last_loss_ns: trial.last_loss_ns,
         outage_ns: trial.outage_ns,
+        lost_at_end: trial.lost_at_end_frames,
     }
 }

@@ -266,7 +266,11 @@ fn how_a_run_stands_is_told_in_lines_of_json() {
             before = now;
         }
         if told == "send" {
-            assert_eq!(before.1, number(&report["result"]["tx"]["frames"]), "{}", ran.stdout);
+            let (last, result) = (lines.last().expect("a line"), &report["result"]);
+            assert_eq!(last["phase"], "ended");
+            assert_eq!(before.1, number(&result["tx"]["frames"]), "{last}");
+            assert_eq!(last["latency_ns"]["count"], result["latency_ns"]["count"], "{last}");
+            assert_eq!(last["late_frames"], result["pacing"]["late_frames"], "{last}");
         }
     }
     run(format!("{sends} --json")).with(2).says(&["--json-lines", "--json"]);

@@ -133,7 +133,8 @@ fn a_run_is_seen_paused_made_faster_and_ended_on_80_by_24() {
 
     // Nothing moves any more, so what is served now is what the result will say. A batch that was begun still leaves, and how
     // long that takes, and until somebody looks again, is this machine's affair: two looks, seconds apart, that are the same.
-    let (tx, rx) = ("netdyno_tx_frames_total{interface=\"tx0\"}", "netdyno_rx_frames_total{interface=\"rx0\"}");
+    let (tx, rx) =
+        ("netdyno_tx_frames_total{interface=\"tx0\"}", "netdyno_rx_frames_total{interface=\"rx0\"}");
     let mut page = scrape(&net, 9117);
     eventually("all has arrived, and nothing more leaves", || {
         let later = scrape(&net, 9117);

@@ -193,6 +193,23 @@ fn testers_trials(session: &Session, part: &str, size: &str, shortfalls: &mut Ve
     }
 }
 
+/// What had no end within the trial lasted longer than is said. (A single frame that was lost at the end is no outage that is
+/// longer than one before.)
+fn not_over(rows: &[&Trial], part: &str, size: &str) -> Option<String> {
+    let open = |row: &&&Trial| {
+        let lost_ns = row.lost_at_end_frames as f64 / row.offered_frames_per_second.unwrap_or(row.load) * 1e9;
+        row.lost_at_end_frames > 0 && (part != "reset" || lost_ns >= 0.99 * row.outage_ns.unwrap_or(0) as f64)
+    };
+    let open = rows.iter().filter(open).count();
+    (open > 0).then(|| {
+        format!(
+            "frames of {size} bytes: not determined in {open} of {} of {part}: frames were still lost when the trial ended, so \
+             that it lasted longer than is said; make the trials longer (--trial-duration)",
+            units::counted(rows.len() as u64, "trial")
+        )
+    })
+}
+
 /// A load that was not offered is no point of the curve, nor is one of which the tester lost sight.
 fn testers_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
     let blind: Vec<f64> = curve.iter().map(|at| at.tester_ratio).filter(|&ratio| ratio > 0.0).collect();
@@ -344,6 +361,8 @@ pub fn recovery(
     let (whole, trials) = repeat(session, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
     testers_trials(session, "recovery", &sized.name, &mut notes.shortfalls);
+    let rows: Vec<_> = rows_of(&session.rows, "recovery", &sized.name).collect();
+    notes.shortfalls.extend(not_over(&rows, "recovery", &sized.name));
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
@@ -372,6 +391,8 @@ pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut
     let (whole, trials) = repeat(session, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
     testers_trials(session, "reset", &sized.name, &mut notes.shortfalls);
+    let rows: Vec<_> = rows_of(&session.rows, "reset", &sized.name).collect();
+    notes.shortfalls.extend(not_over(&rows, "reset", &sized.name));
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",
@@ -412,6 +433,25 @@ pub fn soak(session: &mut Session, args: &Soak, sized: &mut Sized, notes: &mut N
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_had_no_end_within_the_trial_is_not_told_as_if_it_had() {
+        let row = |lost_at_end_frames, outage_ms: u64| Trial {
+            load: 1000.0,
+            lost_at_end_frames,
+            outage_ns: Some(outage_ms * 1_000_000),
+            ..Trial::default()
+        };
+        let [over, open, one] = [row(0, 300), row(80, 80), row(1, 300)];
+        assert_eq!(not_over(&[&over, &one], "reset", "64"), None);
+        let said = not_over(&[&over, &open], "reset", "64").expect("a shortfall");
+        assert!(
+            said.contains("not determined in 1 of 2 trials") && said.contains("--trial-duration"),
+            "{said}"
+        );
+        // Whoever loses a frame at the very end has not recovered.
+        assert!(not_over(&[&one], "recovery", "64").is_some());
+    }
 
     #[test]
     fn a_load_that_was_not_offered_is_said() {
