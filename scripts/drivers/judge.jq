@@ -53,7 +53,7 @@ def judged: . as $line
       else {ok: false, text: "\(.received // 0) of \(.frames) \(how)\(if counted then "" else ", \(.counter) counted" end)"} end;
 
 # What the emulated NIC carries for nobody, the kernel's own ping not either, is no defect of netdyno's; it must be told.
-def carried_by_none($all): . as $line | (.cell | capture("^(?<size>\\d+ B)( packet|,|$)")? // null) as $of
+def carried_by_none($all): . as $line | (.cell | capture("^(?<size>\\d+ B)( |,|$)")? // null) as $of
     | if $of and (.ok | not) and .received == 0 and .sent > 0 and any(.reasons[]; test("did not arrive"))
         and any($all[]; .cell == $of.size + " by ping" and .answered == 0 and .small == 0)
       then . + {ok: true, text: (.text + ", as by ping")} else . end;

@@ -5,8 +5,10 @@
 use port::receive::{Received, SegmentKind};
 use wire::LinkType;
 use wire::checksum::{finish, finish_udp, sum};
+use wire::crc;
 use wire::ends::Ends;
 use wire::layers::{L3, Layers};
+use wire::proto::sctp;
 
 /// The addresses of an Ethernet header; a tag stands behind them.
 const ADDRESSES: usize = 12;
@@ -58,6 +60,10 @@ pub fn frames(
 
 /// The checksum from `start` on, put `offset` bytes behind it. What points outside of the frame changes nothing.
 fn complete(frame: &mut [u8], start: usize, offset: usize) {
+    // SCTP's is a CRC (include/linux/skbuff.h, csum_not_inet), which this offset alone tells: TCP's stands at 16, UDP's at 6.
+    if offset == sctp::CHECKSUM {
+        return frame.get_mut(start..).map_or((), crc::fix_sctp);
+    }
     let Some(covered) = frame.get(start..) else { return };
     let checksum = finish_udp(sum(covered));
     if let Some(field) = frame.get_mut(start + offset..).and_then(<[u8]>::first_chunk_mut) {
@@ -225,6 +231,19 @@ mod tests {
         let tagged = all(&received(&unfinished, Some((0x88a8, 0x6005)), offload)).expect("whole");
         assert_eq!(tagged[0][12..16], [0x88, 0xa8, 0x60, 5]);
         assert!(sums_are_right(&tagged[0], 18));
+    }
+
+    #[test]
+    fn sctps_checksum_left_to_hardware_is_its_crc() {
+        let mut unfinished = frame(132, b"");
+        unfinished.extend([0, 0, 0, 0, 0x0b, 0, 0, 4]);
+        let offload = Offload { checksum: Some((34, 8)), segment: None };
+        let done = all(&received(&unfinished, Some((0x8100, 7)), offload)).expect("whole").remove(0);
+        let right = crc::sctp(&unfinished[34..]).expect("a header");
+        assert_eq!(
+            (&done[46..50], &done[38..46], &done[50..]),
+            (&right[..], &unfinished[34..42], &unfinished[46..])
+        );
     }
 
     #[test]

@@ -2,22 +2,26 @@
 
 use wire::LinkType;
 use wire::checksum::{finish_udp, pseudo_v4, pseudo_v6, sum};
+use wire::crc;
 use wire::layers::{L3, Layers};
+use wire::proto::sctp;
 use wire::signature::{self, Signature};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
+const SCTP: u8 = 132;
 const ETHERNET: usize = 14;
 
 /// Flips the bit that `random` chooses: of what stands behind the transport header (behind the Ethernet header where there
-/// is none), and not in a signature of ours unless there is nothing else. With `mend` the checksum of TCP or UDP is made
-/// right again, so that the receiving host takes the frame. False if there is no payload.
+/// is none), and not in a signature of ours unless there is nothing else. With `mend` the checksum of TCP, UDP or SCTP is
+/// made right again, so that the receiving host takes the frame. False if there is no payload.
 pub fn flip(frame: &mut [u8], random: u64, mend: bool) -> bool {
     let layers = Layers::parse(LinkType::ETHERNET, frame);
     let transport = layers.l4_offset.filter(|_| !layers.is_fragment());
     let header = match (transport, layers.ip_protocol) {
         (Some(at), Some(UDP)) => at + 8,
         (Some(at), Some(TCP)) => at + usize::from(frame.get(at + 12).map_or(5, |byte| byte >> 4)).max(5) * 4,
+        (Some(at), Some(SCTP)) => at + sctp::payload(frame.get(at..).unwrap_or_default()),
         (Some(at), _) => at,
         (None, _) => ETHERNET,
     };
@@ -46,6 +50,7 @@ fn checksum(frame: &mut [u8], layers: &Layers, at: usize, protocol: u8) {
     let field = match protocol {
         TCP => at + 16,
         UDP => at + 6,
+        SCTP => at + sctp::CHECKSUM + 2,
         _ => return,
     };
     let ip = layers.l3_offset;
@@ -58,6 +63,9 @@ fn checksum(frame: &mut [u8], layers: &Layers, at: usize, protocol: u8) {
     };
     if protocol == UDP && word(field) == Some(0) {
         return;
+    }
+    if protocol == SCTP {
+        return crc::fix_sctp(&mut frame[at..end]);
     }
     frame[field..field + 2].fill(0);
     fn chunk<const N: usize>(frame: &[u8], at: usize) -> [u8; N] {
@@ -123,9 +131,31 @@ mod tests {
         fn whatever_the_frame_nothing_panics(mut frame in proptest::collection::vec(any::<u8>(), 0..120), random: u64, ip: bool) {
             if ip && frame.len() > 24 {
                 frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-                frame[23] = if random & 1 == 0 { TCP } else { UDP };
+                frame[23] = [TCP, UDP, SCTP][(random % 3) as usize];
             }
             flip(&mut frame, random, true);
+        }
+    }
+
+    #[test]
+    fn of_sctp_the_user_data_is_hit_and_its_crc_mended() {
+        let mut before = udp(12 + 16 + 8, false);
+        before.drain(34..42);
+        (before[17], before[23]) = (20 + 36, SCTP);
+        // A DATA chunk of 24 bytes.
+        before[46..50].copy_from_slice(&[0, 3, 0, 24]);
+        let layers = Layers::parse(LinkType::ETHERNET, &before);
+        checksum(&mut before, &layers, 34, SCTP);
+        let right = |frame: &[u8]| crc::sctp(&frame[34..]).is_some_and(|crc| frame[42..46] == crc);
+        assert!(right(&before));
+        for bit in 0..64 {
+            let random = (bit << 58) + (1 << 57);
+            let (mut wrong, mut mended) = (before.clone(), before.clone());
+            assert!(flip(&mut wrong, random, false) && flip(&mut mended, random, true));
+            assert!(!right(&wrong) && right(&mended), "bit {bit}");
+            assert!(
+                wrong[..62] == before[..62] && wrong[62..] != before[62..] && wrong[62..] == mended[62..]
+            );
         }
     }
 

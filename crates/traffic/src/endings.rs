@@ -5,7 +5,9 @@ use crate::lengths::Lengths;
 use crate::program::Stream;
 use std::collections::BTreeSet;
 use wire::LinkType;
+use wire::flow::protocol;
 use wire::layers::Layers;
+use wire::proto::sctp;
 use wire::signature;
 
 /// Frames of more lengths than this are told of together.
@@ -59,13 +61,15 @@ impl Stream {
             (Some(l4), Some(6)) => {
                 l4 + image.get(l4 + 12).map_or(20, |words| usize::from(words >> 4).max(5) * 4)
             }
+            (Some(l4), Some(protocol::SCTP)) => l4 + sctp::payload(image.get(l4..).unwrap_or_default()),
             (Some(l4), _) => l4 + 8,
             (None, _) => layers.l3_offset,
         };
         let fields = self.fields.iter().map(|field| field.range().end);
         let lengths = self.length_fields.iter().map(|field| field.offset as usize + 2);
         let sums = self.sums.iter().map(|sum| sum.offset as usize + 2);
-        fields.chain(lengths).chain(sums).fold(behind, usize::max)
+        let crc = self.crc.iter().map(|crc| crc.offset as usize + 4);
+        fields.chain(lengths).chain(sums).chain(crc).fold(behind, usize::max)
     }
 }
 
@@ -89,6 +93,8 @@ mod tests {
             ("ipv4/udp/raw(\"some words that stay\")", Some("84,128,1500")),
             ("ipv6/tcp/raw(\"words\")", Some("120..140")),
             ("vlan/ipv4/udp", Some("random(70..1500)")),
+            ("ipv4/sctp(sport=1..9)/sctpdata(tsn=0..99)/raw(\"some words that stay\")", Some("150,700")),
+            ("ipv6/sctp/raw(\"words\")", Some("150")),
             ("ether(type=0x88b5)", Some("100")),
             ("ipv4/udp(dport=4789)/vxlan/ether/ipv4(ttl=1..9)/udp", Some("128,600,1518")),
         ] {
@@ -119,6 +125,9 @@ mod tests {
         // 100 bytes with FCS are 96: less 42 of headers and 18 of signature.
         assert_eq!(lengths("ipv4/udp", Some("100")), [(Some(96), 36), (None, 36)]);
         assert_eq!(lengths("ipv4/udp", Some("64,100")), [(Some(60), 0), (Some(96), 36), (None, 0)]);
+        // SCTP's header and that of a DATA chunk have 28.
+        assert_eq!(lengths("ipv4/sctp/sctpdata", Some("100")), [(Some(96), 16), (None, 16)]);
+        assert_eq!(lengths("ipv4/sctp/raw(hex=\"01\")", Some("100")), [(Some(96), 32), (None, 32)]);
         assert_eq!(lengths("ipv4/udp", Some("random(70..1500)")), [(None, 6)]);
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A buffer that already holds a frame of the same stream gets only what differs: the varying fields, the lengths and
 //! the checksums. A checksum is never computed over the frame while sending: what does not vary was summed once (for
-//! each possible length), and each varying field adds its own words to that sum as it is written.
+//! each possible length), and each varying field adds its own words to that sum as it is written. SCTP's CRC alone is
+//! computed over what it covers, by the processor's own instruction.
 //!
 //! Whose frame comes next, and when, is the [`Walk`]'s to know.
 //!
@@ -15,12 +16,13 @@
 //! cost more than all the rest), but holds no state that [`Executor::seek`] could not compute from the index alone.
 
 use crate::lengths::Lengths;
-use crate::program::{BadProgram, Program, Stream, Sum};
+use crate::program::{BadProgram, Crc, Program, Stream, Sum};
 use crate::templates::{Addresses, low_words};
 use crate::values::Values;
 use crate::walk::Walk;
 use std::ops::Range;
 use wire::checksum::{finish, finish_udp, fold, sum};
+use wire::crc::crc32c;
 use wire::layers::Layers;
 use wire::signature::{self, Signature};
 
@@ -728,6 +730,12 @@ struct SumPlan {
     start: usize,
 }
 
+#[derive(Debug)]
+struct CrcPlan<'p> {
+    crc: &'p Crc,
+    feeds: Vec<Feed>,
+}
+
 /// The next length.
 #[derive(Debug)]
 struct LengthState {
@@ -745,6 +753,7 @@ struct Patched<'p> {
     shortest: u32,
     fields: Vec<FieldPlan<'p>>,
     lengths: Vec<LengthPlan>,
+    crc: Option<CrcPlan<'p>>,
     sums: Vec<SumPlan>,
     /// For each checksum the partial sums of a batch, while it is made.
     partial: Vec<[u32; BATCH]>,
@@ -768,6 +777,9 @@ impl<'p> Patched<'p> {
             stream.length_fields.iter().map(|f| f.offset).chain(stream.sums.iter().map(|s| s.offset));
         for at in places {
             image[at as usize..at as usize + 2].fill(0);
+        }
+        if let Some(crc) = &stream.crc {
+            image[crc.offset as usize..crc.offset as usize + 4].fill(0);
         }
         let feeds = |range: Range<usize>, before: usize| feeds(&stream.sums, range, before);
         let fields = stream
@@ -807,6 +819,10 @@ impl<'p> Patched<'p> {
                 feeds: feeds(field.offset as usize..field.offset as usize + 2, 0),
             })
             .collect();
+        let crc = stream
+            .crc
+            .as_ref()
+            .map(|crc| CrcPlan { crc, feeds: feeds(crc.offset as usize..crc.offset as usize + 4, 0) });
         let sums = stream
             .sums
             .iter()
@@ -827,6 +843,7 @@ impl<'p> Patched<'p> {
             shortest,
             fields,
             lengths,
+            crc,
             sums,
             partial: vec![[0; BATCH]; stream.sums.len()],
             written: vec![[0; BATCH]; stream.sums.len()],
@@ -911,6 +928,18 @@ impl<'p> Patched<'p> {
                     }
                 }
             }
+        }
+        if let Some(plan) = &self.crc {
+            let at = plan.crc.offset as usize;
+            for (j, added) in added.iter_mut().enumerate().take(n) {
+                let slot = slots.get(j);
+                let frame = &mut bytes[slot * stride..][..buffers.lengths[slot] as usize];
+                frame[at..at + 4].fill(0);
+                let value = plan.crc.bytes(crc32c(&frame[plan.crc.start as usize..]));
+                frame[at..at + 4].copy_from_slice(&value);
+                *added = words(u32::from_be_bytes(value).into());
+            }
+            feed(&mut self.partial, &plan.feeds, &added);
         }
         for i in 0..self.sums.len() {
             let plan = &self.sums[i];

@@ -31,7 +31,7 @@ pub mod walk;
 pub use endings::Ending;
 pub use executor::{Buffers, Executor, Slab};
 pub use lengths::Lengths;
-pub use program::{Field, Lane, LengthField, Program, Stream, Sum};
+pub use program::{Crc, Field, Lane, LengthField, Program, Stream, Sum};
 pub use rate::Rate;
 pub use schedule::{Schedule, Step};
 pub use templates::Templates;

@@ -7,8 +7,9 @@
 //!                         |  q = first + step * k            |
 //!                         |- fields   at(q / every)  --------|   written in this order:
 //!                         |- length   at(q)          --------|   fields, length fields,
-//!                         |- sums     over the above --------|   sums (inner before outer),
-//!                         `- signature (k), time     --------'   signature
+//!                         |- signature (k), time     --------|   signature, CRC,
+//!                         |- crc      over the above --------|   sums (inner before outer)
+//!                         `- sums     over the above --------'
 //! ```
 //!
 //! Offsets count bytes from the start of the frame. What a front end must guarantee is checked once, by
@@ -69,6 +70,8 @@ pub struct Stream {
     pub lengths: Lengths,
     /// Header fields that say a length.
     pub length_fields: Vec<LengthField>,
+    /// A CRC to compute, before the checksums: they may cover it, it covers none of them.
+    pub crc: Option<Crc>,
     /// Checksums to compute, inner ones before outer ones that cover them.
     pub sums: Vec<Sum>,
     /// Put a signature into the last 18 bytes, under this stream number; of captured frames only into those whose
@@ -179,6 +182,25 @@ pub struct Sum {
     pub udp: bool,
     /// Added (modulo 0x10000) to the right value before writing: wrong on purpose when not 0.
     pub error: u16,
+}
+
+/// A CRC-32C field (SCTP's, RFC 9260 section 6.8), which covers everything from `start` to the end of the frame. One whose
+/// bytes are the same in all frames stands in the template instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crc {
+    /// Where it stands: four bytes, the least significant first, taken as zero while computing.
+    pub offset: u32,
+    /// First byte covered.
+    pub start: u32,
+    /// Added by exclusive or to the right value, as the four bytes stand: wrong on purpose when not 0.
+    pub error: u32,
+}
+
+impl Crc {
+    /// The four bytes, from the CRC of what is covered.
+    pub fn bytes(&self, crc: u32) -> [u8; 4] {
+        (crc.swap_bytes() ^ self.error).to_be_bytes()
+    }
 }
 
 /// What a front end got wrong. Users never see one unless we have a defect, or a length does not suit the program.
@@ -376,6 +398,7 @@ impl Stream {
             fields: Vec::new(),
             lengths: Lengths::Template,
             length_fields: Vec::new(),
+            crc: None,
             sums: Vec::new(),
             signature: None,
             unique_addresses: false,
@@ -470,6 +493,12 @@ impl Stream {
                 return Err(inconsistent("a checksum field must lie in its own range, at an even distance"));
             }
         }
+        if let Some(crc) = &self.crc {
+            inside("a CRC", u64::from(crc.offset) + 4)?;
+            if crc.start > crc.offset || self.sums.iter().any(|sum| sum.offset + 2 > crc.start) {
+                return Err(inconsistent("a CRC lies in its own range, and no checksum does"));
+            }
+        }
         if let Some(stream) = self.signature.filter(|_| !self.is_captured()) {
             if stream > wire::signature::MAX_STREAM {
                 return Err(inconsistent("stream numbers of signatures have 24 bits"));
@@ -481,6 +510,7 @@ impl Stream {
                 .map(|f| u64::from(f.offset) + u64::from(f.bytes))
                 .chain(self.length_fields.iter().map(|f| u64::from(f.offset) + 2))
                 .chain(self.sums.iter().map(|s| u64::from(s.offset) + 2))
+                .chain(self.crc.iter().map(|c| u64::from(c.offset) + 4))
                 .max()
                 .unwrap_or(0);
             if tail.is_none_or(|tail| covered_by_others > tail) {
@@ -496,7 +526,10 @@ impl Stream {
             return Err(inconsistent("a length law does not go with captured frames"));
         }
         if self.is_captured()
-            && !(self.fields.is_empty() && self.length_fields.is_empty() && self.sums.is_empty())
+            && !(self.fields.is_empty()
+                && self.length_fields.is_empty()
+                && self.sums.is_empty()
+                && self.crc.is_none())
         {
             return Err(inconsistent("fields do not go with captured frames"));
         }

@@ -53,6 +53,7 @@ fn dissect(frames: &[Vec<u8>]) -> Vec<Vec<String>> {
     for name in ["ip", "udp", "tcp"] {
         command.args(["-o", &format!("{name}.check_checksum:TRUE")]);
     }
+    command.args(["-o", "sctp.checksum:CRC 32c"]);
     // Frames of one flow are not segments of one stream here: sequence analysis would only find fault.
     command.args(["-o", "tcp.analyze_sequence_numbers:FALSE"]);
     for field in FIELDS {
@@ -65,7 +66,7 @@ fn dissect(frames: &[Vec<u8>]) -> Vec<Vec<String>> {
     rows
 }
 
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 11] = [
     "frame.protocols",
     "_ws.malformed",
     "_ws.expert.severity",
@@ -76,6 +77,7 @@ const FIELDS: [&str; 10] = [
     "icmp.checksum.status",
     "icmpv6.checksum.status",
     "gre.checksum.status",
+    "sctp.checksum.status",
 ];
 /// Severity from which an expert item means a broken packet (PI_ERROR); connection notes lie below.
 const ERROR: u32 = 0x0080_0000;
@@ -206,6 +208,23 @@ const CASES: &[(&str, Option<&str>, &str)] = &[
         "udp:gtp:ipv6:udp",
     ),
     ("ipv4(src=10.0.0.0/16)/ipv4(src=10.1.0.0/16)/udp", Some("random(100..300)"), "ip:ip:udp"),
+    (
+        "ipv4(src=10.0.0.0/16)/sctp(sport=49152..65535, dport=49151, tag=random())/sctpdata(tsn=0..4294967295, sid=random())",
+        Some("66:1,70:2,600:3,1518:1"),
+        "eth:ethertype:ip:sctp",
+    ),
+    ("ipv6(src=2001:db8::/64)/sctp(dport=40000..40999)/sctpdata/raw(\"odd\")", None, "ipv6:sctp"),
+    (
+        "vlan(id=1..9)/ipv4(ttl=1..255)/sctp(dport=40000)/sctpdata(ppid=0)/raw(\"the same\")",
+        None,
+        "vlan:ethertype:ip:sctp",
+    ),
+    ("ipv6/dstopts/sctp(tag=random())/raw(hex=\"0b 00 00 04\")", None, "ipv6:ipv6.dstopts:sctp"),
+    (
+        "ipv4/udp(sport=2152)/gtpu(teid=random())/ipv4(src=10.45.0.0/16)/sctp(sport=40000..40999)/sctpdata(tsn=random())",
+        Some("110:1,202:1"),
+        "udp:gtp:ip:sctp",
+    ),
     ("ipv4/payload(len=0..99, fill=\"ab\")", None, "eth:ethertype:ip"),
 ];
 
@@ -230,7 +249,8 @@ fn tshark_finds_no_fault_in_any_protocol_while_fields_and_lengths_vary() {
             }
             assert_eq!(sums[5].is_empty(), !text.contains("chksum_present=1"), "{}", at());
             // Every layer that has a checksum was judged, at least once for each time it stands there.
-            for (name, column) in [("ip", 0), ("udp", 1), ("tcp", 2), ("icmp", 3), ("icmpv6", 4)] {
+            for (name, column) in [("ip", 0), ("udp", 1), ("tcp", 2), ("icmp", 3), ("icmpv6", 4), ("sctp", 6)]
+            {
                 let stands = protocols.split(':').filter(|layer| *layer == name).count();
                 // What stands in an ICMP error is a quotation: tshark does not judge its transport checksum.
                 let quoted = protocols.contains("icmp:ip:") || protocols.contains("icmpv6:ipv6:");
@@ -250,6 +270,8 @@ fn tshark_sees_the_faults_that_were_asked_for() {
         ("ipv4/icmp(chksum=bad, seq=0..999)", 7),
         ("ipv6/icmpv6(cksum=0x1234)", 8),
         ("ipv4/gre(chksum=bad)/ipv4(id=0..65535)/udp", 9),
+        ("ipv4/sctp(chksum=bad, tag=random())/sctpdata", 10),
+        ("ipv6(src=2001:db8::/64)/sctp(chksum=bad)/sctpdata/raw(\"x\")", 10),
     ];
     let mut made: Vec<Vec<u8>> = cases.iter().flat_map(|(text, _)| frames(text, None, 100)).collect();
     made.extend(frames("ipv4/udp(chksum=0)", None, 1));
@@ -337,6 +359,18 @@ const SAME: &[(&str, &str)] = &[
     (
         "ipv4(chksum=0x1234, len=99, ihl=7)/udp(len=3, chksum=0xabcd)",
         "IP(src=A,dst=B,chksum=0x1234,len=99,ihl=7)/UDP(sport=1024,dport=9,len=3,chksum=0xabcd)",
+    ),
+    (
+        "ipv4/sctp(sport=5000, dport=2905, tag=0x01020304)/sctpdata(tsn=7, stream_id=2, stream_seq=3, proto_id=46)/raw(\"hello\")",
+        "IP(src=A,dst=B)/SCTP(sport=5000,dport=2905,tag=0x01020304)/SCTPChunkData(beginning=1,ending=1,tsn=7,stream_id=2,stream_seq=3,proto_id=46,data=b'hello')",
+    ),
+    (
+        "ipv6/sctp(tag=9)/sctpdata(flags=U, sid=1, ssn=1, tsn=1, ppid=60)/raw(\"four\")",
+        "IPv6(src=C,dst=D)/SCTP(sport=1024,dport=9,tag=9)/SCTPChunkData(unordered=1,tsn=1,stream_id=1,stream_seq=1,proto_id=60,data=b'four')",
+    ),
+    (
+        "ipv4/udp(sport=2152)/gtpu(teid=9)/ipv4/sctp(chksum=0x01020304)/raw(hex=\"0b000004\")",
+        "IP(src=A,dst=B)/UDP(sport=2152,dport=2152)/GTP_U_Header(teid=9,gtp_type=255)/IP(src=A,dst=B)/SCTP(sport=1024,dport=9,chksum=0x01020304)/SCTPChunkCookieAck()",
     ),
     (
         "ipv4/icmp(type=3, code=4, mtu=1400)/ipv4/udp",

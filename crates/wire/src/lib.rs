@@ -4,6 +4,7 @@
 
 pub mod background;
 pub mod checksum;
+pub mod crc;
 pub mod ends;
 pub mod flow;
 pub mod layers;

@@ -4,8 +4,9 @@
 //! can build is shown under the names an expression uses. It is not meant to be parsed.
 
 use crate::ends::Ends;
+use crate::proto::sctp::{CHECKSUM, HEADER};
 use crate::proto::{self, Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
-use crate::{LinkType, checksum};
+use crate::{LinkType, checksum, crc};
 use std::fmt::Write;
 use std::net::Ipv6Addr;
 
@@ -159,6 +160,10 @@ impl Walk<'_> {
             (Auto::Length, length) => self.at + length,
             (_, length) => self.at + spec.min_len + length,
         };
+        // Behind a chunk and its padding stand further chunks, not the packet's end.
+        if spec.protocol == Protocol::SctpData && self.at + said.1.next_multiple_of(4) < self.end {
+            return;
+        }
         if end >= self.at + header.len() {
             self.missing = end.saturating_sub(self.end);
             self.end = self.end.min(end);
@@ -179,6 +184,10 @@ impl Walk<'_> {
             }
             Auto::HeaderChecksum | Auto::Checksum | Auto::PseudoChecksum | Auto::UdpChecksum => {
                 let _ = write!(text, " ({})", self.judge(spec, field, header, value as u16));
+                text
+            }
+            Auto::Crc32c => {
+                let _ = write!(text, " ({})", self.judge_crc(header));
                 text
             }
             _ => with_name(text, field.names.iter().find(|(_, n)| *n == value).map(|(name, _)| *name)),
@@ -224,6 +233,21 @@ impl Walk<'_> {
             )
         } else {
             format!("bad, should be 0x{right:04x}")
+        }
+    }
+
+    /// Whether SCTP's checksum is right.
+    fn judge_crc(&self, header: &[u8]) -> String {
+        if self.fragment {
+            return "not checked: a fragment".into();
+        }
+        if self.missing > 0 {
+            return format!("not checked: {} bytes are missing", self.missing);
+        }
+        match crc::sctp(self.bytes()) {
+            Some(right) if header.get(CHECKSUM..HEADER) == Some(&right) => "correct".into(),
+            Some(right) => format!("bad, should be 0x{:08x}", u32::from_be_bytes(right)),
+            None => "not checked: the header is cut off".into(),
         }
     }
 
@@ -368,6 +392,41 @@ mod tests {
         frame.extend([0x45, 0, 0, 30, 0, 1, 0, 0, 64, 17, 0xee, 0xa6, 198, 18, 0, 1, 198, 19, 0, 1]);
         frame.extend([4, 0, 0, 53, 0, 10, 0, 0, b'h', b'i']);
         frame
+    }
+
+    #[test]
+    fn sctp_is_judged_by_its_crc_and_further_chunks_are_payload() {
+        let mut frame = frame();
+        frame.truncate(34);
+        frame[23] = 132;
+        let chunk = [0, 3, 0, 18, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, b'h', b'i', 0, 0];
+        let packet = |chunks: usize| {
+            let mut packet = vec![4, 0, 0x0b, 0x59, 0, 0, 0, 7, 0, 0, 0, 0];
+            (0..chunks).for_each(|_| packet.extend(chunk));
+            crate::crc::fix_sctp(&mut packet);
+            let mut frame = frame.clone();
+            frame[17] = 20 + packet.len() as u8;
+            frame.extend(packet);
+            frame
+        };
+        let one = packet(1);
+        let text = show(LinkType::ETHERNET, &one);
+        for line in ["proto          = 132 (SCTP)", "### [ SCTP ]###", "dport          = 2905", "(correct)"] {
+            assert!(text.contains(line), "{line}:\n{text}");
+        }
+        for line in
+            ["### [ SCTP data chunk ]###", "flags          = EB (0x3)", "data           = \"hi\"", "Padding"]
+        {
+            assert!(text.contains(line), "{line}:\n{text}");
+        }
+        let two = show(LinkType::ETHERNET, &packet(2));
+        assert!(two.contains("length         = 24") && !two.contains("Padding"), "{two}");
+        let mut wrong = one;
+        wrong[42] ^= 1;
+        assert!(
+            show(LinkType::ETHERNET, &wrong).contains("(bad, should be 0x"),
+            "a CRC that is off by a bit"
+        );
     }
 
     #[test]

@@ -44,6 +44,11 @@ pub enum XdpError {
     /// More than one run of the program can look through.
     #[error("{0} streams with a timing of their own are more than the 64 that live frames can interleave")]
     TooManyLanes(usize),
+    /// How a byte changes a CRC depends on how far it is from the frame's end.
+    #[error(
+        "the kernel computes no SCTP checksum over fields that vary in frames of several lengths: one length, or fields outside of SCTP alone"
+    )]
+    CrcOfLengths,
     /// The tables are too large.
     #[error(
         "{bytes} bytes of frames are more than the 536,870,912 an XDP program can reach; several cores hold a part each (--cores)"

@@ -173,6 +173,66 @@ fn expressions_of_every_kind() {
     assert!(compiled >= 60, "only {compiled} of the combinations compiled");
 }
 
+#[test]
+fn sctps_crc_is_corrected_for_the_bytes_that_vary() {
+    let shape = |size: Option<&str>, signature| Shape {
+        size: size.map(|size| size.parse().expect("a size")),
+        seed: 5,
+        signature,
+        name: String::new(),
+    };
+    let varying = [
+        "ipv4(src=10.0.0.0/16)/sctp(sport=1024..65535, dport=2905, tag=random())/sctpdata(tsn=0..9999)",
+        "vlan(id=1..100)/ipv6/sctp(dport=[1, 2, 3] every=3)/sctpdata(flags=[E, B], sid=random())/raw(\"odd\")",
+        "ipv4/udp/gtpu(teid=1..1000)/ipv4(src=172.16.0.0/16)/sctp(sport=1..5000, chksum=bad)/sctpdata",
+    ];
+    // Nothing under the CRC varies but what follows from the length, and the signature.
+    let fixed = [
+        "ipv4(src=10.0.0.0/16, ttl=1..9)/sctp(sport=7)/sctpdata(tsn=1)",
+        "ipv4/udp/gtpu(teid=1..1000)/ipv6(src=2001:db8::/112)/sctp/raw(hex=\"0a 00\")",
+    ];
+    for text in varying.into_iter().chain(fixed) {
+        for size in [
+            None,
+            Some("148"),
+            Some("201"),
+            Some("128..300"),
+            Some("160,594,1518"),
+            Some("random(150..1518)"),
+        ] {
+            for signature in [None, Some(7)] {
+                let program = expression(text, &shape(size, signature)).expect("an expression");
+                let lengths = program.only_length().is_none();
+                if lengths && varying.contains(&text) {
+                    let options = Options { exit: Exit::Back, pages: Pages::Kept, catch_up: 2.0 };
+                    let refused = compile(&program, &options).expect_err("its checksum cannot be made there");
+                    assert!(refused.to_string().contains("SCTP"), "{refused}");
+                    continue;
+                }
+                for pages in [Pages::Kept, Pages::Touched] {
+                    assert_same(&program, 70, pages);
+                }
+            }
+        }
+    }
+    // Streams of several lengths and places take turns.
+    let streams = [
+        ("ipv4/sctp(sport=1..9)/sctpdata", Some("148")),
+        ("ipv6/sctp(sport=1..9)/sctpdata", Some("201")),
+        (fixed[0], Some("random(150..1518)")),
+        ("ipv4/udp(sport=1..9)", Some("90")),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(n, (text, size))| {
+        expression(text, &shape(size, Some(n as u32))).expect("an expression").streams.remove(0)
+    });
+    let program = Program::interleaved(streams.collect(), [0, 1, 2, 3, 2, 0], Schedule::TopSpeed);
+    for pages in [Pages::Kept, Pages::Touched] {
+        assert_same(&program, 300, pages);
+    }
+}
+
 /// Ethernet/IPv4 or IPv6/UDP, with a payload of `payload` bytes.
 fn captured(v6: bool, hosts: [u8; 2], payload: usize, checksum: bool) -> Vec<u8> {
     let text = if v6 {

@@ -6,6 +6,7 @@ use wire::ends::Ends;
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
+pub(crate) const SCTP: u8 = 132;
 pub(crate) const FRAGMENT: u8 = 44;
 pub(crate) const ROUTING: u8 = 43;
 const HOP_BY_HOP: u8 = 0;
@@ -117,6 +118,7 @@ impl Packet {
         match layout.protocol {
             TCP => self.tcp().map_or(0, |(_, payload)| payload - layout.upper),
             UDP | ICMP | 58 => 8,
+            SCTP => wire::proto::sctp::HEADER,
             _ => 0,
         }
     }
@@ -135,7 +137,7 @@ impl Packet {
         set(&mut self.bytes, 10, &checksum.to_be_bytes());
     }
 
-    /// As [`finish`](Self::finish), with the checksum of TCP or UDP.
+    /// As [`finish`](Self::finish), with the checksum of TCP, UDP or SCTP.
     pub(crate) fn finish_upper(&mut self) {
         self.finish();
         let Some(layout) = self.layout().filter(|layout| !layout.fragment) else { return };
@@ -143,6 +145,7 @@ impl Packet {
             + match layout.protocol {
                 TCP => 16,
                 UDP => 6,
+                SCTP => return self.bytes.get_mut(layout.upper..).map_or((), wire::crc::fix_sctp),
                 _ => return,
             };
         // Behind a route of which nothing is known it cannot be made right: it stays.

@@ -142,6 +142,26 @@ fn fragments_are_put_together_again_to_what_was_taken_apart() {
 }
 
 #[test]
+fn sctps_checksum_is_made_right_with_its_header_whole() {
+    let mut upper = vec![3, 0xe8, 0, 80, 0, 0, 0, 7, 0, 0, 0, 0];
+    upper.extend([0, 3, 0, 116, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    upper.extend(data(100));
+    for v6 in [false, true] {
+        let whole = packet(v6, packet::SCTP, &upper);
+        let start = if v6 { 40 } else { 20 };
+        assert_eq!(wire::crc::sctp(&whole.bytes[start..]).unwrap(), whole.bytes[start + 8..start + 12]);
+        let fragments = apply("ip_frag 8", &whole);
+        assert_eq!(reassembled(&fragments, Favour::Old), whole.bytes[start..]);
+        let first = fragments[0].layout().unwrap().upper;
+        assert_eq!(
+            fragments[0].bytes[first..],
+            whole.bytes[start..start + 16],
+            "12 bytes are no multiple of 8"
+        );
+    }
+}
+
+#[test]
 fn the_longest_packets_are_taken_apart_too() {
     // The data of the longest packets that IPv6 and IPv4 can have, behind UDP's header of 8 bytes.
     for (v6, most) in [(true, 65535), (false, 65515)] {

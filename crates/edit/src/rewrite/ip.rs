@@ -2,6 +2,7 @@
 
 use wire::checksum::sum;
 use wire::ends::Ends;
+use wire::proto::sctp;
 
 use super::bytes::{read16, read32, read128, write, write16};
 use super::plan::{AddressMap, Plan, Side};
@@ -11,6 +12,7 @@ pub(super) const ICMP: u8 = 1;
 pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const ICMPV6: u8 = 58;
+pub(super) const SCTP: u8 = 132;
 
 /// An IP packet whose header is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,8 +101,14 @@ pub(super) fn headers(bytes: &mut [u8], packet: &Packet, plan: &Plan) -> bool {
             change_v4_word(bytes, 8, |word| word & 0x00ff | u16::from(ttl.apply(old)) << 8);
         }
     }
+    let stated = stated_length(bytes, packet);
     if let Some((protocol, upper)) = packet.upper_mut(bytes) {
-        ports(upper, protocol, plan);
+        match protocol {
+            // Its CRC depends on how many bytes stand behind the ports, which a fragment does not tell.
+            SCTP if packet.fragment => {}
+            SCTP => sctp_ports(upper, stated.saturating_sub(packet.header), plan),
+            _ => ports(upper, protocol, plan),
+        }
         if let Some(shift) = plan.tcp_shift
             && protocol == TCP
         {
@@ -134,6 +142,22 @@ fn ports(upper: &mut [u8], protocol: u8, plan: &Plan) {
             write16(upper, at, new);
             sums::upper_changed(upper, protocol, |checksum| sums::word_changed(checksum, old, new));
         }
+    }
+}
+
+/// As [`ports`], in an SCTP packet of `length` bytes, by its headers.
+fn sctp_ports(upper: &mut [u8], length: usize, plan: &Plan) {
+    let Some(old) = upper.first_chunk::<4>().copied() else { return };
+    let whole_header = sctp::HEADER <= upper.len().min(length);
+    if plan.ports.is_empty() || !whole_header {
+        return;
+    }
+    let port = |at: usize| plan.ports.get(u16::from_be_bytes([old[at], old[at + 1]])).to_be_bytes();
+    let ([a, b], [c, d]) = (port(0), port(2));
+    let new = [a, b, c, d];
+    if new != old {
+        write(upper, 0, &new);
+        sums::sctp_changed(upper, old, new, length);
     }
 }
 
@@ -379,10 +403,16 @@ pub(super) fn set_length(bytes: &mut [u8], packet: &Packet, length: usize) -> bo
     changed
 }
 
+/// The length of the packet, as its header says.
+fn stated_length(bytes: &[u8], packet: &Packet) -> usize {
+    let (at, more) = if packet.v6 { (4, 40) } else { (2, 0) };
+    more + usize::from(read16(bytes, at).unwrap_or(0))
+}
+
 /// Computes checksums afresh. `whole` says that every byte was captured. What contradicts itself is left alone.
 pub(super) fn checksums(bytes: &mut [u8], packet: &Packet, whole: bool) {
     if packet.v6 {
-        let length = 40 + usize::from(read16(bytes, 4).unwrap_or(0));
+        let length = stated_length(bytes, packet);
         if let (true, false, Some(protocol)) = (whole, packet.fragment, packet.upper)
             && let Some(bytes) = bytes.get_mut(..length)
         {
@@ -394,7 +424,7 @@ pub(super) fn checksums(bytes: &mut [u8], packet: &Packet, whole: bool) {
         return;
     }
     if whole && !packet.fragment {
-        if usize::from(read16(bytes, 2).unwrap_or(0)) != bytes.len() {
+        if stated_length(bytes, packet) != bytes.len() {
             return;
         }
         sums::ipv4_upper(bytes, packet.header);

@@ -244,7 +244,7 @@ pub struct Plan {
     pub traffic_class: Option<u8>,
     /// IPv6 flow label.
     pub flow_label: Option<u32>,
-    /// TCP and UDP ports, of both directions.
+    /// TCP, UDP and SCTP ports, of both directions.
     pub ports: PortMap,
     /// Added to TCP sequence and acknowledgement numbers.
     pub tcp_shift: Option<u32>,
@@ -268,7 +268,7 @@ pub struct Plan {
     pub scramble_ip: Option<u32>,
     /// Sets the IP header's length to the frame's.
     pub fix_header_length: bool,
-    /// Computes the checksums of IPv4, TCP, UDP and ICMP afresh in every frame.
+    /// Computes the checksums of IPv4, TCP, UDP, SCTP and ICMP afresh in every frame.
     pub fix_checksums: bool,
     /// A frame for an IP group gets that group's Ethernet address even if no address was edited, as tcprewrite has
     /// it. Otherwise only where an edit changed the IP address.

@@ -1,10 +1,12 @@
 //! Checksums in frames: corrected for what changed (RFC 1624), or computed afresh.
 
 use wire::checksum::{finish, finish_udp, fold, sum};
+use wire::crc;
 use wire::ends::Ends;
+use wire::proto::sctp;
 
 use super::bytes::{read16, write16};
-use super::ip::{ICMP, ICMPV6, TCP, UDP};
+use super::ip::{ICMP, ICMPV6, SCTP, TCP, UDP};
 
 /// One's complement addition.
 fn add(a: u16, b: u16) -> u16 {
@@ -44,6 +46,14 @@ pub(super) fn upper_changed(upper: &mut [u8], protocol: u8, change: impl FnOnce(
     }
 }
 
+/// Corrects the CRC of an SCTP packet of `length` bytes whose ports changed.
+pub(super) fn sctp_changed(upper: &mut [u8], old: [u8; 4], new: [u8; 4], length: usize) {
+    let change = crc::changed(&old, &new, length.saturating_sub(old.len())).to_le_bytes();
+    if let Some(field) = upper.get_mut(sctp::CHECKSUM..sctp::HEADER) {
+        field.iter_mut().zip(change).for_each(|(byte, change)| *byte ^= change);
+    }
+}
+
 /// A UDP checksum that comes out as zero is sent as all ones (RFC 768).
 fn nonzero(checksum: u16) -> u16 {
     if checksum == 0 { 0xffff } else { checksum }
@@ -55,6 +65,7 @@ fn upper(upper: &mut [u8], protocol: u8, pseudo: u64) {
         TCP => (16, 20),
         UDP => (6, 8),
         ICMP | ICMPV6 => (2, 8),
+        SCTP => return crc::fix_sctp(upper),
         _ => return,
     };
     if upper.len() < shortest || protocol == UDP && read16(upper, at) == Some(0) {
@@ -76,7 +87,7 @@ pub(super) fn ipv4_header(header: &mut [u8]) {
 pub(super) fn ipv4_upper(packet: &mut [u8], header_len: usize) {
     let protocol = packet.get(9).copied().unwrap_or(0);
     let pseudo = match protocol {
-        ICMP => 0,
+        ICMP | SCTP => 0,
         ICMPV6 => return,
         _ => {
             let ends = if header_len == 20 { Some(Ends::of_header(false)) } else { Ends::of(packet) };
@@ -97,6 +108,10 @@ fn pseudo_rest(protocol: u8, length: usize) -> u64 {
 /// The upper layer of an IPv6 packet, at `at`, that ends where its header says. It is left alone where it cannot be told
 /// which addresses its checksum covers.
 pub(super) fn ipv6_upper(packet: &mut [u8], protocol: u8, at: usize) {
+    if protocol == SCTP {
+        // It covers no address.
+        return packet.get_mut(at..).map_or((), crc::fix_sctp);
+    }
     let ends = if at == 40 { Some(Ends::of_header(true)) } else { Ends::of(packet) };
     let Some(addresses) = ends.and_then(|ends| ends.sum(packet)).filter(|_| protocol != ICMP) else { return };
     if let Some(rest) = packet.get_mut(at..) {

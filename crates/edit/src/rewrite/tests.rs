@@ -405,3 +405,75 @@ proptest! {
         prop_assert_eq!(edited(&frame, &Plan::default()).0, frame);
     }
 }
+
+/// An SCTP packet with a DATA chunk, from port 80 to port 81, with a right CRC.
+fn sctp_packet() -> Vec<u8> {
+    let mut packet = vec![0, 80, 0, 81, 0, 0, 0, 7, 0, 0, 0, 0];
+    packet.extend([0, 3, 0, 21, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 0, 0, 0]);
+    wire::crc::fix_sctp(&mut packet);
+    packet
+}
+
+fn ipv4(protocol: u8, flags: u16, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0x45, 0];
+    packet.extend((20 + payload.len() as u16).to_be_bytes());
+    packet.extend([0, 1]);
+    packet.extend(flags.to_be_bytes());
+    packet.extend([64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+    let checksum = finish(sum(&packet));
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    [&packet[..], payload].concat()
+}
+
+fn crc_is_right(packet: &[u8]) -> bool {
+    wire::crc::sctp(packet).is_some_and(|right| packet[8..12] == right)
+}
+
+#[test]
+fn sctps_crc_is_computed_afresh_in_both_versions_and_behind_routes() {
+    let fix = Plan { fix_checksums: true, ..Plan::default() };
+    let mut wrong = sctp_packet();
+    wrong[8..12].copy_from_slice(&[0xde, 0xad, 0xbe, 0xef]);
+    // A route of a type of which nothing is known: which addresses TCP's checksum would cover does not matter.
+    let route = [&[132, 0, 99, 1, 0, 0, 0, 0][..], &wrong].concat();
+    for (kind, packet) in
+        [(0x0800, ipv4(132, 0, &wrong)), (0x86dd, ipv6(132, &wrong)), (0x86dd, ipv6(43, &route))]
+    {
+        let (out, _) = edited(&ether(kind, &packet), &fix);
+        let at = out.len() - wrong.len();
+        assert_eq!(out[at..], sctp_packet(), "{kind:04x}");
+        assert_eq!(edited(&ether(kind, &packet), &Plan::default()).0, ether(kind, &packet), "nobody asked");
+    }
+    // Fragments, and a header that is cut off, have no checksum that could be computed.
+    for packet in [ipv4(132, 0x2000, &wrong), ipv4(132, 0x4000, &wrong[..11])] {
+        assert_eq!(edited(&ether(0x0800, &packet), &fix).0, ether(0x0800, &packet));
+    }
+}
+
+#[test]
+fn sctps_crc_follows_ports_and_covers_no_address() {
+    let plan = maps_and_ports();
+    for (kind, packet) in [(0x0800, ipv4(132, 0, &sctp_packet())), (0x86dd, ipv6(132, &sctp_packet()))] {
+        let whole = ether(kind, &packet);
+        let at = whole.len() - sctp_packet().len();
+        let (out, _) = edited(&whole, &plan);
+        assert_eq!(out[at..at + 4], [0x1f, 0x90, 0, 81], "{kind:04x}");
+        assert!(crc_is_right(&out[at..]) && out[at + 12..] == whole[at + 12..], "{out:02x?}");
+        // What the capture cut off is counted by the header's length: the CRC is the same.
+        let mut cut = Frame { data: whole[..at + 14].to_vec(), wire_len: whole.len() as u32 };
+        edit(&mut cut, &plan, ETHERNET, ETHERNET, Side::Client);
+        assert_eq!(cut.data, out[..at + 14]);
+        // A wrong one is as wrong as before.
+        let mut wrong = whole.clone();
+        wrong[at + 9] ^= 0x40;
+        let mut mended = edited(&wrong, &plan).0;
+        mended[at + 9] ^= 0x40;
+        assert_eq!(mended, out);
+    }
+    let addresses = Plan { map_source: address_map("10.0.0.1=10.5.5.5").unwrap(), ..Plan::default() };
+    let (out, _) = edited(&ether(0x0800, &ipv4(132, 0, &sctp_packet())), &addresses);
+    assert!(out[26..30] == [10, 5, 5, 5] && finish(sum(&out[14..34])) == 0 && out[34..] == sctp_packet());
+    // Of a fragment it is not known how many bytes the CRC covers: its ports stay.
+    let first = ether(0x0800, &ipv4(132, 0x2000, &sctp_packet()));
+    assert_eq!(edited(&first, &plan).0[34..], sctp_packet());
+}

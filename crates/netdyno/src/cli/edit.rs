@@ -109,7 +109,8 @@ pub struct Edits {
     /// Keep IP multicast addresses.
     #[arg(long)]
     pub keep_group_ips: bool,
-    /// Replace TCP and UDP ports, of sources and destinations: 80=8080, 8000-8999=80, 20+21=2121, several with commas.
+    /// Replace TCP, UDP and SCTP ports, of sources and destinations: 80=8080, 8000-8999=80, 20+21=2121, several with
+    /// commas.
     #[arg(long, value_name = "FROM=TO")]
     pub map_port: Vec<String>,
     /// TTL and hop limit: set (64), raised (+1) or lowered (-1), within 1 to 255.
@@ -145,8 +146,8 @@ pub struct Edits {
     /// Make lengths in IP headers those of the frames.
     #[arg(long)]
     pub fix_header_length: bool,
-    /// Compute the checksums of IPv4, TCP, UDP, ICMP and ICMPv6 afresh. Edits correct checksums by themselves; this
-    /// mends those that were wrong.
+    /// Compute the checksums of IPv4, TCP, UDP, SCTP, ICMP and ICMPv6 afresh. Edits correct checksums by themselves;
+    /// this mends those that were wrong.
     #[arg(long)]
     pub fix_checksums: bool,
     /// Take the frame check sequence, four bytes, off each frame. Only for captures that have it.

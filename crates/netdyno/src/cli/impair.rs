@@ -56,7 +56,7 @@ pub struct Faults {
     /// Frames of which one bit of the payload flips (not of a test frame's signature, where there is other payload).
     #[arg(long, value_name = "SHARE")]
     pub corrupt: Option<Share>,
-    /// Give corrupted frames a right checksum of TCP or UDP, so that the receiver takes them.
+    /// Give corrupted frames a right checksum of TCP, UDP or SCTP, so that the receiver takes them.
     #[arg(long, requires = "corrupt")]
     pub mend_checksum: bool,
     /// Forward for the first time, lose everything for the second, and so on: 2s/500ms. From the device's start.

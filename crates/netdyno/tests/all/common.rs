@@ -590,8 +590,9 @@ pub fn tshark_complaints(file: &str) -> String {
     for protocol in ["ip", "tcp", "udp"] {
         tshark.args(["-o", &format!("{protocol}.check_checksum:TRUE")]);
     }
-    tshark.args(["-o", "tcp.analyze_sequence_numbers:FALSE"]);
-    let bad = ["ip", "tcp", "udp", "icmp", "icmpv6"].map(|p| format!("{p}.checksum.status == \"Bad\""));
+    tshark.args(["-o", "sctp.checksum:CRC 32c", "-o", "tcp.analyze_sequence_numbers:FALSE"]);
+    let bad =
+        ["ip", "tcp", "udp", "sctp", "icmp", "icmpv6"].map(|p| format!("{p}.checksum.status == \"Bad\""));
     tshark.args(["-Y", &format!("_ws.malformed || {}", bad.join(" || "))]);
     start(tshark).wait().ok().stdout
 }

@@ -26,6 +26,7 @@ const PROTOCOLS: &[(&str, &str)] = &[
         "ipv4/udp(sport=2152)/gtpu(teid=1..9,ext=[psc(1,9)])/ipv4(src=10.45.0.0/16)/tcp(dport=443)",
         "gtp:ip:tcp",
     ),
+    ("ipv4(src=10.0.0.0/24)/sctp(sport=1..9,dport=40000)/sctpdata(tsn=1..99)", "ip:sctp"),
     (
         "ipv6/srv6(segments=[2001:db8::3,2001:db8::2,2001:db8::1],left=2)/ipv4/udp(sport=40000..40999)",
         "ipv6.routing:ip:udp",
@@ -48,9 +49,13 @@ fn tshark_finds_no_fault_in_any_protocol() {
 #[test]
 fn a_checksum_is_wrong_only_on_purpose() {
     let dir = folder();
-    for expression in
-        ["ipv4(chksum=bad)/udp", "ipv4/udp(chksum=bad)", "ipv4/tcp(chksum=bad)", "ipv6/icmpv6(chksum=bad)"]
-    {
+    for expression in [
+        "ipv4(chksum=bad)/udp",
+        "ipv4/udp(chksum=bad)",
+        "ipv4/tcp(chksum=bad)",
+        "ipv6/icmpv6(chksum=bad)",
+        "ipv4/sctp(chksum=bad)/sctpdata",
+    ] {
         let file = path(&dir, "bad.pcap");
         run(format!("netdyno craft {expression} --count 5 --size 90 -w {file}")).ok();
         assert_eq!(tshark_complaints(&file).lines().count(), 5, "{expression}");
@@ -196,12 +201,14 @@ fn show_and_scapy_agree_on_what_a_frame_is() {
 fn a_signed_frame_ends_with_stream_and_sequence_and_keeps_its_checksum() {
     let dir = folder();
     let file = path(&dir, "signed.pcap");
-    run(format!("netdyno craft ipv4/udp(sport=40000) --sign --count 3 --size 64 -w {file}")).ok();
-    assert_eq!(tshark_complaints(&file), "");
-    for (n, frame) in frames(&file).iter().enumerate() {
-        // The magic, stream 0 in three bytes, the sequence number in five, and six of time.
-        let wanted = [0x9d, 0x1e, 0xd7, 0xa0, 0, 0, 0, 0, 0, 0, 0, n as u8];
-        assert_eq!(frame[frame.len() - 18..frame.len() - 6], wanted);
+    for expression in ["ipv4/udp(sport=40000) --size 64", "ipv6/sctp(sport=40000)/sctpdata --size 106"] {
+        run(format!("netdyno craft {expression} --sign --count 3 -w {file}")).ok();
+        assert_eq!(tshark_complaints(&file), "", "{expression}");
+        for (n, frame) in frames(&file).iter().enumerate() {
+            // The magic, stream 0 in three bytes, the sequence number in five, and six of time.
+            let wanted = [0x9d, 0x1e, 0xd7, 0xa0, 0, 0, 0, 0, 0, 0, 0, n as u8];
+            assert_eq!(frame[frame.len() - 18..frame.len() - 6], wanted);
+        }
     }
 }
 

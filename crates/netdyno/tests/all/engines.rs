@@ -30,6 +30,8 @@ fn all_engines_send_the_same_frames_of_an_expression() {
         "ipv6(src=2001:db8::/112)/udp(sport=random(1..65535)) --size 80..300".to_owned(),
         "ipv4/udp/gtpu(teid=1..99)/ipv4(src=10.0.0.0/20)/udp(sport=1..999) --size random(128..1400)"
             .to_owned(),
+        "ipv4(src=10.0.0.0/24)/sctp(sport=random(1..65535),tag=1..999)/sctpdata(tsn=0..99999) --size 150"
+            .to_owned(),
     ];
     for (n, program) in programs.iter().enumerate() {
         let file = net.file(&format!("{n}.pcap"));
@@ -164,6 +166,17 @@ fn a_program_too_large_for_the_verifier_goes_through_another_engine() {
     assert_ne!(engine(&report), "xdp");
     assert!(why_not(&report, "xdp").contains("too large"), "{}", why_not(&report, "xdp"));
     net.run(format!("{send} --engine xdp").replace(" --json", "")).refused(&["too large"]);
+}
+
+#[test]
+fn sctp_that_the_kernel_cannot_sum_goes_through_another_engine() {
+    let net = with_gro();
+    let send = "netdyno send ipv4(src=10.0.0.0/24)/sctp(sport=1..99)/sctpdata --on tx0 --topspeed --count 500 --json";
+    assert_eq!(engine(&net.run(format!("{send} --size 150")).result()), "xdp");
+    let report = net.run(format!("{send} --size 90,150")).result();
+    assert_ne!(engine(&report), "xdp");
+    assert!(why_not(&report, "xdp").contains("SCTP checksum"), "{}", why_not(&report, "xdp"));
+    net.run(format!("{send} --size 90,150 --engine xdp").replace(" --json", "")).refused(&["SCTP checksum"]);
 }
 
 #[test]

@@ -20,6 +20,14 @@ fn json_counts_frames_bytes_duration_and_flows() {
 }
 
 #[test]
+fn ports_of_sctp_tell_flows_apart() {
+    let dir = folder();
+    let file = path(&dir, "sctp.pcap");
+    run(format!("netdyno craft ipv4/sctp(sport=1..40)/sctpdata --count 200 --size 130 -w {file}")).ok();
+    assert_eq!(number(&run(format!("netdyno info --json {file}")).ok().json()["flows"]), 40);
+}
+
+#[test]
 fn it_agrees_with_capinfos_about_a_synthesised_capture() {
     let dir = folder();
     let file = path(&dir, "small.pcap");

@@ -384,6 +384,35 @@ fn content_that_changes_on_the_way_is_told() {
 }
 
 #[test]
+fn sctp_frames_are_measured_by_live_frames_and_their_content_is_checked() {
+    let net = Net::new();
+    let frame = "ipv4(src=10.0.0.0/24)/sctp(sport=1024..65535)/sctpdata(tsn=0..9999)/raw(\"payload\")";
+    let (craft, file) = (net.file("same.pcap"), net.file("spoilt.pcap"));
+    run(format!("netdyno craft {frame} --sign --size 302 --count 6 -w {craft}")).ok();
+    let mut all = frames(&craft);
+    // Two frames with another byte of payload, the first and the last; one with another transmission sequence number.
+    all[0][62] ^= 1;
+    all[1][279] ^= 1;
+    all[2][53] ^= 1;
+    write_pcap(&file, 1, &all);
+    let send = format!(
+        "netdyno send {frame} --size 302 --on tx0 --rate 200pps --duration 2s --json --check-content --measure rx0"
+    );
+    let left = || number(&net.run("ip -s -j link show tx0").ok().json()[0]["stats64"]["tx"]["packets"]);
+    for (engine, meter) in [("xdp", "xdp"), ("packet", "packet")] {
+        let before = left();
+        let running = net.start(format!("{send} --engine {engine} --meter {meter}"));
+        eventually("frames leave tx0", || left() > before + 20);
+        net.run(format!("netdyno replay {file} --on tx0 --topspeed --engine packet")).ok();
+        let report = running.wait().with(1).json();
+        assert_eq!(number(&report["result"]["rx"]["corrupted_frames"]), 2, "{engine}");
+        assert_eq!(number(&report["result"]["rx"]["duplicated_frames"]), 6, "{engine}");
+        let clean = net.run(format!("{send} --engine {engine} --meter {meter}")).result();
+        assert_eq!(number(&clean["result"]["rx"]["corrupted_frames"]), 0, "{engine}");
+    }
+}
+
+#[test]
 fn delays_by_a_clock_that_hosts_share_come_with_its_error() {
     let net = Net::new();
     for (engine, how) in [("xdp", "xdp"), ("packet", "packet")] {

@@ -320,7 +320,8 @@ fn an_outage_is_timed_and_an_overload_recovered_from() {
     assert!(over || number(&trial["lost_at_end_frames"]) > 0, "{report}");
     assert!((if over { 0.25e9 } else { 0.0 }..2.1e9).contains(&outage), "{outage} ns: {trial}");
     // A device that does not come back.
-    let reset = format!("netdyno search reset {DEVICE} --rate 5mbps --trial-duration 2s --retries 0 --command");
+    let reset =
+        format!("netdyno search reset {DEVICE} --rate 5mbps --trial-duration 2s --retries 0 --command");
     let mut reset = command(reset);
     reset.arg("ip neigh replace 198.19.0.2 nud failed dev dut1");
     let dead = start(reset).wait().with(1);

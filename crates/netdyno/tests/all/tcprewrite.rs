@@ -6,7 +6,8 @@
 //! left out of the comparison. docs/compat.md tells all differences.
 
 use crate::common::{
-    Folder, assert_same_frames, folder, frames, listing, path, pcap_header, pcap_record, run,
+    Folder, assert_same_frames, command, folder, frames, listing, path, pcap_header, pcap_record, run, start,
+    tshark_complaints,
 };
 use std::fs::{read, write};
 
@@ -322,6 +323,53 @@ fn edit_says_the_same_in_its_own_words() {
         let unpacked = path(&dir, "unpacked.pcap");
         run(format!("netdyno edit {one} -w {unpacked}")).ok();
         assert_same_frames(&frames(&unpacked), &frames(&other));
+    }
+}
+
+#[test]
+fn sctps_checksum_follows_edits_and_is_computed_when_asked_for() {
+    let dir = folder();
+    let (input, output) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    // Scapy's own checksum: of what it reads without one.
+    let scapy = |file: &str| {
+        let script = "import sys; from scapy.all import *\n\
+                      for p in rdpcap(sys.argv[1]):\n \
+                      s = p[SCTP]; was = s.chksum; b = bytearray(bytes(s)); b[8:12] = b'\\0' * 4\n \
+                      from scapy.layers.sctp import crc32c\n \
+                      print(s.sport, s.dport, was == crc32c(bytes(b)))";
+        let mut scapy = command("/usr/bin/python3 -c");
+        scapy.args([script, file]);
+        start(scapy).wait().ok().stdout
+    };
+    for (ip, pnat) in [("ipv4", "10.0.0.0/8"), ("ipv6", "2001:2::/64")] {
+        let (to, source) = if ip == "ipv4" {
+            ("11.0.0.0/8", "src=10.0.0.0/24")
+        } else {
+            ("2001:3::/64", "src=2001:2::/112")
+        };
+        let craft = |fields: &str| {
+            run(format!(
+                "netdyno craft {ip}({source})/sctp(sport=1000,dport=80,tag=random(){fields})/sctpdata(tsn=1..9)/raw(\"odd\") --count 20 -w {input}"
+            ))
+            .ok();
+        };
+        let brackets = |net: &str| if net.contains(':') { format!("[{net}]") } else { net.to_owned() };
+        craft("");
+        for edit in [
+            format!("edit {input} -w {output} --map-port 80=8080"),
+            format!("edit {input} -w {output} --map-port 80=8080 --map-ip {pnat}={to} --fix-checksums"),
+            format!("tcprewrite -i {input} -o {output} -r 80:8080"),
+            format!("tcprewrite -i {input} -o {output} -r 80:8080 -C -N {}:{}", brackets(pnat), brackets(to)),
+        ] {
+            run(format!("netdyno {edit}")).ok();
+            assert_eq!(tshark_complaints(&output), "", "{edit}");
+            assert_eq!(scapy(&output), "1000 8080 True\n".repeat(20), "{edit}");
+        }
+        craft(",chksum=0xdeadbeef");
+        assert_eq!(tshark_complaints(&input).lines().count(), 20);
+        run(format!("netdyno tcprewrite -i {input} -o {output} --fixcsum")).ok();
+        assert_eq!(tshark_complaints(&output), "");
+        assert_eq!(scapy(&output), "1000 80 True\n".repeat(20));
     }
 }
 

@@ -7,7 +7,7 @@ use super::size::{FCS, MAX_SIZE};
 use super::syntax::{Layer, Span};
 use super::value::{Every, Sequence};
 use crate::lengths::Lengths;
-use crate::program::{Field, LengthField, Program, Stream, Sum};
+use crate::program::{Crc, Field, LengthField, Program, Stream, Sum};
 use crate::templates::Templates;
 use crate::values::{self, Values};
 use std::ops::Range;
@@ -39,8 +39,11 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
     }
     active_segments(&mut headers);
     let fields = fields(&headers, options.seed)?;
-    let (template, lengths) = lengths(&headers, options)?;
-    let length_fields = length_fields(&headers, lengths.bounds(template.len() as u32))?;
+    let (mut template, lengths, padding) = lengths(&headers, options)?;
+    let length_fields = length_fields(&headers, lengths.bounds(template.len() as u32), padding)?;
+    let crc = crc(&headers).filter(|crc| {
+        !lay_crc(crc, &mut template, &lengths, &length_fields, &fields, options.signature.is_some())
+    });
     let name =
         if options.name.is_empty() { text.trim().chars().take(200).collect() } else { options.name.clone() };
     let program = Program::single(Stream {
@@ -48,6 +51,7 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
         fields,
         lengths,
         length_fields,
+        crc,
         sums: sums(&headers),
         signature: options.signature,
         templates: Templates::single(&template),
@@ -75,10 +79,10 @@ fn announce(headers: &mut [Header], i: usize) -> Outcome<()> {
         || parent.spec.field("dport").is_some_and(|field| parent.is_set(field)) && protocol == Protocol::Udp;
     if let Some((child, span)) = child
         && !given
-        && !follows(protocol, child.protocol)
+        && !parent.spec.carries(child.protocol)
     {
         let can: Vec<&str> =
-            Protocol::ALL.into_iter().filter(|p| follows(protocol, *p)).map(|p| p.spec().name).collect();
+            Protocol::ALL.into_iter().filter(|p| parent.spec.carries(*p)).map(|p| p.spec().name).collect();
         let anyway = match parent.spec.auto(Auto::Next) {
             Some(field) => {
                 format!("; to send it all the same, give `{}` of {}", field.name, parent.spec.name)
@@ -112,29 +116,6 @@ fn announce(headers: &mut [Header], i: usize) -> Outcome<()> {
         _ => {}
     }
     Ok(())
-}
-
-/// Whether `child` may stand after `parent` without more being said.
-fn follows(parent: Protocol, child: Protocol) -> bool {
-    use Protocol::*;
-    if child == Raw {
-        return true;
-    }
-    match parent {
-        Ether | Vlan | Qinq | Gre => numbers::ethertype_of(child).is_some(),
-        Ipv4 => matches!(child, Icmp | Ipv4 | Tcp | Udp | Ipv6 | Gre | Mpls | Ether),
-        Ipv6 => numbers::ip_number_of(child).is_some() && child != Icmp,
-        HopOpts | DstOpts | Routing | Fragment | Srv6 => {
-            numbers::ip_number_of(child).is_some() && !matches!(child, Icmp | HopOpts)
-        }
-        Mpls => matches!(child, Mpls | Ipv4 | Ipv6 | Ether),
-        Udp => matches!(child, Vxlan | Gtpu),
-        Icmp => child == Ipv4,
-        Icmpv6 => child == Ipv6,
-        Vxlan => child == Ether,
-        Gtpu => matches!(child, Ipv4 | Ipv6),
-        Arp | Tcp | Raw => false,
-    }
 }
 
 /// An IPv6 packet with a segment routing header goes to its active segment (RFC 8754 section 4.1).
@@ -283,8 +264,9 @@ fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Value
     })
 }
 
-/// The template, as long as the longest frame, and the law of lengths.
-fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths)> {
+/// The template, as long as the longest frame, the law of lengths, and the bytes behind the last layer that its length
+/// does not count.
+fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths, usize)> {
     let mut template: Vec<u8> = headers.iter().flat_map(|header| header.bytes.iter().copied()).collect();
     let here = headers.last().map_or(Span { start: 0, end: 1 }, |header| header.span);
     let payload =
@@ -298,6 +280,7 @@ fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths)>
     let content = payload.map_or(template.len(), |(start, payload)| start + payload.content);
     let reserved = if options.signature.is_some() { signature::LEN } else { 0 };
     let least = template.len().max(content + reserved);
+    let mut padding = 0;
     let lengths = match (&options.size, payload.and_then(|(start, p)| p.length.as_ref().map(|l| (start, l))))
     {
         (Some(_), Some((_, (_, span)))) => {
@@ -325,7 +308,15 @@ fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths)>
             }
             size.lengths(key)
         }
-        (None, None) => Lengths::Fixed(least as u32),
+        (None, None) => {
+            let chunk = headers.iter().find(|header| header.spec.protocol == Protocol::SctpData);
+            // A chunk ends at a multiple of four bytes, with zeros that its length does not count (RFC 9260 section 3.2);
+            // a signature is at the end of what it counts.
+            let filling =
+                chunk.map_or(0, |chunk| (least - chunk.start).next_multiple_of(4) - (least - chunk.start));
+            padding = if options.signature.is_some() { 0 } else { filling };
+            Lengths::Fixed((least + filling) as u32)
+        }
     };
     let (_, longest) = lengths.bounds(least as u32);
     if longest > MAX_SIZE {
@@ -333,8 +324,9 @@ fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths)>
     }
     let nothing = Payload { content: 0, fill: vec![0], length: None };
     let filler = payload.map_or(&nothing, |(_, payload)| payload);
-    header::extend(&mut template, content, &filler.fill, longest as usize);
-    Ok((template, lengths))
+    header::extend(&mut template, content, &filler.fill, longest as usize - padding);
+    template.resize(longest as usize, 0);
+    Ok((template, lengths, padding))
 }
 
 /// `payload(len=...)` as a law of frame lengths, where the payload starts at `start`.
@@ -374,12 +366,17 @@ fn within(lengths: Lengths, least: usize, reserved: usize, span: Span) -> Outcom
 }
 
 /// The fields that say a length, and were not given one.
-fn length_fields(headers: &[Header], (_, longest): (u32, u32)) -> Outcome<Vec<LengthField>> {
+fn length_fields(headers: &[Header], (_, longest): (u32, u32), padding: usize) -> Outcome<Vec<LengthField>> {
     let mut found = Vec::new();
     for header in headers {
         for role in [Auto::Length, Auto::PayloadLength] {
             let Some(field) = header.auto(role) else { continue };
-            let less = header.start + if role == Auto::PayloadLength { header.spec.min_len } else { 0 };
+            let less = header.start
+                + match (role, header.spec.protocol) {
+                    (Auto::PayloadLength, _) => header.spec.min_len,
+                    (_, Protocol::SctpData) => padding,
+                    _ => 0,
+                };
             if longest as usize - less > usize::from(u16::MAX) {
                 let message = format!(
                     "{} bytes do not fit `{}` of {}: 65535 are the most",
@@ -424,6 +421,42 @@ fn sums(headers: &[Header]) -> Vec<Sum> {
         }
     }
     sums
+}
+
+/// The CRC to compute.
+fn crc(headers: &[Header]) -> Option<Crc> {
+    headers.iter().find_map(|header| {
+        let at = header.auto(Auto::Crc32c)?.place(&header.bytes)?;
+        let start = header.start as u32;
+        let error = if header.bad_checksum { WRONG.into() } else { 0 };
+        Some(Crc { offset: start + at as u32 / 8, start, error })
+    })
+}
+
+/// Writes the CRC into the template, if what it covers is the same in all frames. Whether it is.
+fn lay_crc(
+    crc: &Crc,
+    template: &mut [u8],
+    lengths: &Lengths,
+    length_fields: &[LengthField],
+    fields: &[Field],
+    signed: bool,
+) -> bool {
+    let (shortest, longest) = lengths.bounds(template.len() as u32);
+    let covered = |field: &Field| field.range().end > crc.start as usize;
+    if signed || shortest != longest || fields.iter().any(covered) {
+        return false;
+    }
+    let mut frame = template.to_vec();
+    for field in length_fields {
+        let at = field.offset as usize;
+        frame[at..at + 2].copy_from_slice(&((longest - field.less) as u16).to_be_bytes());
+    }
+    let at = crc.offset as usize;
+    frame[at..at + 4].fill(0);
+    let value = crc.bytes(wire::crc::crc32c(&frame[crc.start as usize..longest as usize]));
+    template[at..at + 4].copy_from_slice(&value);
+    true
 }
 
 /// Where the addresses stand that the checksum of layer `i` covers; `None` if it is not in an IP packet.

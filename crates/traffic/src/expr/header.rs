@@ -159,7 +159,7 @@ fn special(field: &Field, argument: &Argument<'_>) -> Option<Special> {
     let Value::Word(word) = &argument.value else { return None };
     let checksum = matches!(
         field.auto,
-        Auto::HeaderChecksum | Auto::Checksum | Auto::PseudoChecksum | Auto::UdpChecksum
+        Auto::HeaderChecksum | Auto::Checksum | Auto::PseudoChecksum | Auto::UdpChecksum | Auto::Crc32c
     );
     if !argument.modifiers.is_empty() {
         None

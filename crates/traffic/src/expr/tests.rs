@@ -438,3 +438,81 @@ proptest! {
         survives(&text, size, signature);
     }
 }
+
+/// Whether the SCTP packet at `at` has the CRC-32C that belongs there.
+fn crc_is_right(frame: &[u8], at: usize) -> bool {
+    wire::crc::sctp(&frame[at..]).is_some_and(|right| frame[at + 8..at + 12] == right)
+}
+
+#[test]
+fn sctps_crc_is_right_in_every_frame_and_outer_checksums_cover_it() {
+    let cases = [
+        ("ipv4(src=10.0.0.0/16)/sctp(sport=1..60000, tag=random())/sctpdata(tsn=0..9)", 34),
+        ("vlan/ipv6/sctp(dport=[1, 2, 3] every=5)/raw(\"odd\")", 58),
+        ("ipv4(id=0..999)/udp/gtpu(teid=random())/ipv4(src=10.0.0.0/8)/sctp(sport=1..9)/sctpdata", 70),
+        ("ipv4(ttl=1..9)/sctp/sctpdata(flags=[E, B, BE])/raw(\"abc\")", 34),
+    ];
+    for (text, at) in cases {
+        for size in [None, Some("200"), Some("128..700"), Some("120:1,594:4"), Some("random(130..1518)")] {
+            for signature in [None, Some(5)] {
+                let size = size.map(|size| size.parse().unwrap());
+                let options = Options { size, seed: 3, signature, ..Options::default() };
+                let program = compile(text, &options).unwrap_or_else(|error| panic!("{error}"));
+                let mut making = executor::Executor::new(&program).unwrap();
+                let mut slab = executor::Slab::new(7, program.longest() as usize);
+                for batch in 0..30 {
+                    let made = making.render(&mut slab.buffers(), 7, || batch << 33 | 77);
+                    for i in 0..made {
+                        let frame = slab.frame(i);
+                        assert!(
+                            crc_is_right(frame, at),
+                            "{text}, {:?}: {frame:02x?}",
+                            program.streams[0].lengths
+                        );
+                        if at == 70 {
+                            let pseudo = wire::checksum::sum(&frame[26..34]) + 17 + (frame.len() - 34) as u64;
+                            assert_eq!(
+                                wire::checksum::fold(pseudo + wire::checksum::sum(&frame[34..])),
+                                0xffff
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_crc_under_which_nothing_varies_stands_in_the_template() {
+    let crc = |text: &str, size: Option<&str>, signature| {
+        let size = size.map(|size| size.parse().unwrap());
+        let options = Options { size, signature, ..Options::default() };
+        compile(text, &options).unwrap().streams.remove(0).crc.is_some()
+    };
+    let fixed = "ipv4(src=10.0.0.0/8)/sctp/sctpdata";
+    assert!(!crc(fixed, Some("130"), None));
+    assert!(!crc("ipv4/sctp(chksum=0x1234, sport=1..9)", None, None), "one that was given");
+    assert!(crc(fixed, Some("130,140"), None) && crc(fixed, Some("130"), Some(0)));
+    assert!(crc("ipv4/sctp(sport=1..9)/sctpdata", None, None));
+    let wrong = frame("ipv4/sctp(chksum=bad)/sctpdata", 0);
+    assert!(!crc_is_right(&wrong, 34) && crc_is_right(&frame("ipv4/sctp/sctpdata", 0), 34));
+}
+
+#[test]
+fn a_data_chunk_is_padded_to_words_and_its_length_does_not_say_so() {
+    let five = frame("ipv4/sctp/sctpdata/raw(\"hello\")", 0);
+    assert_eq!(
+        (five.len(), &five[48..50], &five[62..]),
+        (14 + 20 + 12 + 24, &[0, 21][..], &b"hello\0\0\0"[..])
+    );
+    let options = Options { signature: Some(0), ..Options::default() };
+    let program = compile("ipv4/sctp/sctpdata/raw(\"hello\")", &options).unwrap();
+    let signed = executor::frame(&program, 0, 0).unwrap();
+    // Five bytes and the signature's 18 are 23: one more, and all of it counts.
+    assert_eq!((signed.len(), &signed[48..50]), (14 + 20 + 12 + 16 + 24, &[0, 40][..]));
+    // A size that was asked for is kept.
+    let options = Options { size: Some("64".parse().unwrap()), ..Options::default() };
+    let program = compile("ipv4/sctp/raw", &options).unwrap();
+    assert_eq!(executor::frame(&program, 0, 0).unwrap().len(), 60);
+}

@@ -1,6 +1,6 @@
 //! ARP for IPv4 over Ethernet (RFC 826).
 
-use super::{Field, Kind, Next, Protocol, Spec, Variable};
+use super::{Carries, Field, Kind, Next, Protocol, Spec, Variable};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Arp,
@@ -22,6 +22,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("hwdst", 144, 48, Kind::Mac, "Target's Ethernet address.").or(&["tha"]),
         Field::new("pdst", 192, 32, Kind::Ipv4, "Target's IPv4 address.").or(&["tpa"]).default(0xc613_0001),
     ],
+    carries: Carries::Only(&[]),
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 28).then_some(28),
     next: |_, _| Next::Payload,

@@ -1,6 +1,6 @@
 //! Ethernet II (IEEE Std 802.3 clause 3). The frame check sequence is not part of a frame in a buffer.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Ether,
@@ -16,6 +16,7 @@ pub(super) static SPEC: Spec = Spec {
             .or(&["ethertype"])
             .auto(Auto::Next),
     ],
+    carries: Carries::EtherTypes,
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 14).then_some(14),
     next: |header, _| get(header, 96, 16).map_or(Next::Payload, numbers::after_ethertype),

@@ -2,7 +2,7 @@
 //! The segment routing header has its own file.
 
 use super::options::{Layout, OptionSpec, option};
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 /// RFC 8200 section 4.2, RFC 2711 (router alert), RFC 2675 (jumbo), RFC 2473 (tunnel limit), RFC 6275 (home).
 pub(super) const OPTIONS: &[OptionSpec] = &[
@@ -51,6 +51,7 @@ pub(super) static HOP_BY_HOP: Spec = Spec {
     doc: "Hop-by-hop options header; only directly after `ipv6`. Padded to 8 bytes.",
     min_len: 2,
     fields: &[NEXT, LENGTH],
+    carries: Carries::IpNumbers { but: &[Protocol::Icmp, Protocol::HopOpts] },
     variable: Variable::Options { table: OPTIONS, align: 8 },
     header_len: eights,
     next,
@@ -64,6 +65,7 @@ pub(super) static DESTINATION: Spec = Spec {
     doc: "Destination options header. Padded to 8 bytes.",
     min_len: 2,
     fields: &[NEXT, LENGTH],
+    carries: Carries::IpNumbers { but: &[Protocol::Icmp, Protocol::HopOpts] },
     variable: Variable::Options { table: OPTIONS, align: 8 },
     header_len: eights,
     next,
@@ -85,6 +87,7 @@ pub(super) static ROUTING: Spec = Spec {
             .auto(Auto::Derived),
         Field::new("reserved", 32, 32, Kind::Hex, "Reserved."),
     ],
+    carries: Carries::IpNumbers { but: &[Protocol::Icmp, Protocol::HopOpts] },
     variable: Variable::Segments,
     header_len: eights,
     next,
@@ -105,6 +108,7 @@ pub(super) static FRAGMENT: Spec = Spec {
         Field::new("m", 31, 1, Kind::Uint, "More fragments follow.").or(&["more"]),
         Field::new("id", 32, 32, Kind::Uint, "Identification.").default(1),
     ],
+    carries: Carries::IpNumbers { but: &[Protocol::Icmp, Protocol::HopOpts] },
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 8).then_some(8),
     next: |header, rest| match get(header, 16, 13) {

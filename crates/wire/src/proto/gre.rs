@@ -1,6 +1,6 @@
 //! GRE (RFC 2784), with key and sequence number (RFC 2890).
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 /// The checksum, key and sequence words stand in this order, each only if its flag is set.
 fn word(header: &[u8], flag: usize, before: &[usize]) -> Option<usize> {
@@ -43,6 +43,7 @@ pub(super) static SPEC: Spec = Spec {
             .at(|h| word(h, 3, &[0, 2]))
             .needs("seq_present"),
     ],
+    carries: Carries::EtherTypes,
     variable: Variable::None,
     header_len: |bytes| {
         let words = [0, 2, 3].iter().filter(|bit| get(bytes, **bit, 1) == Some(1)).count();

@@ -3,7 +3,7 @@
 //! If any of the flags E, S, PN is set, sequence number, N-PDU number and next extension type are all present;
 //! those whose own flag is clear mean nothing.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 /// Whether the four optional bytes are there.
 fn optional(header: &[u8], bit: usize) -> Option<usize> {
@@ -38,6 +38,7 @@ pub(super) static SPEC: Spec = Spec {
             .auto(Auto::Derived)
             .needs("e"),
     ],
+    carries: Carries::Only(&[Protocol::Ipv4, Protocol::Ipv6]),
     variable: Variable::GtpuExtensions,
     header_len: |bytes| {
         if get(bytes, 5, 3)? == 0 {

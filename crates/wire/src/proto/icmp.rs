@@ -1,6 +1,6 @@
 //! ICMP (RFC 792). The second 32-bit word means something else for each type.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get};
 
 /// Echo, time stamp, information, address mask, router solicitation: identifier and sequence number.
 fn query(header: &[u8]) -> bool {
@@ -39,6 +39,7 @@ pub(super) static SPEC: Spec = Spec {
             .or(&["nexthopmtu"])
             .at(|h| (h.first() == Some(&3) && h.get(1) == Some(&4)).then_some(48)),
     ],
+    carries: Carries::Only(&[Protocol::Ipv4]),
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 8).then_some(8),
     next: |header, rest| match header.first() {

@@ -1,7 +1,7 @@
 //! ICMPv6 (RFC 4443), neighbour discovery (RFC 4861) and multicast listeners (RFC 2710).
 
 use super::options::{Layout, OptionSpec, option};
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get};
 
 /// RFC 4861 section 4.6. Their length is counted in 8-byte units; `Layout::Eights` says so.
 pub(super) const OPTIONS: &[OptionSpec] = &[
@@ -69,6 +69,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("retrans", 96, 32, Kind::Uint, "Retransmission timer in ms (type 134).")
             .at(|h| (h.first() == Some(&134)).then_some(96)),
     ],
+    carries: Carries::Only(&[Protocol::Ipv6]),
     variable: Variable::Options { table: OPTIONS, align: 8 },
     header_len: |bytes| {
         let fixed = fixed_len(*bytes.first()?);

@@ -1,7 +1,7 @@
 //! IPv4 (RFC 791), with the differentiated services field (RFC 2474) and ECN (RFC 3168).
 
 use super::options::{Layout, OptionSpec, option};
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 /// RFC 791 section 3.1, RFC 2113 (router alert). The copied flag and class are part of the number.
 pub(super) const OPTIONS: &[OptionSpec] = &[
@@ -43,6 +43,16 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("src", 96, 32, Kind::Ipv4, "Source address.").default(0xc612_0001),
         Field::new("dst", 128, 32, Kind::Ipv4, "Destination address.").default(0xc613_0001),
     ],
+    carries: Carries::IpNumbers {
+        but: &[
+            Protocol::HopOpts,
+            Protocol::DstOpts,
+            Protocol::Routing,
+            Protocol::Fragment,
+            Protocol::Srv6,
+            Protocol::Icmpv6,
+        ],
+    },
     variable: Variable::Options { table: OPTIONS, align: 4 },
     header_len: |bytes| {
         let length = get(bytes, 4, 4)? as usize * 4;

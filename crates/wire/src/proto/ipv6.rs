@@ -1,6 +1,6 @@
 //! IPv6 (RFC 8200 section 3). Extension headers are layers of their own.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Ipv6,
@@ -25,6 +25,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("dst", 192, 128, Kind::Ipv6, "Destination address; with `srv6` the active segment.")
             .default(0x2001_0002_0000_0001_0000_0000_0000_0001),
     ],
+    carries: Carries::IpNumbers { but: &[Protocol::Icmp] },
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 40).then_some(40),
     next: |header, rest| get(header, 48, 8).map_or(Next::Payload, |number| numbers::after_ip(number, rest)),

@@ -21,6 +21,7 @@ mod mpls;
 pub mod numbers;
 pub mod options;
 mod raw;
+pub mod sctp;
 mod srv6;
 mod tcp;
 mod udp;
@@ -48,6 +49,8 @@ pub enum Protocol {
     Srv6,
     Tcp,
     Udp,
+    Sctp,
+    SctpData,
     Icmp,
     Icmpv6,
     Gre,
@@ -58,7 +61,7 @@ pub enum Protocol {
 
 impl Protocol {
     /// Every protocol, in the order of the reference.
-    pub const ALL: [Protocol; 20] = [
+    pub const ALL: [Protocol; 22] = [
         Protocol::Ether,
         Protocol::Vlan,
         Protocol::Qinq,
@@ -73,6 +76,8 @@ impl Protocol {
         Protocol::Srv6,
         Protocol::Tcp,
         Protocol::Udp,
+        Protocol::Sctp,
+        Protocol::SctpData,
         Protocol::Icmp,
         Protocol::Icmpv6,
         Protocol::Gre,
@@ -98,6 +103,8 @@ impl Protocol {
             Protocol::Srv6 => &srv6::SPEC,
             Protocol::Tcp => &tcp::SPEC,
             Protocol::Udp => &udp::SPEC,
+            Protocol::Sctp => &sctp::SPEC,
+            Protocol::SctpData => &sctp::DATA,
             Protocol::Icmp => &icmp::SPEC,
             Protocol::Icmpv6 => &icmpv6::SPEC,
             Protocol::Gre => &gre::SPEC,
@@ -160,6 +167,8 @@ pub enum Auto {
     PseudoChecksum,
     /// As `PseudoChecksum`; a value of zero on the wire means "none" (RFC 768).
     UdpChecksum,
+    /// The CRC-32C over this header and its payload, least significant byte first (RFC 9260 section 6.8).
+    Crc32c,
     /// Names the layer that follows.
     Next,
     /// This header's length, in 32-bit words.
@@ -286,6 +295,17 @@ pub enum Next {
     Payload,
 }
 
+/// What an expression may put behind a header without saying which number announces it.
+#[derive(Debug, Clone, Copy)]
+pub enum Carries {
+    /// All that has an EtherType.
+    EtherTypes,
+    /// All that has an IP protocol number, but these.
+    IpNumbers { but: &'static [Protocol] },
+    /// These.
+    Only(&'static [Protocol]),
+}
+
 /// The part of a header whose length is up to its sender.
 #[derive(Debug, Clone, Copy)]
 pub enum Variable {
@@ -313,6 +333,7 @@ pub struct Spec {
     /// Bytes of the header without anything optional.
     pub min_len: usize,
     pub fields: &'static [Field],
+    pub carries: Carries,
     pub variable: Variable,
     /// The header's length, from the bytes at its start to the end of the data; `None` where they are too few
     /// or contradict themselves.
@@ -325,6 +346,16 @@ impl Spec {
     /// The field of that name or alias, in any case.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.is_called(name))
+    }
+
+    /// Whether `child` may stand behind this header; payload always may.
+    pub fn carries(&self, child: Protocol) -> bool {
+        let listed = match self.carries {
+            Carries::EtherTypes => numbers::ethertype_of(child).is_some(),
+            Carries::IpNumbers { but } => numbers::ip_number_of(child).is_some() && !but.contains(&child),
+            Carries::Only(these) => these.contains(&child),
+        };
+        listed || child == Protocol::Raw
     }
 
     /// The first field with that role.

@@ -1,7 +1,7 @@
 //! An MPLS label stack entry (RFC 3032 section 2.1). What follows the bottom of the stack is nowhere said; like
 //! everyone, we look at the first nibble (RFC 4928 section 2) and take the rest for an Ethernet pseudo wire.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Mpls,
@@ -18,6 +18,7 @@ pub(super) static SPEC: Spec = Spec {
             .auto(Auto::Derived),
         Field::new("ttl", 24, 8, Kind::Uint, "Time to live.").default(64),
     ],
+    carries: Carries::Only(&[Protocol::Mpls, Protocol::Ipv4, Protocol::Ipv6, Protocol::Ether]),
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 4).then_some(4),
     next: |header, rest| match get(header, 23, 1) {

@@ -2,7 +2,7 @@
 //!
 //! Segment List[0] is the last segment of the path: the list stands in reverse order of travel.
 
-use super::{Auto, Field, Kind, Protocol, Spec, Variable, ext};
+use super::{Auto, Carries, Field, Kind, Protocol, Spec, Variable, ext};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Srv6,
@@ -26,6 +26,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("flags", 40, 8, Kind::Hex, "Flags."),
         Field::new("tag", 48, 16, Kind::Uint, "Tag."),
     ],
+    carries: Carries::IpNumbers { but: &[Protocol::Icmp, Protocol::HopOpts] },
     variable: Variable::Segments,
     header_len: ext::eights,
     next: ext::next,

@@ -1,7 +1,7 @@
 //! TCP (RFC 9293 section 3.1).
 
 use super::options::{Layout, OptionSpec, option};
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get};
 
 /// RFC 9293 section 3.2, RFC 7323 (wscale, timestamp), RFC 2018 (SACK), RFC 7413 (fast open).
 pub(super) const OPTIONS: &[OptionSpec] = &[
@@ -43,6 +43,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("chksum", 128, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::PseudoChecksum),
         Field::new("urgptr", 144, 16, Kind::Uint, "Urgent pointer."),
     ],
+    carries: Carries::Only(&[]),
     variable: Variable::Options { table: OPTIONS, align: 4 },
     header_len: |bytes| {
         let length = get(bytes, 96, 4)? as usize * 4;

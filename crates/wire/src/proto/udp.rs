@@ -1,6 +1,6 @@
 //! UDP (RFC 768). VXLAN and GTP-U are known by their ports.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Udp,
@@ -19,6 +19,7 @@ pub(super) static SPEC: Spec = Spec {
             .auto(Auto::Length),
         Field::new("chksum", 48, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::UdpChecksum),
     ],
+    carries: Carries::Only(&[Protocol::Vxlan, Protocol::Gtpu]),
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 8).then_some(8),
     next: |header, rest| {

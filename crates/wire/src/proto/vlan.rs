@@ -2,7 +2,7 @@
 //!
 //! The EtherType that announces a tag stands in the header before it; a tag's own last field is the next one.
 
-use super::{Auto, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
 const FIELDS: &[Field] = &[
     Field::new("prio", 0, 3, Kind::Uint, "Priority code point.").or(&["pcp"]),
@@ -19,6 +19,7 @@ pub(super) static VLAN: Spec = Spec {
     doc: "802.1Q tag; announced by EtherType 0x8100. Stack it for more tags.",
     min_len: 4,
     fields: FIELDS,
+    carries: Carries::EtherTypes,
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 4).then_some(4),
     next: |header, _| get(header, 16, 16).map_or(Next::Payload, numbers::after_ethertype),
@@ -32,6 +33,7 @@ pub(super) static QINQ: Spec = Spec {
     doc: "802.1ad service tag; announced by EtherType 0x88a8. `qinq(id=100)/vlan(id=5)` is QinQ.",
     min_len: 4,
     fields: FIELDS,
+    carries: Carries::EtherTypes,
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 4).then_some(4),
     next: |header, _| get(header, 16, 16).map_or(Next::Payload, numbers::after_ethertype),

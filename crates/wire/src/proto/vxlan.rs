@@ -1,6 +1,6 @@
 //! VXLAN (RFC 7348 section 5).
 
-use super::{Field, Kind, Next, Protocol, Spec, Variable};
+use super::{Carries, Field, Kind, Next, Protocol, Spec, Variable};
 
 pub(super) static SPEC: Spec = Spec {
     protocol: Protocol::Vxlan,
@@ -15,6 +15,7 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("vni", 32, 24, Kind::Uint, "Network identifier.").default(1),
         Field::new("reserved2", 56, 8, Kind::Hex, "Reserved."),
     ],
+    carries: Carries::Only(&[Protocol::Ether]),
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 8).then_some(8),
     next: |_, _| Next::Layer(Protocol::Ether),

@@ -7,6 +7,7 @@
 //!   lane    which lane is due first, and which stream is next in its order
 //!   lay     make the page hold the stream's image, as far as it may not (stream.rs; captures: captured.rs)
 //!   fields  write what varies, and take down what it adds to the checksums
+//!   crc     correct SCTP's CRC for the bytes that vary (crc.rs)
 //!   sums    fold the checksums and write them
 //!   lane    when is the lane's next frame due
 //!   send    XDP_TX, or redirected to the interface
@@ -17,6 +18,7 @@
 //! program decided before, and what a program does not use is not there.
 
 mod captured;
+mod crc;
 mod lanes;
 mod pace;
 mod stream;
@@ -142,6 +144,8 @@ struct Compiler<'p> {
     old_signatures: Vec<usize>,
     frame: Vec<u8>,
     data: Vec<u8>,
+    /// Tables of what bytes change in a CRC, by how many bytes stand behind them.
+    changes: BTreeMap<usize, u32>,
     arena: Vec<u8>,
     state: BTreeMap<u32, u64>,
     state_end: u32,
@@ -176,6 +180,7 @@ impl<'p> Compiler<'p> {
             old_signatures,
             frame,
             data: Vec::new(),
+            changes: BTreeMap::new(),
             arena: Vec::new(),
             state: BTreeMap::new(),
             state_end: layout::STREAMS,

@@ -44,6 +44,9 @@ impl<'p> Plan<'p> {
         for sum in &stream.sums {
             image[sum.offset as usize..][..2].fill(0);
         }
+        if let Some(crc) = &stream.crc {
+            image[crc.offset as usize..][..4].fill(0);
+        }
         Plan { stream, image, shortest, longest }
     }
 
@@ -95,7 +98,9 @@ pub(super) fn unsure(plans: &[Plan<'_>], frame: &[u8], pages: Pages) -> (usize, 
             let stream = plan.stream;
             let fields = stream.fields.iter().map(|f| f.range().end);
             let lengths = stream.length_fields.iter().map(|f| f.offset as usize + 2);
-            fields.chain(lengths).chain(stream.sums.iter().map(|s| s.offset as usize + 2)).max().unwrap_or(0)
+            let sums = stream.sums.iter().map(|s| s.offset as usize + 2);
+            let crc = stream.crc.iter().map(|c| c.offset as usize + 4);
+            fields.chain(lengths).chain(sums).chain(crc).max().unwrap_or(0)
         };
         head = head.max(plans.iter().map(written).max().unwrap_or(0));
     }
@@ -142,7 +147,8 @@ impl Compiler<'_> {
         // Behind the fields: what length fields and checksums add to (other) checksums.
         let own = words::FIELDS + fields * words::FIELD;
         let written = own + 8 * stream.length_fields.len() as u32;
-        self.state_end += (written + 8 * stream.sums.len() as u32).next_multiple_of(64);
+        let crc = written + 8 * stream.sums.len() as u32;
+        self.state_end += (crc + 8 * u32::from(stream.crc.is_some())).next_multiple_of(64);
         self.length(s, base);
         self.lay(s);
         for (i, f) in stream.fields.iter().enumerate() {
@@ -164,8 +170,9 @@ impl Compiler<'_> {
         if let Some(number) = stream.signature {
             self.sign(s, number);
         }
+        self.crc(s, crc)?;
         for i in 0..stream.sums.len() {
-            self.checksum(s, i, own, written);
+            self.checksum(s, i, own, written, crc);
         }
         Ok(())
     }
@@ -449,7 +456,7 @@ impl Compiler<'_> {
     }
 
     /// Computes and writes checksum `i` of stream `s`.
-    fn checksum(&mut self, s: usize, i: usize, lengths: u32, written: u32) {
+    fn checksum(&mut self, s: usize, i: usize, lengths: u32, written: u32, crc: u32) {
         let plan = &self.plans[s];
         let stream = plan.stream;
         let (shortest, longest) = (plan.shortest, plan.longest);
@@ -508,6 +515,13 @@ impl Compiler<'_> {
             for shift in feeds(&stream.sums[i..=i], at..at + 2, 0) {
                 self.asm.load(Size::D, R4, R9, (written + 8 * inner as u32) as i16);
                 most += self.feed(shift, 0xffff);
+            }
+        }
+        if let Some(spec) = &stream.crc {
+            let at = spec.offset as usize;
+            for shift in feeds(&stream.sums[i..=i], at..at + 4, 0) {
+                self.asm.load(Size::D, R4, R9, crc as i16);
+                most += self.feed(shift, u32::MAX.into());
             }
         }
         if stream.signature.is_some() && sum.end.is_none() {
