@@ -201,8 +201,7 @@ pub struct Punctuality {
     pub waits: Option<Waits>,
     /// By how much the schedule was put off in all, where nothing is caught up.
     pub put_off_ns: u64,
-    /// For how long a source that may yet have had more was waited for in vain, until the run's time was over. It is no part
-    /// of how long the run took.
+    /// For how long a source that may yet have had more was waited for in vain, until the run's time was over.
     pub starved_ns: u64,
 }
 

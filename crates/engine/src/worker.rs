@@ -135,12 +135,11 @@ fn send<T: Tx + ?Sized, F: Frames>(
     };
     let reached = course.time_of(next.unwrap_or_else(|| frames.end())).saturating_add(run.put_off);
     let scheduled = reached.min(course.time_of_end(limits.duration));
+    if run.gave_up {
+        let busy = scheduled.saturating_add(run.punctuality.last_late_ns);
+        run.punctuality.starved_ns = elapsed.saturating_sub(busy);
+    }
     let duration_ns = match ended {
-        Ended::Done if run.gave_up && paced => {
-            let lasted = scheduled.saturating_add(run.punctuality.last_late_ns).min(elapsed);
-            run.punctuality.starved_ns = elapsed - lasted;
-            lasted
-        }
         Ended::Done if paced && limits.wait => elapsed.max(scheduled),
         Ended::Done if paced => scheduled,
         _ => elapsed,

@@ -16,6 +16,18 @@ pub const SCHEMA: &str = "netdyno.snapshot/1";
 
 /// From line to line.
 const EVERY: Duration = Duration::from_secs(1);
+/// A reader that takes nothing for so long does not get the last one.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Writing,
+    /// One more.
+    Last,
+    Over,
+}
+
+type State = (Mutex<Phase>, Condvar);
 
 #[derive(Serialize, schemars::JsonSchema)]
 struct Snapshot<'a> {
@@ -39,16 +51,16 @@ pub fn schema() -> String {
     text
 }
 
-/// Writes until it is dropped, and the last moment then.
+/// Writes until it is dropped, and the last moment then, if its reader takes it at once.
 #[derive(Debug)]
 pub struct Lines {
-    over: Arc<(Mutex<bool>, Condvar)>,
+    over: Arc<State>,
     writer: Option<JoinHandle<()>>,
 }
 
 impl Lines {
     pub fn start(board: Arc<Board>, out: impl Write + Send + 'static) -> io::Result<Lines> {
-        let over = Arc::new((Mutex::new(false), Condvar::new()));
+        let over = Arc::new((Mutex::new(Phase::Writing), Condvar::new()));
         let writer = std::thread::Builder::new().name("lines".to_owned()).spawn({
             let over = Arc::clone(&over);
             move || write(&board, &over, out)
@@ -58,24 +70,35 @@ impl Lines {
 }
 
 impl Drop for Lines {
+    /// The last line is waited for, but not for long: whoever measures must end.
     fn drop(&mut self) {
-        *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Last;
         self.over.1.notify_all();
-        if let Some(writer) = self.writer.take() {
+        let Some(writer) = self.writer.take() else { return };
+        let until = Instant::now() + PATIENCE;
+        while !writer.is_finished() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A line that is being written is written whole, and none comes behind it: standard output is then the result's.
+        *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = Phase::Over;
+        if writer.is_finished() {
             let _ = writer.join();
         }
     }
 }
 
-fn write(board: &Board, (over, told): &(Mutex<bool>, Condvar), mut out: impl Write) {
+fn write(board: &Board, (over, told): &State, mut out: impl Write) {
     give_way();
     let mut next = Instant::now() + EVERY;
     let mut written: Option<Arc<Moment>> = None;
     loop {
         let waiting = over.lock().unwrap_or_else(PoisonError::into_inner);
         let left = next.saturating_duration_since(Instant::now());
-        let waited = told.wait_timeout_while(waiting, left, |over| !*over);
-        let last = *waited.unwrap_or_else(PoisonError::into_inner).0;
+        let waited = told.wait_timeout_while(waiting, left, |over| *over == Phase::Writing);
+        let phase = *waited.unwrap_or_else(PoisonError::into_inner).0;
+        if phase == Phase::Over {
+            return;
+        }
         if let Some(moment) = board.latest()
             && !written.as_ref().is_some_and(|written| Arc::ptr_eq(written, &moment))
         {
@@ -85,7 +108,7 @@ fn write(board: &Board, (over, told): &(Mutex<bool>, Condvar), mut out: impl Wri
             }
             written = Some(moment);
         }
-        if last {
+        if phase == Phase::Last {
             return;
         }
         // What was missed while the reader kept us waiting is not made up for.
@@ -149,6 +172,22 @@ mod tests {
         board.publish(moment(1002));
         drop(written);
         assert_eq!(lines.try_iter().map(|line| frames(&line)).last(), Some(1002));
+    }
+
+    #[test]
+    fn a_reader_that_takes_nothing_keeps_nobody_from_ending() {
+        let board = Arc::new(Board::default());
+        let (allow, allowed) = mpsc::channel();
+        let (tell, lines) = mpsc::channel();
+        board.publish(moment(1));
+        let written = Lines::start(Arc::clone(&board), Slow { allowed, lines: tell }).expect("a thread");
+        drop(written);
+        board.publish(moment(2));
+        // What was begun comes whole, and nothing after it: the channel closes with its thread.
+        for _ in 0..3 {
+            let _ = allow.send(());
+        }
+        assert!(lines.iter().map(|line| frames(&line)).all(|frames| frames == 1));
     }
 
     #[test]

@@ -427,7 +427,6 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
 
     report.result.counters = counters::counted(counting);
     setup.meet(Stage::Measured);
-    let drops = meter.as_ref().is_some_and(|meter| meter.first().drops());
     // The meter closes first: what arrives while the rest is worked out is not of this run.
     let measured = meter.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
@@ -446,12 +445,10 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
             blind_because = Some(said);
         }
         let numbered = outcome::fill_rx(&mut report, &done, &measured);
-        if drops {
-            let lost = report.result.loss.map_or(0, |loss| loss.frames);
-            let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
-            for ((place, _), part) in places.zip(&measured.parts) {
-                counters::leave_out_own(&mut report.result.counters, &place.spec, part.frames, lost);
-            }
+        let lost = report.result.loss.map_or(0, |loss| loss.frames);
+        let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
+        for ((place, _), part) in places.zip(&measured.parts).filter(|(_, part)| part.drops) {
+            counters::leave_out_own(&mut report.result.counters, &place.spec, part.frames, lost);
         }
         if let Some(rx) = &mut report.result.rx {
             rx.blind_because = blind_because;

@@ -171,6 +171,7 @@ mod tests {
         assert_eq!(of(990, 3, 5, 2), (Some(Broken::Receiver), 12));
         // A held-up sender may have cost as many; these were counted.
         assert_eq!(of(990, 500, 10, 0), (Some(Broken::Receiver), 12));
+        assert_eq!(of(990, 500, 10, 1000).0, Some(Broken::Receiver));
         assert_eq!(of(800, 0, 200, 0), (Some(Broken::Receiver), 4));
         assert_eq!(of(990, 0, 0, 1000), (Some(Broken::Unconfirmed), 12));
         // Nobody saw any leave, and none came: that will be so again.

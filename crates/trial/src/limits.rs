@@ -207,13 +207,13 @@ impl Limits {
     }
 }
 
-/// What most of a loss that may be the tester's is due to; of equals what is surest, and worst for the tester: frames that it
-/// missed were counted, those that a held-up sender may have cost were not.
+/// What most of a loss that may be the tester's is due to; of equals what is surest: frames that it missed were counted,
+/// of others nobody saw where they went, and of what a held-up sender may have cost nobody knows anything.
 fn whose(outcome: &Outcome) -> Broken {
     let excuses = [
         (outcome.uneven, Broken::Uneven),
-        (outcome.missed, Broken::Receiver),
         (outcome.unconfirmed, Broken::Unconfirmed),
+        (outcome.missed, Broken::Receiver),
     ];
     let explained = |(frames, _): &(u64, Broken)| (*frames).min(outcome.lost());
     excuses.into_iter().max_by_key(explained).map_or(Broken::Uneven, |(_, broken)| broken)

@@ -99,7 +99,7 @@ pub struct Outcome {
     /// The longest time without an arrival, where frames were due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_ns: Option<u64>,
-    /// Of the lost: sent after the last that arrived. With any, losses were not over when the trial was.
+    /// Of the lost: sent after the last that arrived, of several ways the most. With any, losses were not over when the trial was.
     #[serde(default)]
     pub lost_at_end: u64,
 }

@@ -487,7 +487,9 @@ impl Frames for StreamSource {
         match self.options.timing {
             Timing::Capture(speed) => {
                 let pauses = self.pass - u64::from(self.ended && self.pass > 0);
-                speed.scale(self.base).saturating_add(self.options.pause_ns.saturating_mul(pauses))
+                // Of a file that was given up: as far as it was read.
+                let reached = self.base + u128::from(self.clock.offset);
+                speed.scale(reached).saturating_add(self.options.pause_ns.saturating_mul(pauses))
             }
             Timing::Schedule(_) => self.position.due,
             Timing::Stamps => 0,

@@ -118,7 +118,7 @@ pub fn run(args: Measure) -> Result<u8> {
                 latency: (!seen.latency.is_empty()).then(|| Arc::new(seen.latency.clone())),
                 ..Moment::default()
             };
-            panel.show(moment, signed.then_some(&meter));
+            panel.show(moment, (signed || meter.drops()).then_some(&meter));
         }
         if let Some(live) = &mut live
             && now.0 - shown.0 >= 2 * SAMPLE.as_nanos() as u64

@@ -26,6 +26,8 @@ pub struct Part {
     /// Of the frames: such as are about on most networks.
     pub background: u64,
     pub attached: bool,
+    /// An XDP program dropped what it had measured.
+    pub drops: bool,
 }
 
 /// Starts to count frames of up to `longest` bytes at an interface. Says, too, what the user must know of how they are
@@ -119,19 +121,17 @@ impl Meters {
     }
 
     pub fn finish(self) -> Measured {
-        let attached: Vec<bool> = self.each().map(Meter::is_attached).collect();
-        let part = |measured: &Measurement, attached| Part {
-            frames: measured.totals.frames,
-            bytes: measured.totals.bytes,
-            background: measured.totals.background,
-            attached,
+        let part = |meter: Meter| {
+            let (attached, drops) = (meter.is_attached(), meter.drops());
+            let measured = meter.finish();
+            let Snapshot { frames, bytes, background, .. } = measured.totals;
+            (Part { frames, bytes, background, attached, drops }, measured)
         };
-        let mut whole = self.first.finish();
-        let mut parts = vec![part(&whole, attached[0])];
-        if let (Some(second), Some(&attached)) = (self.second, attached.get(1)) {
-            let second = second.finish();
-            parts.push(part(&second, attached));
-            whole.add(second);
+        let (first, mut whole) = part(self.first);
+        let mut parts = vec![first];
+        if let Some((second, measured)) = self.second.map(part) {
+            parts.push(second);
+            whole.add(measured);
         }
         Measured { whole, parts }
     }

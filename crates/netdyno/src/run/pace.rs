@@ -48,7 +48,9 @@ pub fn too_slow(sent: &Sent, missing: Option<u64>) -> Option<String> {
     if missing.is_some() && matches!(sent.ended, Ended::Stopped) {
         return None;
     }
-    let (lasted, reached) = (sent.duration_ns as f64, scheduled as f64);
+    // Nobody sends what does not come.
+    let starved_ns = sent.punctuality.as_ref().map_or(0, |kept| kept.starved_ns);
+    let (lasted, reached) = (sent.duration_ns.saturating_sub(starved_ns) as f64, scheduled as f64);
     (lasted > reached * (1.0 + RATE_TOLERANCE) && lasted - reached > grace).then(|| {
         format!(
             "the rate was not reached: frames for {} took {} ({} of the rate asked for)",

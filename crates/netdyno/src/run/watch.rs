@@ -390,7 +390,8 @@ impl<'a> Watch<'a> {
             }
             let moment = Moment {
                 phase: Phase::Ended,
-                at_ns: last.at_ns,
+                // Whoever looks on sees no time run backwards: frames were waited for.
+                at_ns: last.at_ns.max(shown.at_ns),
                 offered: last.offered,
                 tx: Some(Count { frames: last.tx_frames, bytes: last.tx_bytes }),
                 rx: metered.then_some(Count { frames: last.rx_frames, bytes: last.rx_bytes }),

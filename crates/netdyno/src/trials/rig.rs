@@ -446,7 +446,7 @@ impl Rig {
                 // Behind these no arrival shows that they are missing.
                 let at_end: u64 = own.map(|stream| stream.lost_at_end_frames).sum();
                 let whole = offer.duration.filter(|_| at_end > 0).map(super::nanos);
-                outcome.lost_at_end += at_end;
+                outcome.lost_at_end = outcome.lost_at_end.max(at_end);
                 outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns).max(whole);
                 outcome.outage_ns = outcome.outage_ns.max(Some(seen.outage_ns.max(offer.lasts(at_end))));
             }
@@ -578,6 +578,8 @@ impl Rig {
         };
         let child = command.and_then(|mut command| {
             let command = command.arg("-c").arg(text).stdin(std::process::Stdio::null());
+            // Standard output is the result's.
+            command.stdout(std::io::stderr());
             command.spawn().map_err(|error| error.to_string())
         });
         match child {

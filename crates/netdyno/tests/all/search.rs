@@ -315,26 +315,31 @@ fn an_outage_is_timed_and_an_overload_recovered_from() {
     let trial = &report["result"]["trials"][0];
     // How long the link is down is this machine's affair, too; it is not less than asked, and not longer than the trial. A
     // machine that comes to the command when the trial is all but over sees no end of it, and says so.
-    let over =
-        judged(!reasons(&report).iter().any(|reason| reason.contains("still lost when the trial ended")));
-    assert!(over || number(&trial["lost_at_end_frames"]) > 0, "{report}");
-    assert!((if over { 0.25e9 } else { 0.0 }..2.1e9).contains(&outage), "{outage} ns: {trial}");
+    let open = reasons(&report).iter().any(|reason| reason.contains("still lost when the trial ended"));
+    assert!(!open || number(&trial["lost_at_end_frames"]) > 0, "{report}");
+    // Nor does one that comes to it before the first frame, or after the last.
+    let seen = judged(!open && number(&trial["lost_frames"]) > 0);
+    assert!((if seen { 0.25e9 } else { 0.0 }..2.1e9).contains(&outage), "{outage} ns: {trial}");
     // A device that does not come back.
     let reset =
         format!("netdyno search reset {DEVICE} --rate 5mbps --trial-duration 2s --retries 0 --command");
     let mut reset = command(reset);
     reset.arg("ip neigh replace 198.19.0.2 nud failed dev dut1");
-    let dead = start(reset).wait().with(1);
-    assert!(dead.stdout.contains("still lost when the trial ended"), "{}", dead.stdout);
+    let dead = start(reset).wait();
+    // A machine that comes to the command when the trial is over resets nothing.
+    if judged(!dead.stdout.contains("nothing was lost")) {
+        assert_eq!(dead.status, 1, "{}", dead.stdout);
+        assert!(dead.stdout.contains("still lost when the trial ended"), "{}", dead.stdout);
+    }
     let recovery = format!(
         "netdyno search recovery {DEVICE} --throughput 21mbps --trial-duration 500ms --repetitions 2 --json"
     );
     let (report, determined) = run(recovery).searched();
     let trial = &report["result"]["trials"][0];
-    assert!(number(&trial["lost_frames"]) > 0, "{trial}");
+    assert!(!determined || number(&trial["lost_frames"]) > 0, "{trial}");
     // A queue loses nothing any more as soon as less comes than goes.
-    let recovered = real(&report["result"]["search"]["sizes"][0]["recovery_ns"]["max"]);
-    assert!(recovered < 0.1e9 || !determined, "{recovered} ns: {trial}");
+    let recovered = &report["result"]["search"]["sizes"][0]["recovery_ns"]["max"];
+    assert!(!determined || real(recovered) < 0.1e9, "{recovered} ns: {trial}");
 }
 
 #[test]
