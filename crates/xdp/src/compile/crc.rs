@@ -5,9 +5,9 @@
 //! Fields stand at a fixed distance from the frame's beginning, so frames of several lengths would need as many tables for
 //! each of their bytes; such programs are refused. A signature's distance from the end is always the same.
 
-use super::{Compiler, DATA, LENGTH_SLOT};
+use super::{Compiler, DATA};
 use crate::XdpError;
-use crate::asm::{FP, If, Op, R1, R2, R3, R4, R5, R8, R9, Reg, Size};
+use crate::asm::{Op, R1, R2, R3, R4, R8, R9, Reg, Size};
 use std::collections::BTreeSet;
 use traffic::program::Crc;
 use wire::crc::{changes, crc32c};
@@ -35,17 +35,7 @@ impl Compiler<'_> {
             self.asm.mov_imm(R3, base.into());
         } else {
             let at = self.table(bases.iter().flat_map(|base| base.to_ne_bytes()));
-            let inside = self.asm.label();
-            self.asm.load(Size::D, R1, FP, LENGTH_SLOT);
-            self.asm.op_imm(Op::Sub, R1, shortest as u64, R5);
-            // It always is: this is for the verifier.
-            self.asm.jump_if_imm(If::Le, R1, (longest - shortest) as u64, R5, inside);
-            self.asm.mov_imm(R1, 0);
-            self.asm.place(inside);
-            self.asm.op_small(Op::Shl, R1, 2);
-            self.asm.map_value(R2, DATA, at);
-            self.asm.op(Op::Add, R2, R1);
-            self.asm.load(Size::W, R3, R2, 0);
+            self.of_length(at, Size::W, (shortest, longest));
         }
         for at in fields {
             self.change(R8, at as i16, longest - 1 - at);

@@ -24,7 +24,7 @@ mod pace;
 mod stream;
 mod values;
 
-use crate::asm::{Asm, If, Label, Op, R0, R1, R2, R3, R6, R7, Reg, Size, helper};
+use crate::asm::{Asm, FP, If, Label, Op, R0, R1, R2, R3, R5, R6, R7, Reg, Size, helper};
 use crate::layout;
 use crate::{XdpError, compile::stream::Plan};
 use bpf::{Insn, Memory};
@@ -300,6 +300,22 @@ impl<'p> Compiler<'p> {
         if value != 0 {
             self.state.insert(at, value);
         }
+    }
+
+    /// Loads into R3, of a table of two or four bytes for each length from `shortest` to `longest`, the frame's. Takes R1, R2
+    /// and R5.
+    fn of_length(&mut self, table: u32, size: Size, (shortest, longest): (usize, usize)) {
+        let inside = self.asm.label();
+        self.asm.load(Size::D, R1, FP, LENGTH_SLOT);
+        self.asm.op_imm(Op::Sub, R1, shortest as u64, R5);
+        // It always is: this is for the verifier.
+        self.asm.jump_if_imm(If::Le, R1, (longest - shortest) as u64, R5, inside);
+        self.asm.mov_imm(R1, 0);
+        self.asm.place(inside);
+        self.asm.op_small(Op::Shl, R1, if size == Size::H { 1 } else { 2 });
+        self.asm.map_value(R2, DATA, table);
+        self.asm.op(Op::Add, R2, R1);
+        self.asm.load(size, R3, R2, 0);
     }
 
     /// Puts bytes into the tables; returns where.

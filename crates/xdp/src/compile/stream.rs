@@ -474,17 +474,7 @@ impl Compiler<'_> {
             let bases: Vec<u8> =
                 (shortest..=longest).flat_map(|length| plan.base(sum, length).to_ne_bytes()).collect();
             let at = self.table(bases);
-            let inside = self.asm.label();
-            self.asm.load(Size::D, R1, FP, LENGTH_SLOT);
-            self.asm.op_imm(Op::Sub, R1, shortest as u64, R5);
-            // It always is: this is for the verifier.
-            self.asm.jump_if_imm(If::Le, R1, (longest - shortest) as u64, R5, inside);
-            self.asm.mov_imm(R1, 0);
-            self.asm.place(inside);
-            self.asm.op_small(Op::Shl, R1, 1);
-            self.asm.map_value(R2, DATA, at);
-            self.asm.op(Op::Add, R2, R1);
-            self.asm.load(Size::H, R3, R2, 0);
+            self.of_length(at, Size::H, (shortest, longest));
         }
         for (f, spec) in stream.fields.iter().enumerate() {
             let placed = (words::FIELDS + f as u32 * words::FIELD + field::PLACED) as i16;
