@@ -3,10 +3,7 @@
 use wire::checksum::{finish, finish_udp, sum};
 use wire::ends::Ends;
 
-pub(crate) const ICMP: u8 = 1;
-pub(crate) const TCP: u8 = 6;
-pub(crate) const UDP: u8 = 17;
-pub(crate) const SCTP: u8 = 132;
+pub(crate) use wire::flow::protocol::{ICMP, SCTP, TCP, UDP};
 pub(crate) const FRAGMENT: u8 = 44;
 pub(crate) const ROUTING: u8 = 43;
 const HOP_BY_HOP: u8 = 0;

@@ -8,11 +8,7 @@ use super::bytes::{read16, read32, read128, write, write16};
 use super::plan::{AddressMap, Plan, Side};
 use super::sums;
 
-pub(super) const ICMP: u8 = 1;
-pub(super) const TCP: u8 = 6;
-pub(super) const UDP: u8 = 17;
-pub(super) const ICMPV6: u8 = 58;
-pub(super) const SCTP: u8 = 132;
+pub(super) use wire::flow::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 
 /// An IP packet whose header is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
