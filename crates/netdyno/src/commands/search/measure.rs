@@ -173,7 +173,8 @@ fn repeat(
     Ok((whole, search))
 }
 
-/// Trials of which nothing is known, because the load was not offered, or the tester lost sight of its frames.
+/// Trials of which nothing is known, because the load was not offered, or the tester lost sight of its frames; or not all,
+/// because what was timed had no end.
 fn testers_trials(session: &Session, part: &str, size: &str, shortfalls: &mut Vec<String>) {
     // A time is measured by when frames are missing, whoever lost them; any loss passes there.
     let timed = matches!(part, "recovery" | "reset");
@@ -190,6 +191,10 @@ fn testers_trials(session: &Session, part: &str, size: &str, shortfalls: &mut Ve
             "frames of {size} bytes: not determined in {} of {part}: {excuse} however often it was tried; do it again on a quieter machine",
             units::counted(short.len() as u64, "trial")
         ));
+    }
+    if timed {
+        let rows: Vec<_> = rows_of(&session.rows, part, size).collect();
+        shortfalls.extend(not_over(&rows, part, size));
     }
 }
 
@@ -361,8 +366,6 @@ pub fn recovery(
     let (whole, trials) = repeat(session, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
     testers_trials(session, "recovery", &sized.name, &mut notes.shortfalls);
-    let rows: Vec<_> = rows_of(&session.rows, "recovery", &sized.name).collect();
-    notes.shortfalls.extend(not_over(&rows, "recovery", &sized.name));
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
@@ -391,8 +394,6 @@ pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut
     let (whole, trials) = repeat(session, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
     testers_trials(session, "reset", &sized.name, &mut notes.shortfalls);
-    let rows: Vec<_> = rows_of(&session.rows, "reset", &sized.name).collect();
-    notes.shortfalls.extend(not_over(&rows, "reset", &sized.name));
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
         notes.warnings.push(format!(
             "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",
