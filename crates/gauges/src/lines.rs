@@ -39,16 +39,12 @@ struct Snapshot<'a> {
 
 /// A moment as one line, which it ends.
 pub fn line(moment: &Moment) -> String {
-    let mut text = serde_json::to_string(&Snapshot { schema: SCHEMA, moment }).unwrap_or_default();
-    text.push('\n');
-    text
+    report::json::line(&Snapshot { schema: SCHEMA, moment })
 }
 
 /// The JSON Schema of such a line.
 pub fn schema() -> String {
-    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Snapshot<'_>)).unwrap_or_default();
-    text.push('\n');
-    text
+    report::pretty_schema(&schemars::schema_for!(Snapshot<'_>))
 }
 
 /// Writes until it is dropped, and the last moment then, if its reader takes it at once.
@@ -144,6 +140,16 @@ mod tests {
         }
     }
 
+    /// Lines that a [`Slow`] reader takes, with a moment to begin with; who allows it to, and what it has taken.
+    fn read_slowly() -> (Arc<Board>, mpsc::Sender<()>, mpsc::Receiver<String>, Lines) {
+        let board = Arc::new(Board::default());
+        let (allow, allowed) = mpsc::channel();
+        let (tell, lines) = mpsc::channel();
+        board.publish(moment(1));
+        let written = Lines::start(Arc::clone(&board), Slow { allowed, lines: tell }).expect("a thread");
+        (board, allow, lines, written)
+    }
+
     fn frames(line: &str) -> u64 {
         let value: serde_json::Value = serde_json::from_str(line).expect("JSON");
         value["tx"]["frames"].as_u64().expect("frames")
@@ -151,11 +157,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_keeps_us_waiting_holds_nobody_up_and_gets_the_newest() {
-        let board = Arc::new(Board::default());
-        let (allow, allowed) = mpsc::channel();
-        let (tell, lines) = mpsc::channel();
-        board.publish(moment(1));
-        let written = Lines::start(Arc::clone(&board), Slow { allowed, lines: tell }).expect("a thread");
+        let (board, allow, lines, written) = read_slowly();
         // However long the reader takes, publishing goes on.
         for frames in 2..=1000 {
             board.publish(moment(frames));
@@ -176,11 +178,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_takes_nothing_keeps_nobody_from_ending() {
-        let board = Arc::new(Board::default());
-        let (allow, allowed) = mpsc::channel();
-        let (tell, lines) = mpsc::channel();
-        board.publish(moment(1));
-        let written = Lines::start(Arc::clone(&board), Slow { allowed, lines: tell }).expect("a thread");
+        let (board, allow, lines, written) = read_slowly();
         drop(written);
         board.publish(moment(2));
         // What was begun comes whole, and nothing after it: the channel closes with its thread.

@@ -1,6 +1,6 @@
 //! The report as JSON: what `--json` prints and `result.json` holds. Members stand in the model's order.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{Report, SCHEMA};
 
@@ -27,9 +27,9 @@ pub fn to_string(report: &Report) -> String {
     text
 }
 
-/// The same in one line, which it ends: the last of `--json-lines`.
-pub fn line(report: &Report) -> String {
-    let mut text = serde_json::to_string(report).unwrap_or_default();
+/// What `--json-lines` prints, in one line, which it ends: a report, which is the last, or how a run stands.
+pub fn line(told: &impl Serialize) -> String {
+    let mut text = serde_json::to_string(told).unwrap_or_default();
     text.push('\n');
     text
 }

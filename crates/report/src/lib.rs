@@ -34,5 +34,5 @@ pub mod units;
 pub use conversations::Conversation;
 pub use distribution::{Bucket, Distribution, Exact};
 pub use model::*;
-pub use schema::{comparison_schema, schema};
+pub use schema::{comparison_schema, pretty as pretty_schema, schema};
 pub use store::{prepare_dir, read, write_dir};

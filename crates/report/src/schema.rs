@@ -12,7 +12,8 @@ pub fn comparison_schema() -> String {
     pretty(&schemars::schema_for!(crate::compare::Comparison))
 }
 
-fn pretty(schema: &schemars::Schema) -> String {
+/// As it stands in docs.
+pub fn pretty(schema: &schemars::Schema) -> String {
     let mut text = serde_json::to_string_pretty(schema).unwrap_or_default();
     text.push('\n');
     text

@@ -1,6 +1,7 @@
 //! `netdyno measure`: what it counts, how it looks, and how it ends.
 
 use crate::common::*;
+use serde_json::Value;
 
 /// A program that lets everything pass, as another tool might have attached one.
 const FOREIGN_PROGRAM: &str = r#"
@@ -337,6 +338,17 @@ fn delays_are_told_by_interval_with_their_variation() {
     }
 }
 
+/// The result of a run while which somebody else replays a capture on its interface.
+fn sent_beside(net: &Net, send: &str, capture: &str) -> Value {
+    let left = || number(&net.run("ip -s -j link show tx0").ok().json()[0]["stats64"]["tx"]["packets"]);
+    let before = left();
+    let running = net.start(send);
+    eventually("frames leave tx0", || left() > before + 20);
+    // The run may have the interface's AF_XDP queue.
+    net.run(format!("netdyno replay {capture} --on tx0 --topspeed --engine packet")).ok();
+    running.wait().with(1).json()
+}
+
 #[test]
 fn content_that_changes_on_the_way_is_told() {
     let net = Net::new();
@@ -357,13 +369,7 @@ fn content_that_changes_on_the_way_is_told() {
         "netdyno send {frame} --size 300,600 --on tx0 --rate 200pps --duration 2s --json --check-content"
     );
     for how in ["xdp", "xdp-generic", "packet"] {
-        let left = || number(&net.run("ip -s -j link show tx0").ok().json()[0]["stats64"]["tx"]["packets"]);
-        let before = left();
-        let running = net.start(format!("{send} --measure rx0 --meter {how}"));
-        eventually("frames leave tx0", || left() > before + 20);
-        // The run may have the interface's AF_XDP queue.
-        net.run(format!("netdyno replay {file} --on tx0 --topspeed --engine packet")).ok();
-        let report = running.wait().with(1).json();
+        let report = sent_beside(&net, &format!("{send} --measure rx0 --meter {how}"), &file);
         assert_eq!(number(&report["result"]["rx"]["corrupted_frames"]), 3, "{how}");
         assert_eq!(number(&report["streams"][0]["corrupted_frames"]), 3, "{how}");
         assert_eq!(number(&report["result"]["rx"]["duplicated_frames"]), 10, "{how}");
@@ -398,13 +404,8 @@ fn sctp_frames_are_measured_by_live_frames_and_their_content_is_checked() {
     let send = format!(
         "netdyno send {frame} --size 302 --on tx0 --rate 200pps --duration 2s --json --check-content --measure rx0"
     );
-    let left = || number(&net.run("ip -s -j link show tx0").ok().json()[0]["stats64"]["tx"]["packets"]);
     for (engine, meter) in [("xdp", "xdp"), ("packet", "packet")] {
-        let before = left();
-        let running = net.start(format!("{send} --engine {engine} --meter {meter}"));
-        eventually("frames leave tx0", || left() > before + 20);
-        net.run(format!("netdyno replay {file} --on tx0 --topspeed --engine packet")).ok();
-        let report = running.wait().with(1).json();
+        let report = sent_beside(&net, &format!("{send} --engine {engine} --meter {meter}"), &file);
         assert_eq!(number(&report["result"]["rx"]["corrupted_frames"]), 2, "{engine}");
         assert_eq!(number(&report["result"]["rx"]["duplicated_frames"]), 6, "{engine}");
         let clean = net.run(format!("{send} --engine {engine} --meter {meter}")).result();
