@@ -66,7 +66,7 @@ pub(super) type Outcome<T> = Result<T, Fault>;
 const LONGEST_NAME: usize = 40;
 
 /// What joins a message to its advice: "; did you mean `x`? " with the most alike of `names`, or only "; ".
-pub(crate) fn did_you_mean<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+pub fn did_you_mean<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
     if word.len() > LONGEST_NAME {
         return "; ".into();
     }

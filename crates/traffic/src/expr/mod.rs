@@ -16,7 +16,7 @@ mod syntax;
 mod value;
 
 pub use error::ExprError;
-pub(crate) use error::did_you_mean;
+pub use error::did_you_mean;
 pub use size::{BadSize, FCS, MAX_SIZE, Size};
 
 use crate::program::Program;

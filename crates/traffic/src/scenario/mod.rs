@@ -31,6 +31,14 @@ pub struct Scenario {
     text: String,
 }
 
+/// Reads any YAML file, within the bounds of a scenario's; `name` is the file's, for messages. JSON is YAML, too.
+///
+/// # Errors
+/// It is no YAML, or more than anybody writes.
+pub fn value(text: &str, name: &str) -> Result<serde_json::Value, ScenarioError> {
+    yaml::read(text).map_err(|fault| ScenarioError::new(name, text, fault))
+}
+
 /// Reads a scenario; `name` is the file's, for messages.
 pub fn parse(text: &str, name: &str) -> Result<Scenario, ScenarioError> {
     match yaml::read(text) {

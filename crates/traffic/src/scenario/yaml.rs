@@ -95,7 +95,7 @@ fn fault(error: &Error) -> Fault {
         Error::AliasError { error, .. } => error,
         error => error,
     };
-    let too_much = |what: &str| format!("{what}: this is more than any scenario needs");
+    let too_much = |what: &str| format!("{what}: this is more than any file needs");
     let message = match error {
         Error::SerdeUnknownField { field, expected, .. } => {
             let hint = did_you_mean(field, expected.iter().copied());
@@ -119,12 +119,12 @@ fn fault(error: &Error) -> Fault {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("`{}` is given twice: keep one of them", printable(key))
         }
-        Error::Eof { .. } => "the file is empty: a scenario has at least `streams`".to_owned(),
+        Error::Eof { .. } => "the file is empty".to_owned(),
         Error::MultipleDocuments { .. } => {
-            "a second document: a scenario is one (remove the `---`)".to_owned()
+            "a second document: a file holds one (remove the `---`)".to_owned()
         }
         Error::MergeKeyNotAllowed { .. } => {
-            "merge keys (`<<`) are not taken: put what streams have in common under `defaults`".to_owned()
+            "merge keys (`<<`) are not taken: write out what is in common, or in a scenario put it under `defaults`".to_owned()
         }
         Error::InvalidScalar { ty, .. } => match *ty {
             "bool" | "boolean" => "expected true or false".to_owned(),

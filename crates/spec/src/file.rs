@@ -1,0 +1,283 @@
+//! A file of jobs: YAML or JSON, one job or several.
+//!
+//! What is wrong is named by its path in the file, `jobs[1].rate`.
+
+use crate::Job;
+use schemars::Schema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The layout's name and version.
+pub const SCHEMA: &str = "netdyno.job/1";
+
+/// More jobs than anybody runs side by side on one machine.
+const MOST: usize = 256;
+
+/// Why a file is none of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadFile {
+    /// It is no YAML.
+    #[error(transparent)]
+    Yaml(#[from] Box<traffic::scenario::ScenarioError>),
+    /// A member is wrong.
+    #[error("{path}: {what}")]
+    Member {
+        /// Where: `jobs[1].rate`.
+        path: String,
+        /// What is wrong, and the mend.
+        what: String,
+    },
+}
+
+fn bad(path: impl Into<String>, what: impl Into<String>) -> BadFile {
+    BadFile::Member { path: path.into(), what: what.into() }
+}
+
+/// One or several jobs, run side by side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct File {
+    /// In the order of the file.
+    pub jobs: Vec<Job>,
+}
+
+/// As it is written when there is one job: its members beside the layout's name.
+#[derive(Serialize)]
+struct One<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    job: &'a Job,
+}
+
+#[derive(Serialize)]
+struct Several<'a> {
+    schema: &'static str,
+    jobs: &'a [Job],
+}
+
+impl File {
+    /// As JSON.
+    pub fn to_json(&self) -> Value {
+        let written = match &self.jobs[..] {
+            [job] => serde_json::to_value(One { schema: SCHEMA, job }),
+            jobs => serde_json::to_value(Several { schema: SCHEMA, jobs }),
+        };
+        // Nothing in a job has keys that are no text, which is all that can go wrong.
+        written.unwrap_or_default()
+    }
+
+    /// Reads YAML or JSON; `name` is the file's, for messages.
+    ///
+    /// # Errors
+    /// What is wrong, where, and the mend.
+    pub fn read(text: &str, name: &str) -> Result<File, BadFile> {
+        File::of(traffic::scenario::value(text, name).map_err(Box::new)?)
+    }
+
+    /// From JSON that was read already.
+    ///
+    /// # Errors
+    /// What is wrong, where, and the mend.
+    pub fn of(value: Value) -> Result<File, BadFile> {
+        let Value::Object(mut members) = value else {
+            return Err(bad("the file", format!("it holds no members: begin with `schema: {SCHEMA}`")));
+        };
+        match members.remove("schema") {
+            Some(Value::String(schema)) if schema == SCHEMA => {}
+            Some(Value::String(schema)) if schema.starts_with("netdyno.job/") => {
+                let what = format!("`{schema}` is of another version of netdyno: this one reads {SCHEMA}");
+                return Err(bad("schema", what));
+            }
+            Some(other) => return Err(bad("schema", format!("{other} is not `{SCHEMA}`"))),
+            None => return Err(bad("schema", format!("it is missing: write `schema: {SCHEMA}`"))),
+        }
+        let Some(jobs) = members.remove("jobs") else {
+            return Ok(File { jobs: vec![job(members, "")?] });
+        };
+        if let Some(other) = members.keys().next() {
+            let what = "there is no such member beside `jobs`: put it into one of the jobs";
+            return Err(bad(other, what));
+        }
+        let Value::Array(jobs) = jobs else { return Err(bad("jobs", "it must be a list of jobs")) };
+        if jobs.is_empty() || jobs.len() > MOST {
+            return Err(bad("jobs", format!("{} jobs: there must be 1 to {MOST}", jobs.len())));
+        }
+        let jobs = jobs.into_iter().enumerate().map(|(number, value)| {
+            let path = format!("jobs[{number}]");
+            let Value::Object(members) = value else { return Err(bad(path, "a job has members")) };
+            job(members, &format!("{path}."))
+        });
+        Ok(File { jobs: jobs.collect::<Result<_, _>>()? })
+    }
+}
+
+/// The kinds there are.
+const KINDS: &str = "send, replay, measure, reflect, bridge, impair, live, trial or search";
+
+/// A job of its members, which stand at `path`.
+fn job(mut members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
+    let at = |member: &str| format!("{path}{member}");
+    let kind = match members.remove("kind") {
+        Some(Value::String(kind)) => kind,
+        Some(other) => return Err(bad(at("kind"), format!("{other} is no kind of job: write {KINDS}"))),
+        None => return Err(bad(at("kind"), format!("it is missing: write {KINDS}"))),
+    };
+    let members = Value::Object(members);
+    Ok(match kind.as_str() {
+        "send" => Job::Send(read(members, path)?),
+        "replay" => Job::Replay(read(members, path)?),
+        "measure" => Job::Measure(read(members, path)?),
+        "reflect" => Job::Reflect(read(members, path)?),
+        "bridge" => Job::Bridge(read(members, path)?),
+        "impair" => Job::Impair(read(members, path)?),
+        "live" => Job::Live(read(members, path)?),
+        "trial" => Job::Trial(read(members, path)?),
+        "search" => Job::Search(read(members, path)?),
+        other => return Err(bad(at("kind"), format!("`{other}` is no kind of job: write {KINDS}"))),
+    })
+}
+
+fn read<T: DeserializeOwned>(members: Value, path: &str) -> Result<T, BadFile> {
+    serde_path_to_error::deserialize(members).map_err(|error| {
+        let within = error.path().to_string();
+        let what = error.inner().to_string();
+        // Of the whole job the path has no name.
+        let path = match within.as_str() {
+            "." => path.trim_end_matches('.').to_owned(),
+            within => format!("{path}{within}"),
+        };
+        let what = match unknown(&what) {
+            Some(mend) => mend,
+            None => what,
+        };
+        bad(if path.is_empty() { "the job".to_owned() } else { path }, what)
+    })
+}
+
+/// What serde says of a member that there is not, in our words.
+fn unknown(said: &str) -> Option<String> {
+    let rest = said.strip_prefix("unknown field `")?;
+    let (name, rest) = rest.split_once('`')?;
+    let there = rest.split_once("expected ").map_or("", |(_, there)| there).replace("one of ", "");
+    let names = there.split(", ").map(|name| name.trim_matches('`'));
+    let near = traffic::expr::did_you_mean(name, names);
+    Some(format!("there is no member `{name}`{near}there are {}", there.replace('`', "")))
+}
+
+impl<'de> Deserialize<'de> for Job {
+    /// A job as it stands in a file or a result, with its kind.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Job, D::Error> {
+        let members = Map::deserialize(deserializer)?;
+        job(members, "").map_err(serde::de::Error::custom)
+    }
+}
+
+/// The JSON Schema of a file of jobs.
+pub fn schema() -> Schema {
+    let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    let job = generator.subschema_for::<Job>();
+    let definitions = generator.take_definitions(true);
+    let mut schema = schemars::json_schema!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": SCHEMA,
+        "description": "What netdyno is to do: one job, or several that run side by side.",
+        "type": "object",
+        "required": ["schema"],
+        "properties": { "schema": { "const": SCHEMA }, "jobs": { "type": "array", "minItems": 1, "maxItems": MOST, "items": job } },
+        "anyOf": [{ "required": ["jobs"] }, job],
+    });
+    schema.insert("$defs".to_owned(), Value::Object(definitions));
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn error(text: &str) -> String {
+        File::read(text, "job.yaml").expect_err(text).to_string()
+    }
+
+    #[test]
+    fn a_file_holds_one_job_or_several() {
+        let one = File::read("schema: netdyno.job/1\nkind: measure\non: rx0\nduration: 5s\n", "job.yaml")
+            .expect("one");
+        let [Job::Measure(job)] = &one.jobs[..] else { panic!("{one:?}") };
+        assert_eq!((&*job.on, job.duration.as_ref().map(|time| time.text())), ("rx0", Some("5s")));
+        let several = File::read(
+            "{schema: netdyno.job/1, jobs: [{kind: reflect, on: a}, {kind: send, what: ipv4/udp, rate: top, size: 64}]}",
+            "job.yaml",
+        );
+        let several = several.expect("several");
+        assert_eq!(several.jobs.iter().map(Job::kind).collect::<Vec<_>>(), ["reflect", "send"]);
+        for file in [one, several] {
+            let json = file.to_json();
+            assert_eq!(json["schema"], SCHEMA);
+            assert_eq!(File::of(json.clone()).expect("what was written"), file);
+            assert_eq!(File::read(&json.to_string(), "job.json").expect("the same"), file);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_by_its_path() {
+        let jobs =
+            |second: &str| format!("schema: netdyno.job/1\njobs:\n- {{kind: reflect, on: a}}\n- {second}\n");
+        for (second, says) in [
+            ("{kind: send, what: ipv4, rate: 5}", "jobs[1].rate: `5` has no unit"),
+            ("{kind: send, what: ipv4, rate: fast}", "jobs[1].rate: `fast` is not a rate"),
+            ("{kind: send, what: ipv4, duration: 5}", "jobs[1].duration: `5` is not a duration: write 5s"),
+            ("{kind: send, rate: top}", "jobs[1]: missing field `what`"),
+            (
+                "{kind: send, what: ipv4, ratte: top}",
+                "there is no member `ratte`; did you mean `rate`? there are what, links",
+            ),
+            ("{kind: send, what: ipv4, links: [{on: a, mesure: b}]}", "jobs[1].links[0]"),
+            ("{kind: send, what: ipv4, engine: dpdk}", "jobs[1].engine: unknown variant `dpdk`"),
+            (
+                "{kind: search, find: {throughput: {finding: {method: guess}}}}",
+                "jobs[1].find.throughput.finding.method",
+            ),
+            ("{kind: sned}", "jobs[1].kind: `sned` is no kind of job"),
+            ("{on: a}", "jobs[1].kind: it is missing"),
+            ("5", "jobs[1]: a job has members"),
+        ] {
+            let error = error(&jobs(second));
+            assert!(error.contains(says), "{second}: {error}");
+        }
+        for (file, says) in [
+            ("kind: measure\non: a\n", "schema: it is missing: write `schema: netdyno.job/1`"),
+            ("schema: netdyno.job/2\n", "`netdyno.job/2` is of another version"),
+            ("schema: netdyno.report/1\n", "is not `netdyno.job/1`"),
+            ("schema: netdyno.job/1\njobs: []\n", "jobs: 0 jobs"),
+            ("schema: netdyno.job/1\njobs: 5\n", "jobs: it must be a list"),
+            ("schema: netdyno.job/1\nrate: 5\njobs: [5]\n", "rate: there is no such member beside `jobs`"),
+            ("[1]", "the file: it holds no members"),
+            ("schema: [", "job.yaml:1:"),
+        ] {
+            let error = error(file);
+            assert!(error.contains(says), "{file}: {error}");
+        }
+    }
+
+    /// Kept in the repository, so that a change of the layout is seen: `NETDYNO_BLESS=1 cargo test -p netdyno-spec`.
+    #[test]
+    fn the_published_schema_is_that_of_the_types() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/job.schema.json");
+        let made = serde_json::to_string_pretty(&schema()).expect("JSON") + "\n";
+        if std::env::var_os("NETDYNO_BLESS").is_some() {
+            std::fs::write(path, &made).expect("written");
+        }
+        assert_eq!(made, std::fs::read_to_string(path).unwrap_or_default(), "see the comment above");
+    }
+
+    #[test]
+    fn a_job_reads_as_it_is_written() {
+        let job = json!({"kind": "replay", "captures": ["a.pcap"], "links": [{"on": "tx0", "measure": "rx0"}],
+            "loop": 3, "loss": {"share": "1%"}, "edits": {"vlan_add": 5}});
+        let read: Job = serde_json::from_value(job).expect("a job");
+        let again: Job =
+            serde_json::from_value(serde_json::to_value(&read).expect("JSON")).expect("the same");
+        assert_eq!(read, again);
+    }
+}

@@ -1,0 +1,145 @@
+//! Jobs that stand between two interfaces: a bridge, a device with known faults.
+
+use crate::edits::Edits;
+use crate::no;
+use crate::words::words;
+use crate::written::Written;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+words! {
+    /// How frames are forwarded.
+    BridgeEngine {
+        /// The fastest that the interfaces and what is asked for allow.
+        #[default]
+        Auto = "auto",
+        /// In the drivers.
+        Xdp = "xdp",
+        /// In the kernel's receive path, as traffic control does.
+        Tc = "tc",
+        /// There, too, by XDP.
+        XdpGeneric = "xdp-generic",
+        /// Packet sockets and user space.
+        Packet = "packet",
+    }
+}
+
+/// Two interfaces become one cable, on which frames may be chosen and edited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bridge {
+    /// The two interfaces, the client's side first.
+    pub between: [String; 2],
+    /// Only from the first to the second.
+    #[serde(default, skip_serializing_if = "no")]
+    pub one_way: bool,
+    /// For so long. Default: until it is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+    /// Until so many frames were forwarded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<Written<u64>>,
+    /// Only these frames: S:, D:, B: or E:NETWORKS, P:1-5,9,72-, F:EXPRESSION.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include: Option<String>,
+    /// All but these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exclude: Option<String>,
+    /// How.
+    #[serde(default)]
+    pub engine: BridgeEngine,
+    /// What is done to each frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Edits>,
+    /// Interfaces that may be used although they carry the default route or a login.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yes_disrupt: Vec<String>,
+}
+
+words! {
+    /// Which way faults happen.
+    Direction {
+        /// Both ways.
+        #[default]
+        Both = "both",
+        /// From the first interface to the second.
+        There = "there",
+        /// From the second to the first.
+        Back = "back",
+    }
+}
+
+/// What happens to frames. A share is written 1%, 1/1000; exactly so many are meant, evenly spread unless they are drawn.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Faults {
+    /// Frames leave so long after they arrived.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Written<Duration>>,
+    /// As much more or less, evenly drawn for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Written<Duration>>,
+    /// No frame leaves before one that arrived earlier.
+    #[serde(default, skip_serializing_if = "no")]
+    pub keep_order: bool,
+    /// The share that is lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<String>,
+    /// The share that leaves twice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<String>,
+    /// Copies of a duplicated frame besides itself. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<u32>,
+    /// The share that is put back behind later ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<String>,
+    /// How far: behind so many later frames (3), or by a time (200us). Default: 3.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_by: Option<String>,
+    /// The share of which one bit of the payload flips.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<String>,
+    /// Corrupted frames get a right checksum.
+    #[serde(default, skip_serializing_if = "no")]
+    pub mend_checksum: bool,
+    /// Forward for the first time, lose everything for the second, and so on: 2s/500ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flap: Option<String>,
+    /// Forward for the first time, hold everything for the second, and so on: 2s/500ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeze: Option<String>,
+    /// Copies of each frame that go back where it came from.
+    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub come_back: Option<u32>,
+    /// Which way this happens.
+    #[serde(default)]
+    pub direction: Direction,
+    /// The frames of each share are drawn at random.
+    #[serde(default, skip_serializing_if = "no")]
+    pub random: bool,
+    /// Key of all that is drawn. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Bytes that may wait in each direction. Default: 256M.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Written<u64>>,
+}
+
+/// Two interfaces become a device with known faults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Impair {
+    /// The two interfaces.
+    pub between: [String; 2],
+    /// What happens to frames.
+    #[serde(default)]
+    pub faults: Faults,
+    /// For so long. Default: until it is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+    /// Interfaces that may be used although they carry the default route or a login.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yes_disrupt: Vec<String>,
+}

@@ -1,0 +1,209 @@
+//! Quantities that keep the words they were written in.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::str::FromStr;
+use std::time::Duration;
+use traffic::Rate;
+use traffic::expr::Size;
+use traffic::rate::{parse_count, parse_duration, parse_speed};
+use traffic::schedule::Speed;
+
+/// What people write with a unit.
+pub trait Quantity: Sized {
+    /// Its name in the schema.
+    const NAME: &'static str;
+    /// What may be written.
+    const WRITTEN: &'static str;
+    /// How it may look.
+    const EXAMPLES: &'static [&'static str];
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and what to write.
+    fn read(text: &str) -> Result<Self, String>;
+}
+
+/// A value and the words it was written in. Two are equal if their values are.
+#[derive(Debug, Clone)]
+pub struct Written<T> {
+    text: String,
+    value: T,
+}
+
+impl<T> Written<T> {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it means.
+    pub fn into_value(self) -> T {
+        self.value
+    }
+}
+
+impl<T> Deref for Written<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: PartialEq> PartialEq for Written<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T> fmt::Display for Written<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<T: Quantity> FromStr for Written<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        T::read(text).map(|value| Written { text: text.trim().to_owned(), value })
+    }
+}
+
+impl<T> Serialize for Written<T> {
+    /// A whole number without a unit is a number.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.text.parse::<u64>() {
+            Ok(number) if number.to_string() == self.text => serializer.serialize_u64(number),
+            _ => serializer.serialize_str(&self.text),
+        }
+    }
+}
+
+impl<'de, T: Quantity> Deserialize<'de> for Written<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Words<T>(PhantomData<T>);
+        impl<T: Quantity> Visitor<'_> for Words<T> {
+            type Value = Written<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", T::WRITTEN)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Written<T>, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Written<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Written<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Written<T>, E> {
+                self.visit_str(&number.to_string())
+            }
+        }
+        deserializer.deserialize_any(Words(PhantomData))
+    }
+}
+
+impl<T: Quantity> JsonSchema for Written<T> {
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": T::WRITTEN, "type": ["string", "integer"], "examples": T::EXAMPLES })
+    }
+}
+
+impl Quantity for Rate {
+    const NAME: &'static str = "Rate";
+    const WRITTEN: &'static str = "A rate: 1.6mpps (frames per second), 7gbps (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed), 100kfps (new flows per second) or top.";
+    const EXAMPLES: &'static [&'static str] = &["1mpps", "500mbps", "7gbps-l1", "10%", "top"];
+
+    fn read(text: &str) -> Result<Rate, String> {
+        text.parse().map_err(|bad: traffic::rate::BadQuantity| bad.to_string())
+    }
+}
+
+impl Quantity for Duration {
+    const NAME: &'static str = "Time";
+    const WRITTEN: &'static str = "A time: 5s, 200ms, 10us, 1m30s, 2h.";
+    const EXAMPLES: &'static [&'static str] = &["5s", "200ms", "1m30s"];
+
+    fn read(text: &str) -> Result<Duration, String> {
+        parse_duration(text).map_err(|bad| bad.to_string())
+    }
+}
+
+impl Quantity for u64 {
+    const NAME: &'static str = "Count";
+    const WRITTEN: &'static str = "How many: 1000, 10k, 2.5M.";
+    const EXAMPLES: &'static [&'static str] = &["1000", "10k"];
+
+    fn read(text: &str) -> Result<u64, String> {
+        parse_count(text).map_err(|bad| bad.to_string())
+    }
+}
+
+impl Quantity for Speed {
+    const NAME: &'static str = "Speed";
+    const WRITTEN: &'static str = "How many times as fast as captured: 2x, 0.5x.";
+    const EXAMPLES: &'static [&'static str] = &["2x", "0.5x"];
+
+    fn read(text: &str) -> Result<Speed, String> {
+        parse_speed(text).map_err(|bad| bad.to_string())
+    }
+}
+
+impl Quantity for Size {
+    const NAME: &'static str = "Size";
+    const WRITTEN: &'static str = "Frame sizes, the FCS counted: 64, a list 64,512,1518, 64..1518, random(64..1518), imix, 64:7,1518:1 (size:weight) or an RFC 6985 genome such as aaafg.";
+    const EXAMPLES: &'static [&'static str] = &["64", "imix", "64..1518"];
+
+    fn read(text: &str) -> Result<Size, String> {
+        text.parse().map_err(|bad: <Size as FromStr>::Err| bad.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{from_str, to_string};
+
+    #[test]
+    fn the_words_stay_and_numbers_stay_numbers() {
+        for (written, back) in [(r#""40%""#, r#""40%""#), (r#"" 1.6mpps""#, r#""1.6mpps""#)] {
+            let rate: Written<Rate> = from_str(written).expect("a rate");
+            assert_eq!(to_string(&rate).expect("text"), back);
+        }
+        for (written, back) in [("64", "64"), (r#""64""#, "64"), (r#""imix""#, r#""imix""#)] {
+            let size: Written<Size> = from_str(written).expect("a size");
+            assert_eq!(to_string(&size).expect("text"), back);
+        }
+        let count: Written<u64> = from_str(r#""10k""#).expect("a count");
+        assert_eq!((*count, count.text()), (10_000, "10k"));
+        assert_eq!("1s".parse::<Written<Duration>>(), "1000ms".parse());
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_to_write() {
+        for (bad, says) in
+            [("5", "write 5pps"), ("-1", "is not a rate"), ("1.5", "write 1.5pps"), ("true", "A rate:")]
+        {
+            let error = from_str::<Written<Rate>>(bad).expect_err(bad).to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}
