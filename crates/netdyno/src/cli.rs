@@ -6,20 +6,45 @@ pub mod bridge;
 pub mod compare;
 pub mod edit;
 pub mod impair;
+mod job;
 pub mod lab;
 pub mod live;
 pub mod search;
 
-use crate::cores::Cores;
 use crate::sides::Sides;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use spec::{Clock, Cores, Engine, How, Oversize, Side, Stamps, Timestamps, Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 use traffic::Rate;
 use traffic::expr::Size;
-use traffic::rate::{parse_count, parse_duration, parse_speed};
+use traffic::rate::{parse_count, parse_duration};
 use traffic::schedule::Speed;
+
+/// Takes one of a choice's words.
+fn word<T: Word + std::marker::Send + Sync>() -> impl TypedValueParser<Value = T> {
+    of_words(T::ALL.iter().map(|(_, name, _)| PossibleValue::new(*name)))
+}
+
+/// The same; help says what each means.
+fn explained_word<T: Word + std::marker::Send + Sync>() -> impl TypedValueParser<Value = T> {
+    let meaning = |about: &'static str| about.trim().trim_end_matches('.');
+    of_words(T::ALL.iter().map(move |(_, name, about)| PossibleValue::new(*name).help(meaning(about))))
+}
+
+fn of_words<T: Word + std::marker::Send + Sync>(
+    words: impl Iterator<Item = PossibleValue>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words).try_map(|word| T::named(&word).ok_or("there is no such word"))
+}
+
+/// Takes what `T` can be read from, and keeps the words.
+fn readable<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<String, String> {
+    text.parse::<T>().map(|_| text.to_owned()).map_err(|bad| bad.to_string())
+}
 
 /// A dynamometer for networks: loads a network, a device or a server with traffic and measures exactly what comes out.
 #[derive(Debug, Parser)]
@@ -100,6 +125,10 @@ pub enum Command {
     Trial(Box<search::Trial>),
     /// Find out what a device can do: throughput, latency, loss, bursts, recovery, reset (RFC 2544, 8219, 9004, MLRsearch).
     Search(Box<search::Search>),
+    /// Run the job in a file, or several side by side (docs/jobs.md). --print-job of another command writes such files.
+    Run(Run),
+    /// Run the job of an earlier result again, and compare.
+    Rerun(Rerun),
     /// Run a command between two hosts joined by a cable or by a device to test, all gone when it ends.
     Lab(lab::Lab),
     /// Say what this machine and an interface can do, and what to change for higher rates.
@@ -127,16 +156,16 @@ pub struct Pace {
     /// Frames per second (1.6mpps), bits per second of frames without FCS (7gbps) or on the wire (7gbps-l1),
     /// percent of the link's speed (40%), new flows per second (100kfps), or `top`.
     #[arg(long, value_name = "RATE", group = "pace")]
-    pub rate: Option<Rate>,
+    pub rate: Option<Written<Rate>>,
     /// As fast as it goes.
     #[arg(long, group = "pace")]
     pub topspeed: bool,
     /// Send for this long: 5s, 200ms, 1m30s.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub duration: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
     /// Send this many frames: 1000, 10k, 2.5M.
-    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
-    pub count: Option<u64>,
+    #[arg(long, value_name = "FRAMES")]
+    pub count: Option<Written<u64>>,
     /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond.
     #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
     pub catch_up: f64,
@@ -152,7 +181,7 @@ pub struct Through {
     /// queues for each core; without copying where the driver can), packet (a packet socket with sendmmsg), packet-ring
     /// (PACKET_TX_RING, to compare), null (nowhere, to see what making them costs), or auto: the fastest that the
     /// interface, the kernel and the frames allow.
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = word::<Engine>())]
     pub engine: Engine,
     /// With --engine auto: take what is fastest by this file, which `netdyno doctor IFACE --calibrate --save FILE` wrote
     /// on this machine and kernel for this driver.
@@ -161,49 +190,18 @@ pub struct Through {
     /// Send with several cores, a worker on each, which share the frames out among them: how many (4), or which CPUs
     /// (0-3,6). Of a number, the last ones that this process may run on, spread over the interface's queues. Default: 1.
     #[arg(long, value_name = "N|LIST")]
-    pub cores: Option<Cores>,
+    pub cores: Option<Written<Cores>>,
     /// Send with this CPU alone.
     #[arg(long, value_name = "CPU", conflicts_with = "cores")]
     pub core: Option<usize>,
     /// Have frames stamped as they leave, one at a time and up to a thousand a second, and tell how late they really left: by
     /// the hardware (it must be switched on, and its clock readable), or by the driver, which hands them to it. With
     /// --engine packet, which is taken then.
-    #[arg(long, value_name = "WHO")]
+    #[arg(long, value_name = "WHO", value_parser = word::<Stamps>())]
     pub tx_timestamps: Option<Stamps>,
     /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Option<String>,
-}
-
-impl Through {
-    /// The fastest there is, on one core.
-    pub fn auto(yes_disrupt: Option<String>) -> Through {
-        Through {
-            engine: Engine::Auto,
-            calibration: None,
-            cores: None,
-            core: None,
-            tx_timestamps: None,
-            yes_disrupt,
-        }
-    }
-}
-
-/// Who says when frames left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Stamps {
-    Hardware,
-    Driver,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Engine {
-    Auto,
-    Xdp,
-    Afxdp,
-    Packet,
-    PacketRing,
-    Null,
+    pub yes_disrupt: Vec<String>,
 }
 
 /// What to look at, and how.
@@ -223,56 +221,19 @@ pub struct Metering {
     pub stream_histograms: u32,
     /// The clock of the time stamps in frames: monotonic, this host's own; or tai, which PTP or NTP keep alike on several
     /// hosts, for delays between them. Sender and meter must use the same.
-    #[arg(long, value_name = "CLOCK", default_value = "monotonic")]
+    #[arg(long, value_name = "CLOCK", default_value = "monotonic", value_parser = word::<Clock>())]
     pub clock: Clock,
     /// Check the payload of each frame that arrives against what was sent, as far as it does not vary: frames that
     /// differ are counted as corrupted. Headers may change on the way. Costs the receiver some time for each byte.
     #[arg(long)]
     pub check_content: bool,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub meter: Meter,
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = word::<How>())]
+    pub meter: How,
     /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
     /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
-    #[arg(long, value_name = "WHO", default_value = "auto")]
+    #[arg(long, value_name = "WHO", default_value = "auto", value_parser = word::<Timestamps>())]
     pub timestamps: Timestamps,
-}
-
-impl Metering {
-    /// Nothing is measured.
-    pub fn none() -> Metering {
-        Metering {
-            measure: None,
-            round_trip: false,
-            meter: Meter::Auto,
-            timestamps: Timestamps::Auto,
-            stream_histograms: 64,
-            clock: Clock::Monotonic,
-            check_content: false,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Clock {
-    Monotonic,
-    Tai,
-}
-
-/// Who says when frames arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Timestamps {
-    Auto,
-    Hardware,
-    Software,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Meter {
-    Auto,
-    Xdp,
-    XdpGeneric,
-    Packet,
 }
 
 /// Where results go.
@@ -293,6 +254,9 @@ pub struct Output {
     /// No progress line.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Do nothing but print what would be done, as a job that `netdyno run` takes (docs/jobs.md).
+    #[arg(long, conflicts_with_all = ["json", "csv", "json_lines"])]
+    pub print_job: bool,
     #[command(flatten)]
     pub gauges: Gauges,
 }
@@ -383,7 +347,7 @@ pub struct Shape {
     /// Frame size, the FCS counted: 64, a list 64,512,1518, 64..1518, random(64..1518), imix, 64:7,1518:1
     /// (size:weight) or an RFC 6985 genome such as aaafg. Default: as long as the layers are.
     #[arg(long, value_name = "SIZE")]
-    pub size: Option<Size>,
+    pub size: Option<Written<Size>>,
     /// Key of all random values: the same seed gives the same frames. Default: drawn, and named in the result.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -428,8 +392,8 @@ pub struct Replay {
     #[arg(conflicts_with_all = ["interface", "on2", "measure", "round_trip", "core", "cores", "tui", "metrics"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
-    #[arg(long, value_name = "SPEED", value_parser = parse_speed, group = "pace")]
-    pub speed: Option<Speed>,
+    #[arg(long, value_name = "SPEED", group = "pace")]
+    pub speed: Option<Written<Speed>>,
     #[command(flatten)]
     pub pace: Pace,
     /// Send the captures this many times; 0 is without end. Default: once, or as often as --duration or --count ask.
@@ -451,8 +415,8 @@ pub struct Replay {
     #[arg(long)]
     pub sign: bool,
     /// Frames longer than the interface's MTU allows: refuse the capture, or skip (and count) them.
-    #[arg(long, value_name = "WHAT", default_value = "refuse")]
-    pub oversize: OversizeChoice,
+    #[arg(long, value_name = "WHAT", default_value = "refuse", value_parser = word::<Oversize>())]
+    pub oversize: Oversize,
     /// Of a damaged capture send what is sound before the damage.
     #[arg(long)]
     pub skip_corrupt: bool,
@@ -464,26 +428,13 @@ pub struct Replay {
     pub output: Output,
     /// Do not send this share of the frames: 1%, 0.5%. Each is lost with the same probability; the captures are then
     /// read while sending.
-    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
-    pub loss: Option<Speed>,
+    #[arg(long, value_name = "PERCENT")]
+    pub loss: Option<Written<spec::Share>>,
     /// Which frames get lost: the same seed loses the same ones.
     #[arg(long, value_name = "SEED", default_value_t = 1, requires = "loss")]
     pub loss_seed: u64,
     #[command(flatten)]
     pub edits: edit::Edits,
-}
-
-/// A decimal number, with or without a percent sign, as a fraction of one.
-pub fn parse_percent(text: &str) -> Result<Speed, String> {
-    let digits = text.trim_end_matches('%');
-    if digits.bytes().any(|c| !c.is_ascii_digit() && c != b'.') || !digits.bytes().any(|c| c.is_ascii_digit())
-    {
-        return Err(format!("`{text}` is no share: write 1% or 0.5%"));
-    }
-    if digits.bytes().all(|c| matches!(c, b'0' | b'.')) {
-        return Ok(Speed { numerator: 0, denominator: 1 });
-    }
-    parse_speed(digits).map_err(|error| error.to_string())
 }
 
 /// A second interface, for the other side of a capture.
@@ -498,28 +449,15 @@ pub struct TwoSides {
     /// cidr=10.0.0.0/8,... or mac=02:00:00:00:00:01,... are first; by port; by a cache file of tcpprep (its name); or by
     /// file: `files` takes captures in pairs, one of each side, and merges them by their times. What a cache file leaves
     /// out is not sent.
-    #[arg(long, value_name = "HOW", value_hint = ValueHint::FilePath)]
-    pub sides: Option<Sides>,
+    #[arg(long, value_name = "HOW", value_hint = ValueHint::FilePath, value_parser = readable::<Sides>)]
+    pub sides: Option<String>,
     /// Send this side's frames only, by --on: where what is in between would not pass on both sides' by one port.
-    #[arg(long, value_name = "SIDE", requires = "sides", conflicts_with = "on2")]
-    pub only_side: Option<OnlySide>,
+    #[arg(long, value_name = "SIDE", requires = "sides", conflicts_with = "on2", value_parser = word::<Side>())]
+    pub only_side: Option<Side>,
     /// Measure on this interface what arrives of --on2's frames, and with --measure what arrives of --on's: with a device
     /// in the middle, frames of --on arrive where those of --on2 leave.
     #[arg(long, value_name = "IFACE", requires_all = ["measure", "on2"])]
     pub measure2: Option<String>,
-}
-
-/// Of two sides one: that which would leave by --on, or by --on2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OnlySide {
-    First,
-    Second,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum OversizeChoice {
-    Refuse,
-    Skip,
 }
 
 #[derive(Debug, Args)]
@@ -528,27 +466,27 @@ pub struct Measure {
     #[arg(long = "on", value_name = "IFACE")]
     pub interface: String,
     /// Measure for this long. Default: until interrupted.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub duration: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
     /// End when this many frames have arrived.
-    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
-    pub count: Option<u64>,
+    #[arg(long, value_name = "FRAMES")]
+    pub count: Option<Written<u64>>,
     /// Drop what was counted, so that nothing reaches this host's own stack: for a port that only receives test
     /// traffic. Default: the host gets everything as if nobody had looked.
     #[arg(long)]
     pub drop: bool,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
-    #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub meter: Meter,
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = word::<How>())]
+    pub meter: How,
     /// Who times arrivals: the hardware (it must stamp all frames; by native XDP where the driver gives its stamps to XDP
     /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
-    #[arg(long, value_name = "WHO", default_value = "auto")]
+    #[arg(long, value_name = "WHO", default_value = "auto", value_parser = word::<Timestamps>())]
     pub timestamps: Timestamps,
     /// Streams to tell apart by their signatures, up to 16777216; 320 bytes of memory each.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub streams: u32,
     /// The clock that the sender stamps frames with: monotonic, if it is on this host; tai, if it was told the same.
-    #[arg(long, value_name = "CLOCK", default_value = "monotonic")]
+    #[arg(long, value_name = "CLOCK", default_value = "monotonic", value_parser = word::<Clock>())]
     pub clock: Clock,
     /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
     /// minimum, mean and maximum.
@@ -556,7 +494,7 @@ pub struct Measure {
     pub stream_histograms: u32,
     /// Yes, measure on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Option<String>,
+    pub yes_disrupt: Vec<String>,
     #[command(flatten)]
     pub output: Output,
 }
@@ -567,11 +505,11 @@ pub struct Reflect {
     #[arg(long = "on", value_name = "IFACE")]
     pub interface: String,
     /// Reflect for this long. Default: until interrupted.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub duration: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
     /// End when this many frames have been sent back.
-    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
-    pub count: Option<u64>,
+    #[arg(long, value_name = "FRAMES")]
+    pub count: Option<Written<u64>>,
     /// Send back only frames that end with netdyno's signature; the host gets the others. Default: all that are not
     /// for a group.
     #[arg(long)]
@@ -584,7 +522,7 @@ pub struct Reflect {
     pub generic: bool,
     /// Yes, reflect on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Option<String>,
+    pub yes_disrupt: Vec<String>,
     #[command(flatten)]
     pub output: Output,
 }
@@ -645,6 +583,40 @@ pub struct Doctor {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The jobs: YAML or JSON, of the layout netdyno.job/1; - is standard input.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Yes, use this interface although it carries the default route or your login; it is never used because the file says
+    /// so. Once for each.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Vec<String>,
+    /// Yes, run this command, which a job in the file has; it is never run because the file says so.
+    #[arg(long, value_name = "CMD")]
+    pub command: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct Rerun {
+    /// A folder that --report wrote, or its result.json or report.html.
+    #[arg(value_name = "RESULT", value_hint = ValueHint::AnyPath)]
+    pub result: PathBuf,
+    /// Differences below this share do not count, as in `netdyno compare`.
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub least: Written<spec::Ratio>,
+    /// Yes, use this interface although it carries the default route or your login. Once for each.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Vec<String>,
+    /// Yes, run this command, which the job has.
+    #[arg(long, value_name = "CMD")]
+    pub command: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 #[derive(Debug, Args)]

@@ -1,8 +1,7 @@
 //! The engines: which there are, how each is opened, and which `--engine auto` takes.
 
 use crate::calibration::Calibration;
-use crate::cli::{Engine as EngineName, Stamps, Through};
-use crate::commands::shared;
+use crate::commands::shared::Through;
 use crate::place::{Identity, Place};
 use crate::run::{Open, Opened, Wanted};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -14,6 +13,7 @@ use port::packet::{Sendmmsg, TxRing};
 use port::timestamps::transmit_stamps;
 use port::tx::Tx;
 use report::{Choice, NotTaken};
+use spec::{Engine as EngineName, Stamps, Word};
 use std::sync::{Arc, Mutex, PoisonError};
 use traffic::Schedule;
 use traffic::program::Lane;
@@ -278,7 +278,7 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         Some(_) if engine != EngineName::Auto => {
             bail!(
                 "--calibration says what --engine auto takes: leave out one of --engine {} and --calibration",
-                shared::engine_name(engine)
+                engine.name()
             )
         }
         Some(path) => Some(Calibration::read(path)?),
@@ -318,7 +318,7 @@ const WAYS: [(&str, Kind); 4] = [
 /// Each way by itself, for a calibration: its name, the engine's, and how it is opened.
 pub fn ways() -> impl Iterator<Item = (&'static str, String, Open)> {
     WAYS.iter().map(|(name, kind)| {
-        let engine = shared::engine_name(kind.engine);
+        let engine = kind.engine.name().to_owned();
         let open: Open = Box::new(move |wanted| open_first(kind.engine, &[kind], wanted));
         (*name, engine, open)
     })
@@ -348,17 +348,18 @@ impl Distrusted {
 fn open_first(engine: EngineName, kinds: &[&Kind], wanted: &Wanted<'_>) -> Result<Opened> {
     if engine != EngineName::Auto {
         let kind = kinds.iter().rfind(|kind| kind.engine == engine).context("there is no such engine")?;
-        let name = shared::engine_name(engine);
+        let name = engine.name();
         let engines = (kind.open)(wanted).with_context(|| format!("--engine {name}"))?;
         let what = engines.what.as_deref().unwrap_or(kind.what);
-        let choice = Choice { name, reason: format!("asked for: {what}"), ..Choice::default() };
+        let choice =
+            Choice { name: name.to_owned(), reason: format!("asked for: {what}"), ..Choice::default() };
         return Ok(Opened { workers: engines.workers, choice, replaceable: false });
     }
     let mut not_taken: Vec<NotTaken> = Vec::new();
     let mut last = None;
     let mut kinds = kinds.iter().filter(|kind| (kind.auto)(wanted));
     while let Some(kind) = kinds.next() {
-        let name = shared::engine_name(kind.engine);
+        let name = kind.engine.name().to_owned();
         let label = kind.label.map_or_else(|| name.clone(), str::to_owned);
         if let Some(known) = wanted.distrusted.iter().find(|known| known.name == name) {
             not_taken.push(known.clone());

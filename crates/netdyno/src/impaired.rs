@@ -1,19 +1,90 @@
 //! A device with known faults at work: a thread for each direction between two interfaces. For `netdyno impair`, and for
 //! labs.
 
-use crate::cli::impair::Faults;
 use crate::place::Place;
-use ::impair::{DeviceError, Did, Direction, Job, carry};
-use anyhow::{Result, bail};
+use ::impair::plan::{parse_cycle, parse_shift};
+use ::impair::{Cycle, DeviceError, Did, Direction, Job, Plan, Shift, carry};
+use anyhow::{Context as _, Result, anyhow, bail};
 use histogram::Histogram;
 use lab::{Host, Lab, Located};
 use meter::forward::Hold;
 use port::interface::{CounterReader, Counters};
 use port::tx::TxError;
 use report::{Impaired, Passage, Totals};
+use spec::Faults;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
+use traffic::rate::parse_duration;
+
+/// Bytes that may wait in each direction, of who names no number.
+const BUFFER: u64 = 256_000_000;
+/// Frames that a reordered one is put behind.
+const BEHIND: &str = "3";
+/// Copies of a frame, at most.
+const MOST_COPIES: u32 = 100_000;
+
+/// A time to do well and one to do ill: 2s/500ms.
+pub fn cycle(text: &str) -> Result<Cycle, String> {
+    parse_cycle(text, |time| parse_duration(time).ok()).map_err(|error| error.to_string())
+}
+
+/// How far a frame is put back: 3, or 200us.
+pub fn shift(text: &str) -> Result<Shift, String> {
+    parse_shift(text, |time| parse_duration(time).ok()).map_err(|error| error.to_string())
+}
+
+/// What faults come to in the direction of this number: 0 from the first interface to the second.
+pub fn plan(faults: &Faults, direction: usize) -> Result<Plan> {
+    fn read<T: FromStr<Err: std::fmt::Display>>(name: &str, text: Option<&String>) -> Result<Option<T>> {
+        let read = text.map(|text| text.parse::<T>().map_err(|bad| anyhow!("{bad}")));
+        read.transpose().with_context(|| format!("faults.{name}"))
+    }
+    let cycles = |name: &str, text: Option<&String>| {
+        text.map(|text| cycle(text).map_err(|bad| anyhow!("faults.{name}: {bad}"))).transpose()
+    };
+    let copies = faults.copies.unwrap_or(1);
+    let needed = [
+        ("jitter", faults.jitter.is_some() && faults.delay.is_none(), "delay"),
+        ("keep_order", faults.keep_order && faults.jitter.is_none(), "jitter"),
+        ("copies", faults.copies.is_some() && faults.duplicate.is_none(), "duplicate"),
+        ("reorder_by", faults.reorder_by.is_some() && faults.reorder.is_none(), "reorder"),
+        ("mend_checksum", faults.mend_checksum && faults.corrupt.is_none(), "corrupt"),
+    ];
+    if let Some((name, _, needs)) = needed.iter().find(|(_, lacks, _)| *lacks) {
+        bail!("faults.{name}: it needs `{needs}`");
+    }
+    for (name, number) in [("copies", Some(copies)), ("loop", faults.come_back)] {
+        if let Some(number) = number.filter(|number| !(1..=MOST_COPIES).contains(number)) {
+            bail!("faults.{name}: {number} is not possible: give 1 to {MOST_COPIES}");
+        }
+    }
+    let time = |given: &Option<spec::Written<Duration>>| given.as_deref().copied().unwrap_or_default();
+    let by = faults.reorder_by.as_deref().unwrap_or(BEHIND);
+    let plan = Plan {
+        delay: time(&faults.delay),
+        jitter: time(&faults.jitter),
+        keep_order: faults.keep_order,
+        loss: read("loss", faults.loss.as_ref())?,
+        duplicate: read("duplicate", faults.duplicate.as_ref())?,
+        copies,
+        reorder: read("reorder", faults.reorder.as_ref())?,
+        shift: shift(by).map_err(|bad| anyhow!("faults.reorder_by: {bad}"))?,
+        corrupt: read("corrupt", faults.corrupt.as_ref())?,
+        mend: faults.mend_checksum,
+        flap: cycles("flap", faults.flap.as_ref())?,
+        freeze: cycles("freeze", faults.freeze.as_ref())?,
+        come_back: faults.come_back.unwrap_or(0),
+        random: faults.random,
+        seed: faults.seed.unwrap_or(1),
+    };
+    Ok(match (faults.direction, direction) {
+        (spec::Direction::There, 1) | (spec::Direction::Back, 0) => Plan::default(),
+        _ => plan,
+    })
+}
 
 /// It works until it is dropped or finished.
 #[derive(Debug)]
@@ -52,12 +123,13 @@ impl Device {
                 Ok(hold) => holds.push(hold),
                 Err(error) => leaks = Some(error.to_string()),
             }
-            let plan = faults.plan(number);
+            let plan = plan(faults, number)?;
             let comes_back = plan.come_back > 0;
             let direction = from.run_in(|| Direction::open(&from.target(), &to.target(), comes_back))??;
             opened.push((direction, ::impair::Faults::new(&plan, number as u64)));
         }
-        let (start_ns, buffer) = (engine::clock::now(), faults.buffer);
+        let buffer = faults.buffer.as_deref().copied().unwrap_or(BUFFER);
+        let start_ns = engine::clock::now();
         let mut counters = Vec::new();
         for to in [b, a] {
             let mut reader = to.counters()?;

@@ -5,6 +5,7 @@ use anyhow::Result;
 use report::live::Live;
 use report::{Report, classic, csv, json, text};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stderr, StdoutLock, Write, stderr, stdout};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -98,11 +99,17 @@ pub fn live(output: &Output) -> Option<Live<Stderr>> {
     Some(Live::terminal(stderr(), if width == 0 { 80 } else { width }))
 }
 
+/// Writes a finished result into a folder, if one was named; where its page is.
+pub fn written(report: &Report, dir: Option<&Path>) -> Result<Option<String>> {
+    let written = dir.map(|dir| report::write_dir(report, dir)).transpose()?;
+    Ok(written.map(|written| written.html.display().to_string()))
+}
+
 /// Writes and prints a finished result. Returns the exit status.
 pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<u8> {
     // The result is printed even if it cannot be written: it took time to measure.
-    let written = output.report.as_deref().map(|dir| report::write_dir(report, dir)).transpose();
-    let page = written.as_ref().ok().and_then(|w| w.as_ref()).map(|w| w.html.display().to_string());
+    let written = written(report, output.report.as_deref());
+    let page = written.as_ref().ok().and_then(Clone::clone);
     let text = if output.json {
         json::to_string(report).trim_end().to_owned() + "\n"
     } else if output.json_lines {

@@ -39,10 +39,11 @@ impl Place {
     }
 
     /// Refuses an interface that the user depends on.
-    pub fn guard(&self, yes_disrupt: Option<&str>) -> Result<()> {
+    pub fn guard(&self, yes_disrupt: &[String]) -> Result<()> {
         // In another namespace nobody is logged in through it, but it may carry that one's default route.
         let name = &self.interface.name;
-        self.located.run_in(|| guard(name, yes_disrupt))??;
+        let allowed = yes_disrupt.iter().find(|allowed| *allowed == name).map(String::as_str);
+        self.located.run_in(|| guard(name, allowed))??;
         Ok(())
     }
 

@@ -182,7 +182,7 @@ pub struct Wanted<'a> {
     /// When it is set, no driver is waited for any more.
     pub stop: &'a AtomicBool,
     /// Who is to stamp frames as they leave.
-    pub stamps: Option<crate::cli::Stamps>,
+    pub stamps: Option<spec::Stamps>,
 }
 
 /// Engines ready to run, one for each CPU of [`Wanted`].

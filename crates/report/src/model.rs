@@ -86,6 +86,10 @@ pub struct Requested {
     /// Interfaces named by the user, senders first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
+    /// The job (docs/job.schema.json), with what was drawn for it: `netdyno rerun` runs it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    pub job: Option<spec::Job>,
 }
 
 /// Where the frames came from.

@@ -1,22 +1,23 @@
 //! Jobs that try a device: one load, or a search.
 
+use crate::cores::Cores;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
 use crate::no;
 use crate::transmit::{Engine, Link, Stamps, Through};
 use crate::words::words;
-use crate::written::Written;
+use crate::written::{Ratio, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::Rate;
+use wire::Mac;
 
 words! {
     /// What stands in a lab.
     Dut {
         /// Linux as a bridge.
-        #[default]
         Bridge = "bridge",
         /// Linux as an IPv4 router.
         Router = "router",
@@ -65,7 +66,7 @@ pub struct Bench {
     pub back: Option<String>,
     /// The device is a router, with this Ethernet address at the sending port of each pair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gateway: Vec<String>,
+    pub gateway: Vec<Written<Mac>>,
     /// In a lab of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<Lab>,
@@ -96,7 +97,7 @@ pub struct Bench {
     pub calibration: Option<PathBuf>,
     /// How many cores send (4), or which CPUs (0-3,6). Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cores: Option<String>,
+    pub cores: Option<Written<Cores>>,
     /// Frames are stamped as they leave, up to a thousand a second, by whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_timestamps: Option<Stamps>,
@@ -109,6 +110,16 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// Frame sizes to test one after the other.
+    pub fn size(&self) -> &str {
+        self.size.as_deref().unwrap_or("64")
+    }
+
+    /// How often a trial that failed with little loss is done again.
+    pub fn retries(&self) -> u32 {
+        self.retries.unwrap_or(1)
+    }
+
     /// Through what.
     pub fn through(&self) -> Through {
         Through {
@@ -142,6 +153,21 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_disrupt: Vec<String>,
 }
+
+impl Trial {
+    /// For how long.
+    pub fn duration(&self) -> Duration {
+        self.duration.as_deref().copied().unwrap_or(Duration::from_secs(10))
+    }
+
+    /// What has to be kept.
+    pub fn goal(&self) -> &str {
+        self.goal.as_deref().unwrap_or(NO_LOSS)
+    }
+}
+
+/// The goal of who names none.
+const NO_LOSS: &str = "loss=0%";
 
 /// What the device can do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -190,7 +216,6 @@ words! {
     /// How to search.
     Method {
         /// Several goals at once, in few and mostly short trials (draft-ietf-bmwg-mlrsearch).
-        #[default]
         Mlrsearch = "mlrsearch",
         /// Halving, each trial of full length (RFC 2544).
         Bisect = "bisect",
@@ -201,7 +226,6 @@ words! {
     /// What is varied.
     Axis {
         /// The rate, in frames per second.
-        #[default]
         Rate = "rate",
         /// The number of flows, at a rate.
         Flows = "flows",
@@ -224,10 +248,37 @@ pub struct Finding {
     pub goals: Vec<String>,
     /// How near the highest load that passes and the lowest that fails must come. Default: 0.25%.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub precision: Option<String>,
+    pub precision: Option<Written<Ratio>>,
     /// Length of bisection's trials until the rate is found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short: Option<Written<Duration>>,
+}
+
+impl Finding {
+    /// What a load has to keep to pass.
+    pub fn goals(&self) -> Vec<&str> {
+        if self.goals.is_empty() { vec![NO_LOSS] } else { self.goals.iter().map(String::as_str).collect() }
+    }
+
+    /// How near the bounds must come, relative to the load.
+    pub fn precision(&self) -> f64 {
+        self.precision.as_ref().map_or(0.0025, |precision| precision.0)
+    }
+}
+
+impl Find {
+    /// As it is written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Find::Throughput(_) => "throughput",
+            Find::Latency(_) => "latency",
+            Find::Loss(_) => "loss",
+            Find::Burst(_) => "burst",
+            Find::Recovery(_) => "recovery",
+            Find::Reset(_) => "reset",
+            Find::Soak(_) => "soak",
+        }
+    }
 }
 
 /// The highest rate that is forwarded within limits.
@@ -275,7 +326,7 @@ pub struct Latency {
 pub struct LossCurve {
     /// How much less each step is, of the greatest load. Default: 10%.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub step: Option<String>,
+    pub step: Option<Written<Ratio>>,
 }
 
 /// The longest burst that is forwarded whole.
@@ -341,4 +392,32 @@ pub struct Soak {
     /// What has to be kept throughout. Default: loss=0%.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+}
+
+impl Throughput {
+    /// The most flows that are tried.
+    pub fn max_flows(&self) -> u64 {
+        self.max_flows.as_deref().copied().unwrap_or(60_000)
+    }
+}
+
+impl LossCurve {
+    /// How much less each step is.
+    pub fn step(&self) -> f64 {
+        self.step.as_ref().map_or(0.1, |step| step.0)
+    }
+}
+
+impl Burst {
+    /// Least step between lengths of bursts.
+    pub fn step(&self) -> u64 {
+        self.step.as_deref().copied().unwrap_or(1)
+    }
+}
+
+impl Soak {
+    /// What has to be kept throughout.
+    pub fn goal(&self) -> &str {
+        self.goal.as_deref().unwrap_or(NO_LOSS)
+    }
 }

@@ -9,10 +9,19 @@ words! {
     /// The kind of a VLAN tag.
     VlanKind {
         /// A customer's.
-        #[default]
         Q = "802.1q",
         /// A provider's.
         Ad = "802.1ad",
+    }
+}
+
+impl VlanKind {
+    /// The EtherType of its tags.
+    pub fn ether_type(self) -> u16 {
+        match self {
+            VlanKind::Q => 0x8100,
+            VlanKind::Ad => 0x88a8,
+        }
     }
 }
 
@@ -20,7 +29,6 @@ words! {
     /// What becomes of frames of which a capture has only a part.
     FixLength {
         /// Zeros are appended.
-        #[default]
         Pad = "pad",
         /// They become frames of that length.
         Truncate = "truncate",

@@ -56,14 +56,14 @@ struct Several<'a> {
 }
 
 impl File {
-    /// As JSON.
-    pub fn to_json(&self) -> Value {
+    /// As JSON, which is YAML, too; a newline at its end.
+    pub fn to_text(&self) -> String {
         let written = match &self.jobs[..] {
-            [job] => serde_json::to_value(One { schema: SCHEMA, job }),
-            jobs => serde_json::to_value(Several { schema: SCHEMA, jobs }),
+            [job] => serde_json::to_string_pretty(&One { schema: SCHEMA, job }),
+            jobs => serde_json::to_string_pretty(&Several { schema: SCHEMA, jobs }),
         };
         // Nothing in a job has keys that are no text, which is all that can go wrong.
-        written.unwrap_or_default()
+        written.unwrap_or_default() + "\n"
     }
 
     /// Reads YAML or JSON; `name` is the file's, for messages.
@@ -85,7 +85,7 @@ impl File {
         match members.remove("schema") {
             Some(Value::String(schema)) if schema == SCHEMA => {}
             Some(Value::String(schema)) if schema.starts_with("netdyno.job/") => {
-                let what = format!("`{schema}` is of another version of netdyno: this one reads {SCHEMA}");
+                let what = format!("`{schema}` is of another version; this one reads {SCHEMA}");
                 return Err(bad("schema", what));
             }
             Some(other) => return Err(bad("schema", format!("{other} is not `{SCHEMA}`"))),
@@ -212,10 +212,11 @@ mod tests {
         let several = several.expect("several");
         assert_eq!(several.jobs.iter().map(Job::kind).collect::<Vec<_>>(), ["reflect", "send"]);
         for file in [one, several] {
-            let json = file.to_json();
-            assert_eq!(json["schema"], SCHEMA);
-            assert_eq!(File::of(json.clone()).expect("what was written"), file);
-            assert_eq!(File::read(&json.to_string(), "job.json").expect("the same"), file);
+            let text = file.to_text();
+            assert!(text.starts_with("{\n  \"schema\": \"netdyno.job/1\",\n"), "{text}");
+            assert_eq!(File::read(&text, "job.json").expect("what was written"), file);
+            let json: Value = serde_json::from_str(&text).expect("JSON");
+            assert_eq!(File::of(json).expect("the same"), file);
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod bench;
 mod consent;
+mod cores;
 mod edits;
 mod file;
 mod listen;
@@ -24,14 +25,15 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use consent::{Consent, NotGiven};
+pub use cores::{Cores, ranges};
 pub use edits::{Edits, FixLength, VlanKind};
 pub use file::{BadFile, File, SCHEMA, schema};
 pub use listen::{Clock, How, Measure, Reflect, Timestamps};
-pub use live::{Answers, Live, Timing};
+pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
 pub use transmit::{Engine, Link, Loss, Meter, Oversize, Pace, Replay, Send, Side, Sign, Stamps, Through};
 pub use words::Word;
-pub use written::{Quantity, Written};
+pub use written::{Quantity, Ratio, Share, Written};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,7 +43,7 @@ use serde::Serialize;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Job {
     /// Frames of an expression or a scenario.
-    Send(Send),
+    Send(Box<Send>),
     /// Captures.
     Replay(Box<Replay>),
     /// What arrives is counted.
@@ -51,11 +53,11 @@ pub enum Job {
     /// Two interfaces become one cable.
     Bridge(Box<Bridge>),
     /// Two interfaces become a device with known faults.
-    Impair(Impair),
+    Impair(Box<Impair>),
     /// The clients of captured TCP connections, against a real server.
-    Live(Live),
+    Live(Box<Live>),
     /// One load, and whether the device keeps to a goal.
-    Trial(Trial),
+    Trial(Box<Trial>),
     /// What the device can do.
     Search(Box<Search>),
 }
@@ -76,6 +78,29 @@ impl Job {
         }
     }
 }
+
+/// A job of each kind.
+macro_rules! kinds {
+    ($($kind:ident $(($boxed:ident))?),+ $(,)?) => {
+        $(impl From<$kind> for Job {
+            fn from(job: $kind) -> Job {
+                Job::$kind($($boxed::new)?(job))
+            }
+        })+
+    };
+}
+
+kinds!(
+    Send(Box),
+    Replay(Box),
+    Measure,
+    Reflect,
+    Bridge(Box),
+    Impair(Box),
+    Live(Box),
+    Trial(Box),
+    Search(Box)
+);
 
 /// Whether a member that says no by default is left out.
 fn no(given: &bool) -> bool {

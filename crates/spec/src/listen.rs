@@ -11,7 +11,6 @@ words! {
     /// By what frames are measured.
     How {
         /// The best that is possible.
-        #[default]
         Auto = "auto",
         /// Native XDP.
         Xdp = "xdp",
@@ -26,7 +25,6 @@ words! {
     /// Who times arrivals.
     Timestamps {
         /// The hardware, where the meter that is taken anyway sees its stamps.
-        #[default]
         Auto = "auto",
         /// The hardware.
         Hardware = "hardware",
@@ -39,7 +37,6 @@ words! {
     /// The clock of time stamps in frames.
     Clock {
         /// This host's own.
-        #[default]
         Monotonic = "monotonic",
         /// International atomic time, which PTP or NTP keep alike on several hosts.
         Tai = "tai",

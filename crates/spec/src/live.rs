@@ -2,18 +2,18 @@
 
 use crate::no;
 use crate::words::words;
-use crate::written::Written;
+use crate::written::{Quantity, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
+use wire::Mac;
 
 words! {
     /// When the client speaks.
     Timing {
         /// It waits as long as it did.
-        #[default]
         Captured = "captured",
         /// As soon as it has heard what it waited for.
         Fast = "fast",
@@ -24,7 +24,6 @@ words! {
     /// What other answers than the captured ones are.
     Answers {
         /// A shortfall.
-        #[default]
         Same = "same",
         /// No shortfall.
         Any = "any",
@@ -38,12 +37,12 @@ pub struct Live {
     /// The capture.
     pub capture: PathBuf,
     /// The server: 10.0.0.2:80, [2001:db8::2]:80; without a port, the captured one.
-    pub to: String,
+    pub to: Written<Server>,
     /// Through this interface (IFACE, or IFACE@NAMESPACE).
     pub on: String,
     /// Which connection: its number from 0, or CLIENT:PORT-SERVER:PORT. Default: the first that begins with a SYN.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub flow: Option<String>,
+    pub flow: Option<Written<Flow>>,
     /// All connections.
     #[serde(default, skip_serializing_if = "no")]
     pub all: bool,
@@ -52,10 +51,10 @@ pub struct Live {
     pub from: Option<IpAddr>,
     /// The port to play from: a number, random, or captured. Default: random.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub port: Option<String>,
+    pub port: Option<Written<Port>>,
     /// The Ethernet address to send to. Default: the next hop's, which is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mac: Option<String>,
+    pub mac: Option<Written<Mac>>,
     /// When the client speaks.
     #[serde(default)]
     pub timing: Timing,
@@ -86,4 +85,87 @@ pub struct Live {
     /// Interfaces that may be used although they carry the default route or a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_disrupt: Vec<String>,
+}
+
+/// The server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Server {
+    /// Its address.
+    pub address: IpAddr,
+    /// Its port; without one, the captured one.
+    pub port: Option<u16>,
+}
+
+impl Quantity for Server {
+    const NAME: &'static str = "Server";
+    const WRITTEN: &'static str = "An address, and a port: 10.0.0.2:80, [2001:db8::2]:80.";
+    const EXAMPLES: &'static [&'static str] = &["10.0.0.2:80", "[2001:db8::2]:80"];
+
+    fn read(text: &str) -> Result<Server, String> {
+        let bare = text.trim_start_matches('[').trim_end_matches(']');
+        let server = match (text.parse::<SocketAddr>(), bare.parse::<IpAddr>()) {
+            (Ok(both), _) => Server { address: both.ip(), port: Some(both.port()) },
+            (_, Ok(address)) => Server { address, port: None },
+            _ => return Err("write an address and a port, as 10.0.0.2:80 or [2001:db8::2]:80".to_owned()),
+        };
+        let ip = server.address;
+        let broadcast = matches!(ip, IpAddr::V4(address) if address.is_broadcast());
+        if ip.is_multicast() || ip.is_unspecified() || broadcast || server.port == Some(0) {
+            return Err("TCP needs the address and port of one host".to_owned());
+        }
+        Ok(server)
+    }
+}
+
+/// A connection of the capture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Its number, from 0 as Wireshark's tcp.stream counts.
+    Number(u64),
+    /// From the first to the second.
+    Between(SocketAddr, SocketAddr),
+}
+
+impl Quantity for Flow {
+    const NAME: &'static str = "Flow";
+    const WRITTEN: &'static str = "A connection: its number, or CLIENT:PORT-SERVER:PORT.";
+    const EXAMPLES: &'static [&'static str] = &["0", "10.1.1.1:1234-10.9.9.9:80"];
+
+    fn read(text: &str) -> Result<Flow, String> {
+        if let Ok(number) = text.parse() {
+            return Ok(Flow::Number(number));
+        }
+        let pair = text.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        let (client, server) =
+            pair.ok_or("write a number, or CLIENT:PORT-SERVER:PORT as in 10.1.1.1:1234-10.9.9.9:80")?;
+        Ok(Flow::Between(client, server))
+    }
+}
+
+/// Where it is played from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// This port.
+    Number(u16),
+    /// Any.
+    Random,
+    /// The captured client's.
+    Captured,
+}
+
+impl Quantity for Port {
+    const NAME: &'static str = "Port";
+    const WRITTEN: &'static str = "A port from 1 to 65535, random, or captured.";
+    const EXAMPLES: &'static [&'static str] = &["random", "captured", "40000"];
+
+    fn read(text: &str) -> Result<Port, String> {
+        match text {
+            "random" => Ok(Port::Random),
+            "captured" => Ok(Port::Captured),
+            number => match number.parse() {
+                Ok(0) | Err(_) => Err("give a port from 1 to 65535, random, or captured".to_owned()),
+                Ok(number) => Ok(Port::Number(number)),
+            },
+        }
+    }
 }

@@ -12,7 +12,6 @@ words! {
     /// How frames are forwarded.
     BridgeEngine {
         /// The fastest that the interfaces and what is asked for allow.
-        #[default]
         Auto = "auto",
         /// In the drivers.
         Xdp = "xdp",
@@ -61,7 +60,6 @@ words! {
     /// Which way faults happen.
     Direction {
         /// Both ways.
-        #[default]
         Both = "both",
         /// From the first interface to the second.
         There = "there",

@@ -1,10 +1,11 @@
 //! Jobs that send: of an expression, a scenario, captures.
 
+use crate::cores::Cores;
 use crate::edits::Edits;
 use crate::listen::{Clock, How, Timestamps};
 use crate::no;
 use crate::words::words;
-use crate::written::Written;
+use crate::written::{Share, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -29,7 +30,6 @@ words! {
     /// How frames leave.
     Engine {
         /// The fastest that the interface, the kernel and the frames allow.
-        #[default]
         Auto = "auto",
         /// XDP live frames: made in the kernel.
         Xdp = "xdp",
@@ -48,7 +48,6 @@ words! {
     /// Who says when frames left.
     Stamps {
         /// The hardware.
-        #[default]
         Hardware = "hardware",
         /// The driver, as it hands them to the hardware.
         Driver = "driver",
@@ -59,7 +58,6 @@ words! {
     /// Which frames end with a signature (stream, sequence, time).
     Sign {
         /// Those that have room for one, where they are measured; of captures none.
-        #[default]
         Auto = "auto",
         /// All; of captures those with as many bytes of TCP or UDP payload.
         Always = "always",
@@ -91,7 +89,7 @@ pub struct Through {
     /// What is fastest here, by measurement.
     pub calibration: Option<PathBuf>,
     /// Which CPUs send.
-    pub cores: Option<String>,
+    pub cores: Option<Written<Cores>>,
     /// Who stamps frames as they leave.
     pub tx_timestamps: Option<Stamps>,
 }
@@ -158,7 +156,7 @@ pub struct Send {
     pub calibration: Option<PathBuf>,
     /// How many cores send (4), or which CPUs (0-3,6). Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cores: Option<String>,
+    pub cores: Option<Written<Cores>>,
     /// Frames are stamped as they leave, up to a thousand a second, by whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_timestamps: Option<Stamps>,
@@ -180,7 +178,6 @@ words! {
     /// Of two sides one.
     Side {
         /// That which leaves by the first link.
-        #[default]
         First = "first",
         /// That which leaves by the second.
         Second = "second",
@@ -191,7 +188,6 @@ words! {
     /// What becomes of frames longer than the interface's MTU allows.
     Oversize {
         /// The capture is refused.
-        #[default]
         Refuse = "refuse",
         /// They are skipped, and counted.
         Skip = "skip",
@@ -199,11 +195,11 @@ words! {
 }
 
 /// Frames that are not sent, on purpose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
     /// This share of them: 1%, 0.5%.
-    pub share: String,
+    pub share: Written<Share>,
     /// Which ones. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -275,7 +271,7 @@ pub struct Replay {
     pub calibration: Option<PathBuf>,
     /// How many cores send (4), or which CPUs (0-3,6). Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cores: Option<String>,
+    pub cores: Option<Written<Cores>>,
     /// Frames are stamped as they leave, up to a thousand a second, by whom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx_timestamps: Option<Stamps>,

@@ -2,32 +2,44 @@
 
 /// A choice among words.
 pub trait Word: Sized + Copy + 'static {
-    /// All there are, in the order in which they are listed, and how each is written.
-    const ALL: &'static [(Self, &'static str)];
+    /// All there are, in the order in which they are listed: how each is written, and what it means.
+    const ALL: &'static [(Self, &'static str, &'static str)];
 
     /// How it is written.
     fn name(self) -> &'static str;
 
     /// What a word means.
     fn named(word: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(_, name)| *name == word).map(|(choice, _)| *choice)
+        Self::ALL.iter().find(|(_, name, _)| *name == word).map(|(choice, ..)| *choice)
     }
 }
 
-/// Declares an enum whose variants are written as words: in JSON, in its schema and wherever they are printed.
+/// Declares an enum whose variants are written as words: in JSON, in its schema and wherever they are printed. The first is the
+/// default.
 macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$about])*
+    ($(#[doc = $about:literal])+ $name:ident {
+        $(#[doc = $first_about:literal])+ $first:ident = $first_word:literal,
+        $($(#[doc = $of:literal])+ $variant:ident = $word:literal,)*
+    }) => {
+        $(#[doc = $about])+
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
         pub enum $name {
-            $($(#[$of])* #[serde(rename = $word)] $variant,)*
+            $(#[doc = $first_about])+
+            #[default]
+            #[serde(rename = $first_word)]
+            $first,
+            $($(#[doc = $of])+ #[serde(rename = $word)] $variant,)*
         }
 
         impl crate::Word for $name {
-            const ALL: &'static [(Self, &'static str)] = &[$(($name::$variant, $word)),*];
+            const ALL: &'static [(Self, &'static str, &'static str)] = &[
+                ($name::$first, $first_word, concat!($($first_about),+)),
+                $(($name::$variant, $word, concat!($($of),+))),*
+            ];
 
             fn name(self) -> &'static str {
                 match self {
+                    $name::$first => $first_word,
                     $($name::$variant => $word,)*
                 }
             }

@@ -13,6 +13,7 @@ use traffic::Rate;
 use traffic::expr::Size;
 use traffic::rate::{parse_count, parse_duration, parse_speed};
 use traffic::schedule::Speed;
+use wire::Mac;
 
 /// What people write with a unit.
 pub trait Quantity: Sized {
@@ -174,6 +175,61 @@ impl Quantity for Size {
 
     fn read(text: &str) -> Result<Size, String> {
         text.parse().map_err(|bad: <Size as FromStr>::Err| bad.to_string())
+    }
+}
+
+impl Quantity for Mac {
+    const NAME: &'static str = "Mac";
+    const WRITTEN: &'static str = "An Ethernet address.";
+    const EXAMPLES: &'static [&'static str] = &["02:00:00:00:00:01"];
+
+    fn read(text: &str) -> Result<Mac, String> {
+        text.parse().map_err(|bad: <Mac as FromStr>::Err| bad.to_string())
+    }
+}
+
+/// A share of one: `0.5%`, or `1/200`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio(pub f64);
+
+impl Quantity for Ratio {
+    const NAME: &'static str = "Ratio";
+    const WRITTEN: &'static str = "A share: 0.5%, or 1/200.";
+    const EXAMPLES: &'static [&'static str] = &["0.5%", "1/200"];
+
+    fn read(text: &str) -> Result<Ratio, String> {
+        let bad = || format!("`{text}` is not a share: write 0.5%");
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+        let value = match (text.strip_suffix('%'), text.split_once('/')) {
+            (Some(percent), _) => number(percent).map(|percent| percent / 100.0),
+            (None, Some((part, of))) => number(part).zip(number(of)).map(|(part, of)| part / of),
+            (None, None) => None,
+        };
+        value.filter(|value| (0.0..=1.0).contains(value)).map(Ratio).ok_or_else(bad)
+    }
+}
+
+/// An exact share of one: `1%`, `0.5`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share(pub Speed);
+
+impl Quantity for Share {
+    const NAME: &'static str = "Share";
+    const WRITTEN: &'static str = "A share in percent: 1%, 0.5%.";
+    const EXAMPLES: &'static [&'static str] = &["1%", "0.5%"];
+
+    /// Percent, with or without the sign.
+    fn read(text: &str) -> Result<Share, String> {
+        let digits = text.trim_end_matches('%');
+        if digits.bytes().any(|c| !c.is_ascii_digit() && c != b'.')
+            || !digits.bytes().any(|c| c.is_ascii_digit())
+        {
+            return Err(format!("`{text}` is no share: write 1% or 0.5%"));
+        }
+        if digits.bytes().all(|c| matches!(c, b'0' | b'.')) {
+            return Ok(Share(Speed { numerator: 0, denominator: 1 }));
+        }
+        parse_speed(digits).map(Share).map_err(|error| error.to_string())
     }
 }
 

@@ -1,10 +1,10 @@
 //! The words of `bridge` and of `tcpbridge`, which do the same.
 
-use super::Output;
 use super::edit::{Edits, TcprewriteEdits};
-use clap::{Args, ValueEnum};
+use super::{Output, word};
+use clap::Args;
+use spec::{BridgeEngine, Written};
 use std::time::Duration;
-use traffic::rate::{parse_count, parse_duration};
 
 #[derive(Debug, Args)]
 pub struct Bridge {
@@ -16,11 +16,11 @@ pub struct Bridge {
     #[arg(long)]
     pub one_way: bool,
     /// End when this many frames have been forwarded, both directions together; not one more is.
-    #[arg(long, value_name = "FRAMES", value_parser = parse_count)]
-    pub count: Option<u64>,
+    #[arg(long, value_name = "FRAMES")]
+    pub count: Option<Written<u64>>,
     /// Bridge for this long. Default: until interrupted.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
-    pub duration: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
     /// Forward only these frames: S:, D:, B: or E:NETWORKS (source, destination, both, either), P:1-5,9,72- (the
     /// number of the frame, both directions together), F:EXPRESSION (a BPF filter as tcpdump's, which compiles it).
     #[arg(long, value_name = "RULE", conflicts_with = "exclude")]
@@ -31,7 +31,7 @@ pub struct Bridge {
     /// How frames are forwarded: xdp (in the drivers), tc (in the kernel's receive path, as traffic control does;
     /// Linux 6.6), xdp-generic (there, too, by XDP), packet (packet sockets and user space, which edits and chooses),
     /// or auto: the fastest that the interfaces and what is asked for allow.
-    #[arg(long, value_name = "ENGINE", default_value = "auto")]
+    #[arg(long, value_name = "ENGINE", default_value = "auto", value_parser = word::<BridgeEngine>())]
     pub engine: BridgeEngine,
     /// Yes, bridge this interface although it carries the default route or your login: nothing that arrives on it
     /// reaches this host any more. Once for each.
@@ -41,15 +41,6 @@ pub struct Bridge {
     pub output: Output,
     #[command(flatten)]
     pub edits: Edits,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum BridgeEngine {
-    Auto,
-    Xdp,
-    Tc,
-    XdpGeneric,
-    Packet,
 }
 
 /// tcpbridge's options, as they are. Long names may be cut short. docs/compat.md says what differs.

@@ -1,7 +1,7 @@
 //! The words of `netdyno compare`.
 
-use super::search::share;
 use clap::{Args, ValueHint};
+use spec::{Ratio, Written};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -16,8 +16,8 @@ pub struct Compare {
     #[arg(long, value_name = "RESULT", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub against: Vec<PathBuf>,
     /// Take differences of less than this share of A for none, however sure they are: 1%.
-    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
-    pub least: f64,
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub least: Written<Ratio>,
     /// Print the comparison as one JSON object (docs/compare.md) on standard output.
     #[arg(long)]
     pub json: bool,

@@ -1,6 +1,7 @@
 //! The words of `edit` and of `tcprewrite`, which do the same.
 
 use clap::{Args, ValueEnum, ValueHint};
+use spec::VlanKind;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -85,7 +86,7 @@ pub struct Edits {
     #[arg(long, value_name = "0|1", requires = "vlan_add", value_parser = clap::value_parser!(u8).range(0..=1))]
     pub vlan_dei: Option<u8>,
     /// The kind of that tag.
-    #[arg(long, value_name = "KIND", requires = "vlan_add", default_value = "802.1q")]
+    #[arg(long, value_name = "KIND", requires = "vlan_add", default_value = "802.1q", value_parser = super::word::<VlanKind>())]
     pub vlan_kind: VlanKind,
     /// Take the outermost VLAN tag off.
     #[arg(long)]
@@ -165,24 +166,6 @@ pub enum LinkChoice {
     Ppp,
     Juniper,
     Raw,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum VlanKind {
-    #[default]
-    #[value(name = "802.1q")]
-    Q,
-    #[value(name = "802.1ad")]
-    Ad,
-}
-
-impl VlanKind {
-    pub fn ether_type(self) -> u16 {
-        match self {
-            VlanKind::Q => 0x8100,
-            VlanKind::Ad => 0x88a8,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -338,7 +321,7 @@ pub struct TcprewriteEdits {
     #[arg(long, value_name = "0-7", requires = "enet_vlan", value_parser = clap::value_parser!(u8).range(0..=7))]
     pub enet_vlan_pri: Option<u8>,
     /// Kind of the tag to add.
-    #[arg(long, value_name = "KIND", default_value = "802.1q")]
+    #[arg(long, value_name = "KIND", default_value = "802.1q", value_parser = super::word::<VlanKind>())]
     pub enet_vlan_proto: VlanKind,
     /// Control byte of --dlt=hdlc.
     #[arg(long, value_name = "BYTE", value_parser = byte)]

@@ -1,7 +1,9 @@
 //! `netdyno lab`, and the device that other verbs put into a lab of their own.
 
+use super::word;
 use ::lab::Loss;
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
+use spec::{Dut, Faults};
 use std::ffi::OsString;
 use traffic::Rate;
 use traffic::rate::parse_count;
@@ -22,7 +24,7 @@ pub struct Lab {
     pub addresses: bool,
     /// Put a device to test between the hosts: Linux as a bridge, or as an IPv4 router (from 198.18.0.0/16 to
     /// 198.19.0.0/16; frames are sent to its MAC address, 02:00:00:00:01:01). Default with a limit or a loss: bridge.
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = word::<Dut>())]
     pub dut: Option<Dut>,
     /// The most that the device forwards, each way: a token bucket of this rate (200mbps; 200mbps-l1 on the wire).
     #[arg(long, value_name = "RATE")]
@@ -39,15 +41,9 @@ pub struct Lab {
     /// Put a device with known faults between the hosts: what `netdyno impair` does, its options written without dashes
     /// ('delay 500us loss 1%', docs/impair.md).
     #[arg(long, value_name = "FAULTS", value_parser = super::impair::words, conflicts_with_all = ["dut", "bottleneck", "loss"])]
-    pub impair: Option<super::impair::Faults>,
+    pub impair: Option<Faults>,
     /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
     /// rx0@receiver). The device's namespace is called dut, its interfaces dut0 and dut1.
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Dut {
-    Bridge,
-    Router,
 }

@@ -1,12 +1,11 @@
 //! The words of `netdyno live`.
 
-use super::Output;
-use clap::{Args, ValueEnum, ValueHint};
-use std::net::{IpAddr, SocketAddr};
+use super::{Output, word};
+use clap::{Args, ValueHint};
+use spec::{Answers, Flow, Port, Server, Timing, Written};
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
-use traffic::rate::parse_duration;
 
 #[derive(Debug, Args)]
 pub struct Live {
@@ -16,14 +15,14 @@ pub struct Live {
     /// The server to play against: 10.0.0.2:80, [2001:db8::2]:80; without a port, the captured one. Nothing is ever sent
     /// to anybody else.
     #[arg(long, value_name = "ADDRESS[:PORT]")]
-    pub to: Server,
+    pub to: Written<Server>,
     /// Through this interface (IFACE, or IFACE@NAMESPACE).
     #[arg(long = "on", value_name = "IFACE")]
     pub interface: String,
     /// Which connection: its number, from 0 as Wireshark's tcp.stream counts, or CLIENT:PORT-SERVER:PORT. Default: the
     /// first that begins with a SYN.
     #[arg(long, value_name = "N|CLIENT-SERVER", conflicts_with = "all")]
-    pub flow: Option<Flow>,
+    pub flow: Option<Written<Flow>>,
     /// All connections, each when it began in the capture; with --timing fast up to 32 side by side.
     #[arg(long)]
     pub all: bool,
@@ -33,15 +32,15 @@ pub struct Live {
     pub from: Option<IpAddr>,
     /// The port to play from: a number, random, or captured (the captured client's).
     #[arg(long, value_name = "PORT", default_value = "random")]
-    pub port: Port,
+    pub port: Written<Port>,
     /// The Ethernet address to send to. Default: the next hop's, which is asked for.
     #[arg(long, value_name = "MAC")]
-    pub mac: Option<wire::Mac>,
+    pub mac: Option<Written<wire::Mac>>,
     /// When the client speaks: captured waits as long as it did, fast as soon as it has heard what it waited for.
-    #[arg(long, value_name = "HOW", default_value = "captured")]
+    #[arg(long, value_name = "HOW", default_value = "captured", value_parser = word::<Timing>())]
     pub timing: Timing,
     /// Other answers than the captured ones: same takes them for a shortfall (exit status 1), any does not.
-    #[arg(long, value_name = "WHICH", default_value = "same")]
+    #[arg(long, value_name = "WHICH", default_value = "same", value_parser = word::<Answers>())]
     pub answers: Answers,
     /// Parts of answers that may differ: a regular expression over bytes, where ^ and $ are bounds of lines, as in
     /// '^Date: .*$'. May be given several times.
@@ -49,18 +48,18 @@ pub struct Live {
     pub ignore: Vec<String>,
     /// Give up when the server takes or says nothing for so long. An answer that took longer in the capture may take twice
     /// as long.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
-    pub timeout: Duration,
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub timeout: Written<Duration>,
     /// An answer shorter than the captured one is over when the server says nothing more for so long (or for twice the
     /// longest pause that it made in the capture).
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "1s")]
-    pub quiet_time: Duration,
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    pub quiet_time: Written<Duration>,
     /// Send a segment again so often before the server is given up.
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub retries: u32,
     /// Yes, play on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Option<String>,
+    pub yes_disrupt: Vec<String>,
     /// Where the capture lacks some of what the client said, play up to there. Default: refuse the connection.
     #[arg(long)]
     pub until_gap: bool,
@@ -72,86 +71,4 @@ pub struct Live {
     pub write: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Timing {
-    Captured,
-    Fast,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Answers {
-    Same,
-    Any,
-}
-
-/// The server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Server {
-    pub address: IpAddr,
-    pub port: Option<u16>,
-}
-
-impl FromStr for Server {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Server, String> {
-        let bare = text.trim_start_matches('[').trim_end_matches(']');
-        let server = match (text.parse::<SocketAddr>(), bare.parse::<IpAddr>()) {
-            (Ok(both), _) => Server { address: both.ip(), port: Some(both.port()) },
-            (_, Ok(address)) => Server { address, port: None },
-            _ => return Err("write an address and a port, as 10.0.0.2:80 or [2001:db8::2]:80".to_owned()),
-        };
-        let ip = server.address;
-        let broadcast = matches!(ip, IpAddr::V4(address) if address.is_broadcast());
-        if ip.is_multicast() || ip.is_unspecified() || broadcast || server.port == Some(0) {
-            return Err("TCP needs the address and port of one host".to_owned());
-        }
-        Ok(server)
-    }
-}
-
-/// A connection of the capture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flow {
-    Number(u64),
-    Between(SocketAddr, SocketAddr),
-}
-
-impl FromStr for Flow {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Flow, String> {
-        if let Ok(number) = text.parse() {
-            return Ok(Flow::Number(number));
-        }
-        let pair = text.split_once('-').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        let (client, server) =
-            pair.ok_or("write a number, or CLIENT:PORT-SERVER:PORT as in 10.1.1.1:1234-10.9.9.9:80")?;
-        Ok(Flow::Between(client, server))
-    }
-}
-
-/// Where it is played from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Port {
-    Number(u16),
-    Random,
-    Captured,
-}
-
-impl FromStr for Port {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Port, String> {
-        match text {
-            "random" => Ok(Port::Random),
-            "captured" => Ok(Port::Captured),
-            number => match number.parse() {
-                Ok(0) | Err(_) => Err("give a port from 1 to 65535, random, or captured".to_owned()),
-                Ok(number) => Ok(Port::Number(number)),
-            },
-        }
-    }
 }

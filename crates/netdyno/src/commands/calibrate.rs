@@ -1,8 +1,9 @@
 //! `netdyno doctor IFACE --calibrate`: which engine is the fastest here, found out by sending with each.
 
 use super::shared;
+use super::shared::Through;
 use crate::calibration::{Calibration, Way};
-use crate::cli::{Doctor, Meter, Through, Timestamps};
+use crate::cli::Doctor;
 use crate::engines;
 use crate::output::{note, print};
 use crate::place::Place;
@@ -10,6 +11,7 @@ use crate::run::{self, Open, Setup};
 use anyhow::{Context, Result};
 use engine::Job;
 use report::{Report, Witness, units};
+use spec::{How, Timestamps};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +23,8 @@ use traffic::{Program, Schedule};
 const NOTHING: u8 = 1;
 
 pub fn run(args: &Doctor) -> Result<u8> {
-    let through = Through::auto(args.yes_disrupt.clone());
+    let yes_disrupt = args.yes_disrupt.clone().into_iter().collect();
+    let through = Through { yes_disrupt, ..Through::default() };
     let find = || -> Result<Place> {
         shared::sending_place(args.interface.as_deref(), &through)?.context("calibrate which interface?")
     };
@@ -76,8 +79,8 @@ fn save(path: &std::path::Path, json: &str) -> std::io::Result<()> {
 fn receiver(args: &Doctor) -> Result<Option<(Place, meter::Options)>> {
     let Some(spec) = &args.measure else { return Ok(None) };
     let place = Place::find(spec)?;
-    place.guard(args.yes_disrupt.as_deref())?;
-    shared::with_meter(place, (Meter::Auto, Timestamps::Software), false).map(Some)
+    place.guard(args.yes_disrupt.as_slice())?;
+    shared::with_meter(place, (How::Auto, Timestamps::Software), false).map(Some)
 }
 
 /// Sends one way.

@@ -18,7 +18,7 @@ pub fn run(args: Compare) -> Result<u8> {
         (a, b) => (a, b),
     };
     let (a, b) = (read(a)?, read(b)?);
-    let comparison = compare(&named(&a), &named(&b), args.least)?;
+    let comparison = compare(&named(&a), &named(&b), args.least.0)?;
     let text = if args.json {
         serde_json::to_string_pretty(&comparison).context("the comparison as JSON")? + "\n"
     } else {

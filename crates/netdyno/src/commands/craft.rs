@@ -88,7 +88,7 @@ struct Crafted {
 fn expression(args: &Craft, text: &str) -> Result<Crafted> {
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
     let options = Options {
-        size: args.shape.size.clone(),
+        size: args.shape.size.as_deref().cloned(),
         seed,
         signature: args.sign.then_some(0),
         name: String::new(),
@@ -109,7 +109,7 @@ fn scenario(args: &Craft, scenario: &Scenario) -> Result<Crafted> {
     let context = Context {
         sign: if args.sign { Sign::All } else { Sign::No },
         rate: args.rate,
-        size: args.shape.size.clone(),
+        size: args.shape.size.as_deref().cloned(),
         ..Context::default()
     };
     let made = what::scenario(scenario, args.shape.seed, context, None)?;

@@ -1,16 +1,17 @@
 //! `netdyno demo`: the main job, with nothing to set up.
 
+use super::replay::Settings;
+use super::shared::Pace;
 use super::{replay, shared, synth};
-use crate::cli::edit::Edits;
-use crate::cli::{
-    Demo, Meter, Metering, Output, OversizeChoice, Pace, Replay, Through, Timestamps, TwoSides,
-};
+use crate::cli::{Demo, Output};
 use crate::output::{conclude, note};
 use crate::place::Place;
 use crate::run::Second;
 use ::lab::{Lab, Located};
 use ::synth::Profile;
 use anyhow::{Context, Result};
+use spec::{How, Oversize, Timestamps};
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 /// The seed of the capture: the same on every machine.
@@ -51,37 +52,19 @@ pub fn run(args: Demo) -> Result<u8> {
         gauges: args.gauges.clone(),
         ..Output::default()
     };
-    let replayed = Replay {
-        files: vec![file],
+    let replayed = Settings {
         interface: Some(lab.sender.interface.to_owned()),
-        two: TwoSides::default(),
-        write: None,
-        speed: None,
-        pace: Pace {
-            rate: Some(args.rate),
-            topspeed: false,
-            duration: Some(args.duration),
-            count: None,
-            catch_up: engine::CATCH_UP,
-            spin: false,
-        },
-        loops: None,
+        pace: Pace { rate: Some(args.rate), duration: Some(args.duration), ..Pace::default() },
         preload: true,
-        stream: false,
-        unique_ip: true,
+        unique_every: Some(NonZeroU64::MIN),
         sign: true,
-        oversize: if args.capture.is_some() { OversizeChoice::Skip } else { OversizeChoice::Refuse },
+        oversize: if args.capture.is_some() { Oversize::Skip } else { Oversize::Refuse },
         skip_corrupt: args.capture.is_some(),
-        through: Through::auto(None),
-        metering: Metering::none(),
-        output: output.clone(),
-        loss: None,
-        loss_seed: 1,
-        edits: Edits::default(),
+        ..Settings::of(vec![file], output.clone())
     };
-    let rx = shared::with_meter(at(&lab.receiver)?, (Meter::Auto, Timestamps::Software), true)?;
+    let rx = shared::with_meter(at(&lab.receiver)?, (How::Auto, Timestamps::Software), true)?;
     let sender = Some(at(&lab.sender)?);
-    let mut report = replay::replay("demo", replayed.try_into()?, sender, Some(rx), Second::default())?;
+    let mut report = replay::replay("demo", replayed, sender, Some(rx), Second::default())?;
     if args.capture.is_none() {
         report.requested.source = Some(report::Source::Synthetic {
             description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),

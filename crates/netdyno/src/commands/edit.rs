@@ -12,9 +12,10 @@ use report::units;
 use std::path::Path;
 
 pub fn run(args: Edit) -> Result<u8> {
-    let mut plan = plan(&args.edits, args.sides.is_some())?;
+    let to_ethernet = args.edits.to_ethernet;
+    let mut plan = plan(&args.edits.into(), args.sides.is_some())?;
     let format = FileFormat::of_name(&args.write);
-    let choice = args.link.or(args.edits.to_ethernet.then_some(LinkChoice::Ethernet));
+    let choice = args.link.or(to_ethernet.then_some(LinkChoice::Ethernet));
     let link = choice.map(|choice| link(choice, &mut plan));
     let rules = rules(args.fragroute.as_deref(), args.fragroute_seed)?;
     let fragment = fragmenting(rules.as_ref(), args.fragroute_sides);

@@ -1,12 +1,14 @@
 //! What the words of edits mean: the plan they ask for, of netdyno's own options and of tcprewrite's.
 
-use crate::cli::edit::{Edits, FixLengthChoice, LinkChoice, TcprewriteEdits, VlanMode};
+use crate::cli::edit::{FixLengthChoice, LinkChoice, TcprewriteEdits, VlanMode};
 use ::edit::rewrite::{self, FixLength, Fuzz, MacScramble, NewHeader, PerSide, Plan, PortMap, Vlan, random};
 use anyhow::{Context, Result, bail};
+use spec::Edits;
 use wire::LinkType;
 
 /// The plan that the words of `edit` ask for. `sided`: it is known which side sent each frame.
 pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
+    check(args)?;
     let mut plan = Plan {
         strip_fcs: args.strip_fcs,
         skip_l2_broadcast: args.keep_group_macs,
@@ -15,8 +17,12 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
         traffic_class: args.traffic_class,
         flow_label: args.flow_label,
         tcp_shift: args.tcp_shift,
-        fuzz: fuzz(args.fuzz_seed, Some(args.fuzz_factor)).map(Fuzz::whole_payloads),
-        fix_length: args.fix_length.map(fix_length),
+        fuzz: fuzz(args.fuzz_seed, args.fuzz_factor).map(Fuzz::whole_payloads),
+        fix_length: args.fix_length.map(|how| match how {
+            spec::FixLength::Pad => FixLength::Pad,
+            spec::FixLength::Truncate => FixLength::Truncate,
+            spec::FixLength::Delete => FixLength::Delete,
+        }),
         cut_to_mtu: args.cut_to_mtu,
         skip_broadcast: args.keep_group_ips,
         scramble_ip: args.scramble_ip.map(random::ip_seed),
@@ -33,7 +39,7 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
             id,
             priority: args.vlan_priority,
             cfi: args.vlan_dei.map(|dei| dei == 1),
-            ether_type: args.vlan_kind.ether_type(),
+            ether_type: args.vlan_kind.unwrap_or_default().ether_type(),
         }),
         (None, true) => Some(Vlan::Delete),
         (None, false) => None,
@@ -54,6 +60,37 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
     plan.ports = ports("--map-port", &args.map_port)?;
     plan.ttl = ttl(args.ttl.as_deref())?;
     Ok(plan)
+}
+
+/// What is out of range or contradicts itself. (Of what is typed clap says so.)
+fn check(args: &Edits) -> Result<()> {
+    let ranges = [
+        ("keep_mac_bytes", args.keep_mac_bytes.map(u32::from), 1, 6),
+        ("vlan_add", args.vlan_add.map(u32::from), 0, 4095),
+        ("vlan_priority", args.vlan_priority.map(u32::from), 0, 7),
+        ("vlan_dei", args.vlan_dei.map(u32::from), 0, 1),
+        ("flow_label", args.flow_label, 0, 0xf_ffff),
+        ("fuzz_seed", args.fuzz_seed, 1, u32::MAX),
+        ("fuzz_factor", args.fuzz_factor, 1, u32::MAX),
+        ("cut_to_mtu", args.cut_to_mtu, 1, 262_144),
+    ];
+    for (name, value, least, most) in ranges {
+        if let Some(value) = value.filter(|value| !(least..=most).contains(value)) {
+            bail!("edits.{name}: {value} is not possible: give {least} to {most}");
+        }
+    }
+    let macs = args.src_mac.is_some() || args.dst_mac.is_some() || !args.replace_mac.is_empty();
+    let contradicted = [
+        ("scramble_mac", args.scramble_mac.is_some() && macs),
+        ("vlan_del", args.vlan_del && args.vlan_add.is_some()),
+        ("map_ip", !args.map_ip.is_empty() && (args.map_src_ip.is_some() || args.map_dst_ip.is_some())),
+        ("endpoints", args.endpoints.is_some() && !args.map_ip.is_empty()),
+        ("cut_to_mtu", args.cut_to_mtu.is_some() && args.fix_length.is_some()),
+    ];
+    match contradicted.into_iter().find(|(_, contradicted)| *contradicted) {
+        Some((name, _)) => bail!("edits.{name}: another edit says something else of the same: keep one"),
+        None => Ok(()),
+    }
 }
 
 /// What `--link` asks for: the link type, and the header in the plan.

@@ -1,10 +1,11 @@
 //! `netdyno lab -- CMD`: any command between two hosts of its own.
 
-use crate::cli::lab::{Dut, Lab};
+use crate::cli::lab::Lab;
 use crate::impaired::Device;
 use crate::output::note;
 use ::lab::{Bottleneck, Kind, Loss};
 use anyhow::{Result, bail};
+use spec::Dut;
 use traffic::Rate;
 
 /// What waits before a bottleneck unless told otherwise: some 40 full frames.

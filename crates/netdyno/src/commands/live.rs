@@ -1,11 +1,12 @@
 //! `netdyno live`: plays the client's side of captured TCP connections against a server.
 
+use super::jobs::With;
 use super::shared;
 use crate::carrier;
-use crate::cli::live::{Answers, Flow, Live, Port, Timing};
-use crate::output::{conclude, note};
+use crate::output::note;
 use crate::panel::{Names, Panel};
 use crate::place::Place;
+use crate::run::together::Stage;
 use crate::{environment, run};
 use anyhow::{Context, Result, bail};
 use capture::{FileFormat, FileWriter, Reader};
@@ -20,6 +21,7 @@ use live::{Dialogue, Ended, LiveError, Outcome, Play, Settings, Which, collect, 
 use report::conversations::{Difference, Exchange, Outcome as Verdict, RoundTrip};
 use report::{Conversation, Report, Requested, Source};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
+use spec::{Answers, Flow, Live, Port, Timing};
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -31,14 +33,23 @@ use wire::LinkType;
 /// What we take at once, where the capture's client offered to take so much.
 const MOST_WINDOW: u32 = 1 << 20;
 
-pub fn run(args: Live) -> Result<u8> {
-    if let Some(dir) = &args.output.report {
+/// Before the server is given up, of who names none.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const QUIET_TIME: Duration = Duration::from_secs(1);
+const RETRIES: u32 = 5;
+
+pub fn run(args: &Live, with: With<'_>) -> Result<Report> {
+    let With { consent, output, together } = with;
+    if args.all && args.flow.is_some() {
+        bail!("all: leave out `flow`, which names one connection");
+    }
+    if let Some(dir) = &output.report {
         report::prepare_dir(dir)?;
     }
-    let mut panel = Panel::prepare(&args.output)?;
-    let settings = Arc::new(settings(&args)?);
-    let place = Place::find(&args.interface)?;
-    place.guard(args.yes_disrupt.as_deref())?;
+    let mut panel = Panel::prepare(output)?;
+    let settings = Arc::new(settings(args)?);
+    let place = Place::find(&args.on)?;
+    place.guard(&consent.yes_disrupt)?;
     if !place.interface.ethernet {
         bail!("{} is not an Ethernet interface: netdyno sends Ethernet frames", place.spec);
     }
@@ -46,7 +57,7 @@ pub fn run(args: Live) -> Result<u8> {
         bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
     }
     let mut report = Report::new("live");
-    let dialogues = dialogues(&args, &mut report.warnings)?;
+    let dialogues = dialogues(args, output.quiet, &mut report.warnings)?;
     let first = dialogues.first().context("a connection")?;
     let to = SocketAddr::new(args.to.address, args.to.port.unwrap_or(first.server.port()));
     if args.to.port.is_none() && dialogues.iter().any(|dialogue| dialogue.server.port() != to.port()) {
@@ -55,22 +66,22 @@ pub fn run(args: Live) -> Result<u8> {
             to.ip()
         );
     }
-    let stop = run::stop_on_signals_with(&args.output)?;
+    let stop = run::stop_on_signals_with(output)?;
     // A command before this one may have taken the link down with its programs; this one's guard takes none down.
     let mut links = carrier::Ends::none();
     links.needed(&place, "live")?;
     report.environment = environment::collect();
     report.environment.interfaces.push(place.describe("live"));
-    let following = links.wait(&stop, &mut report, args.output.quiet || args.output.gauges.tui)?;
-    let wire = wire(&args, &place, to)?;
-    let ends = ends(&args, &place, &wire, &dialogues)?;
+    let following = links.wait(&stop, &mut report, output.quiet || output.gauges.tui)?;
+    let wire = wire(args, &place, to)?;
+    let ends = ends(args, &place, &wire, &dialogues)?;
     let start = dialogues.iter().map(|dialogue| dialogue.start_ns).min().unwrap_or(0);
     let mut plays: Vec<_> = dialogues
         .iter()
         .zip(&ends.ends)
         .map(|(dialogue, ends)| {
             let at = (args.timing == Timing::Captured).then(|| dialogue.start_ns - start);
-            let config = config(&args, dialogue, &place);
+            let config = config(args, dialogue, &place);
             (at, Play::new(Arc::clone(dialogue), *ends, config, Arc::clone(&settings)))
         })
         .collect();
@@ -80,11 +91,11 @@ pub fn run(args: Live) -> Result<u8> {
     };
     report.requested = Requested {
         command_line: shared::command_line(),
-        source: Some(Source::Files { files: vec![args.file.display().to_string()] }),
+        source: Some(Source::Files { files: vec![args.capture.display().to_string()] }),
         interfaces: vec![place.spec.clone()],
         ..Requested::default()
     };
-    if !args.output.quiet && !args.output.gauges.tui {
+    if !output.quiet && !output.gauges.tui {
         let what = report::units::counted(dialogues.len() as u64, "connection");
         let own = if wire.borrowed { ", answering for it" } else { "" };
         note(&format!(
@@ -110,6 +121,10 @@ pub fn run(args: Live) -> Result<u8> {
             panel.show(moment(at_ns, traffic, plays), None);
         }
     };
+    if let Some(together) = &together {
+        together.meet(Stage::Attached, &stop);
+        together.meet(Stage::Ready, &stop);
+    }
     let started = engine::clock::now();
     let outcomes =
         place.run_in(|| live::run::run(&wire, &mut plays, record.as_mut(), &stop, &mut look))??;
@@ -125,7 +140,7 @@ pub fn run(args: Live) -> Result<u8> {
     if stop.load(Relaxed) && outcomes.iter().any(|outcome| outcome.broken == Some(Broken::Stopped)) {
         report.result.verdict.fall_short("stopped by a signal");
     }
-    conclude(&report, &args.output, false)
+    Ok(report)
 }
 
 /// What the screen shows.
@@ -152,18 +167,20 @@ fn moment(at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]) -> Momen
 }
 
 fn settings(args: &Live) -> Result<Settings> {
+    let timeout = args.timeout.as_deref().copied().unwrap_or(TIMEOUT);
+    let quiet_time = args.quiet_time.as_deref().copied().unwrap_or(QUIET_TIME);
     let mut ignore = Vec::new();
     for text in &args.ignore {
         let built = regex::bytes::RegexBuilder::new(text).unicode(false).multi_line(true).crlf(true).build();
         ignore.push(built.with_context(|| format!("--ignore {text}"))?);
     }
-    if args.timeout < Duration::from_millis(1) || args.quiet_time < Duration::from_millis(1) {
+    if timeout < Duration::from_millis(1) || quiet_time < Duration::from_millis(1) {
         bail!("--timeout and --quiet-time need at least 1ms");
     }
     Ok(Settings {
         captured_timing: args.timing == Timing::Captured,
-        timeout: nanos(args.timeout),
-        quiet: nanos(args.quiet_time),
+        timeout: nanos(timeout),
+        quiet: nanos(quiet_time),
         ignore,
     })
 }
@@ -173,13 +190,13 @@ fn nanos(time: Duration) -> u64 {
 }
 
 /// Reads the capture and understands what is to be played.
-fn dialogues(args: &Live, warnings: &mut Vec<String>) -> Result<Vec<Arc<Dialogue>>> {
-    let file = args.file.display();
-    let mut reader = Reader::open(&args.file)?;
+fn dialogues(args: &Live, quiet: bool, warnings: &mut Vec<String>) -> Result<Vec<Arc<Dialogue>>> {
+    let file = args.capture.display();
+    let mut reader = Reader::open(&args.capture)?;
     if args.skip_corrupt {
         reader = reader.lenient();
     }
-    let which = match (args.flow, args.all) {
+    let which = match (args.flow.as_deref().copied(), args.all) {
         (Some(Flow::Number(number)), _) => Which::Number(number),
         (Some(Flow::Between(client, server)), _) => Which::Between(client, server),
         (None, true) => Which::All,
@@ -189,7 +206,7 @@ fn dialogues(args: &Live, warnings: &mut Vec<String>) -> Result<Vec<Arc<Dialogue
         Err(error @ LiveError::Capture(_)) => return Err(error.into()),
         other => other.with_context(|| file.to_string())?,
     };
-    if which == Which::First && collected.total > 1 && !args.output.quiet {
+    if which == Which::First && collected.total > 1 && !quiet {
         note(&format!(
             "{file} has {} TCP connections; the first is played. --flow N chooses another one, --all plays all",
             collected.total
@@ -206,7 +223,7 @@ fn dialogues(args: &Live, warnings: &mut Vec<String>) -> Result<Vec<Arc<Dialogue
     }
     let mut dialogues = Vec::new();
     for conversation in collected.conversations {
-        let conversation = directed(conversation, args.flow);
+        let conversation = directed(conversation, args.flow.as_deref().copied());
         let dialogue = understand(&conversation);
         if let Some(told) = incomplete(&dialogue) {
             if !args.until_gap {
@@ -214,7 +231,7 @@ fn dialogues(args: &Live, warnings: &mut Vec<String>) -> Result<Vec<Arc<Dialogue
             }
             warnings.push(format!("connection {}: {told}: it is played up to there", dialogue.number));
         }
-        if !dialogue.handshake && !args.output.quiet {
+        if !dialogue.handshake && !quiet {
             note(&format!(
                 "connection {} has no SYN in the capture: {} is taken for the client, and is played from the first \
                  words that are there",
@@ -292,7 +309,7 @@ fn wire(args: &Live, place: &Place, to: SocketAddr) -> Result<Wire> {
             return Err(error).with_context(|| format!("looking whether {from} is an address of this host"));
         }
     };
-    let next_hop = match args.mac {
+    let next_hop = match args.mac.as_deref().copied() {
         Some(mac) => mac.0,
         None => {
             let asked = place.run_in(|| port::resolve::neighbour(name, to.ip(), Some(from)))?;
@@ -331,7 +348,7 @@ struct Reserved {
 fn ends(args: &Live, place: &Place, wire: &Wire, dialogues: &[Arc<Dialogue>]) -> Result<Reserved> {
     let (mut ends, mut held, mut used) = (Vec::new(), Vec::new(), HashSet::new());
     for (nth, dialogue) in dialogues.iter().enumerate() {
-        let wanted = match args.port {
+        let wanted = match args.port.as_deref().copied().unwrap_or(Port::Random) {
             Port::Random => 0,
             Port::Captured => dialogue.client.port(),
             Port::Number(first) => match u16::try_from(nth).ok().and_then(|nth| first.checked_add(nth)) {
@@ -392,7 +409,7 @@ fn config(args: &Live, dialogue: &Dialogue, place: &Place) -> Config {
         most,
         window: dialogue.window.clamp(0xffff, MOST_WINDOW).min(0xffff << offered.window_scale.unwrap_or(0)),
         ipv6,
-        retries: args.retries,
+        retries: args.retries.unwrap_or(RETRIES),
     }
 }
 

@@ -1,39 +1,48 @@
 //! `netdyno measure`: what arrives on an interface.
 
+use super::jobs::With;
 use super::samples::{SAMPLE, Samples, Spreads};
 use super::shared;
 use crate::carrier::{self, Ends};
-use crate::cli::Measure;
-use crate::output::{self, conclude};
+use crate::output;
 use crate::panel::{Names, Panel};
 use crate::place::Place;
+use crate::run::together::Stage;
 use crate::{environment, run};
 use anyhow::{Context, Result, bail};
 use gauges::{Count, Moment, Title};
 use meter::{Action, Meter};
 use report::live::{Pace, Progress};
 use report::{Interval, Report, Requested, Totals};
+use spec::{How, Measure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-pub fn run(args: Measure) -> Result<u8> {
-    if let Some(dir) = &args.output.report {
+/// Streams that are told apart, of who names no number.
+const STREAMS: u32 = 1024;
+
+pub fn run(args: &Measure, with: With<'_>) -> Result<Report> {
+    let With { consent, output, together } = with;
+    let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
+    let streams = args.streams.unwrap_or(STREAMS);
+    let stream_histograms = args.stream_histograms.unwrap_or(shared::STREAM_HISTOGRAMS);
+    if let Some(dir) = &output.report {
         report::prepare_dir(dir)?;
     }
-    let mut panel = Panel::prepare(&args.output)?;
-    let place = Place::find(&args.interface)?;
+    let mut panel = Panel::prepare(output)?;
+    let place = Place::find(&args.on)?;
     // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
-    if args.meter != crate::cli::Meter::Packet || args.drop {
-        place.guard(args.yes_disrupt.as_deref())?;
+    if args.how != How::Packet || args.drop {
+        place.guard(&consent.yes_disrupt)?;
     }
     shared::measurable(&place)?;
     let options = meter::Options {
         action: if args.drop { Action::Drop } else { Action::Pass },
-        mode: shared::meter_mode(args.meter),
-        hardware: shared::hardware(&place, args.timestamps, args.meter)?,
-        streams: args.streams,
-        stream_histograms: args.stream_histograms,
+        mode: shared::meter_mode(args.how),
+        hardware: shared::hardware(&place, args.timestamps, args.how)?,
+        streams,
+        stream_histograms,
         clock: shared::stamp_clock(args.clock),
         midstream: true,
         tags_taken_out: shared::takes_tags_out(&place),
@@ -42,13 +51,12 @@ pub fn run(args: Measure) -> Result<u8> {
         not_by_xdp: run::not_by_xdp(&place, place.interface.mtu as usize + 14).filter(|_| !args.drop),
         ..meter::Options::default()
     };
-    let takes = u64::from(args.streams) * meter::STREAM_BYTES
-        + u64::from(args.stream_histograms) * meter::HISTOGRAM_BYTES;
+    let takes =
+        u64::from(streams) * meter::STREAM_BYTES + u64::from(stream_histograms) * meter::HISTOGRAM_BYTES;
     let available = engine::memory::available();
     if takes > available {
         bail!(
-            "--streams {} and their percentiles take {} of memory, and {} are available: give fewer",
-            args.streams,
+            "--streams {streams} and their percentiles take {} of memory, and {} are available: give fewer",
             report::units::bytes(takes),
             report::units::bytes(available)
         );
@@ -58,12 +66,12 @@ pub fn run(args: Measure) -> Result<u8> {
     ends.optional(&place, "measure")?;
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
-    let stop = run::stop_on_signals_with(&args.output)?;
+    let stop = run::stop_on_signals_with(output)?;
     let mut report = Report::new("measure");
     report.requested = Requested {
         command_line: shared::command_line(),
-        count: args.count,
-        duration_ns: args.duration.map(|d| d.as_nanos() as u64),
+        count,
+        duration_ns: duration.map(|d| d.as_nanos() as u64),
         interfaces: vec![place.spec.clone()],
         ..Requested::default()
     };
@@ -71,14 +79,18 @@ pub fn run(args: Measure) -> Result<u8> {
     report.environment.interfaces.push(place.describe("measure"));
     report.environment.meter = Some(run::mode(&meter));
     report.warnings.extend(run::blind(&meter, &place));
-    let following = ends.wait(&stop, &mut report, args.output.quiet || args.output.gauges.tui)?;
+    let following = ends.wait(&stop, &mut report, output.quiet || output.gauges.tui)?;
 
     let clock = run::WatchedClock::start(options.clock);
+    if let Some(together) = &together {
+        together.meet(Stage::Attached, &stop);
+        together.meet(Stage::Ready, &stop);
+    }
     let start = Instant::now();
-    if !args.output.quiet && !args.output.gauges.tui {
+    if !output.quiet && !output.gauges.tui {
         output::note(&format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()));
     }
-    let mut live = output::live(&args.output);
+    let mut live = output::live(output);
     if let Some(panel) = &mut panel {
         let title = Title {
             command: "measure".to_owned(),
@@ -89,7 +101,7 @@ pub fn run(args: Measure) -> Result<u8> {
         };
         let end = place.run_in(|| port::watch::Watch::begin(name, true))?;
         let ends = vec![(place.spec.clone(), end)];
-        panel.begin(title, &report.warnings, ends, Names::unknown(args.streams), &stop)?;
+        panel.begin(title, &report.warnings, ends, Names::unknown(streams), &stop)?;
     }
     // Frames and bytes since the start.
     let mut samples: Samples<(u64, u64)> = Samples::new();
@@ -97,13 +109,13 @@ pub fn run(args: Measure) -> Result<u8> {
     // The time, too.
     let mut shown = (0u64, 0u64, 0u64);
     loop {
-        let left = args.duration.map(|d| d.saturating_sub(start.elapsed()));
+        let left = duration.map(|d| d.saturating_sub(start.elapsed()));
         std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
         let seen = meter.snapshot();
         let now = (start.elapsed().as_nanos() as u64, seen.frames, seen.bytes);
         let over = stop.load(Relaxed)
-            || args.duration.is_some_and(|d| start.elapsed() >= d)
-            || args.count.is_some_and(|count| seen.frames >= count)
+            || duration.is_some_and(|d| start.elapsed() >= d)
+            || count.is_some_and(|count| seen.frames >= count)
             || !meter.is_attached();
         let kept = samples.push(now.0, (now.1, now.2), over);
         spreads.follow(kept, &seen.latency);
@@ -177,10 +189,10 @@ pub fn run(args: Measure) -> Result<u8> {
             interval
         })
         .collect();
-    if stop.load(Relaxed) && args.duration.is_some_and(|duration| start.elapsed() < duration) {
+    if stop.load(Relaxed) && duration.is_some_and(|duration| start.elapsed() < duration) {
         report.result.verdict.fall_short("stopped by a signal before its time was over");
     }
-    if let Some(count) = args.count
+    if let Some(count) = count
         && measured.totals.frames < count
     {
         report
@@ -188,5 +200,5 @@ pub fn run(args: Measure) -> Result<u8> {
             .verdict
             .fall_short(format!("{} of the {count} frames waited for arrived", measured.totals.frames));
     }
-    conclude(&report, &args.output, false)
+    Ok(report)
 }

@@ -10,6 +10,7 @@ pub mod edit;
 pub mod edits;
 mod impair;
 mod info;
+pub mod jobs;
 pub mod lab;
 pub mod live;
 mod measure;
@@ -35,26 +36,28 @@ use std::path::Path;
 pub fn dispatch(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Demo(args) => demo::run(args),
-        Command::Send(args) => send::run(args),
+        Command::Send(args) => jobs::typed(args.job()),
         Command::Craft(args) => craft::run(args),
-        Command::Replay(args) => replay::run(*args),
+        Command::Replay(args) => jobs::typed(args.job()),
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
         Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
         Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
         Command::Edit(args) => edit::run(*args),
         Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
-        Command::Live(args) => live::run(args),
+        Command::Live(args) => jobs::typed(args.job()),
         Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
-        Command::Bridge(args) => bridge::run(*args),
+        Command::Bridge(args) => jobs::typed(args.job()),
         Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
-        Command::Impair(args) => impair::run(*args),
-        Command::Measure(args) => measure::run(args),
-        Command::Reflect(args) => reflect::run(args),
+        Command::Impair(args) => jobs::typed(args.job()),
+        Command::Measure(args) => jobs::typed(args.job()),
+        Command::Reflect(args) => jobs::typed(args.job()),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
-        Command::Trial(args) => trial::run(*args),
-        Command::Search(args) => search::run(*args),
+        Command::Trial(args) => jobs::typed(args.job()),
+        Command::Search(args) => jobs::search(args.kind),
+        Command::Run(args) => jobs::run_file(&args),
+        Command::Rerun(args) => jobs::rerun(&args),
         Command::Lab(args) => lab::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => {

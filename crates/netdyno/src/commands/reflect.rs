@@ -1,13 +1,14 @@
 //! `netdyno reflect`: the far end of a round trip.
 
+use super::jobs::With;
 use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
 use crate::carrier::{self, Ends};
-use crate::cli::Reflect;
-use crate::output::{self, conclude};
+use crate::output;
 use crate::panel::{Names, Panel};
 use crate::place::Place;
 use crate::run::counters::{self, Leaving, Told};
+use crate::run::together::Stage;
 use crate::{environment, run};
 use anyhow::{Context, Result};
 use gauges::{Count, Moment, Title};
@@ -16,16 +17,19 @@ use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
 use port::interface::xdp_features;
 use report::live::Progress;
 use report::{Choice, Interval, Reflection, Report, Requested, Rx, Totals, Tx};
+use spec::Reflect;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-pub fn run(args: Reflect) -> Result<u8> {
-    if let Some(dir) = &args.output.report {
+pub fn run(args: &Reflect, with: With<'_>) -> Result<Report> {
+    let With { consent, output, together } = with;
+    let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
+    if let Some(dir) = &output.report {
         report::prepare_dir(dir)?;
     }
-    let mut panel = Panel::prepare(&args.output)?;
-    let place = Place::find(&args.interface)?;
-    place.guard(args.yes_disrupt.as_deref())?;
+    let mut panel = Panel::prepare(output)?;
+    let place = Place::find(&args.on)?;
+    place.guard(&consent.yes_disrupt)?;
     shared::measurable(&place)?;
     let options = Options {
         mode: if args.generic { ReflectMode::XdpGeneric } else { ReflectMode::Auto },
@@ -33,7 +37,7 @@ pub fn run(args: Reflect) -> Result<u8> {
         mac_only: args.mac_only,
         ..Options::default()
     };
-    let stop = run::stop_on_signals_with(&args.output)?;
+    let stop = run::stop_on_signals_with(output)?;
     let mut leaving = Leaving::begin(&place)?;
     let name = &place.interface.name;
     let mut ends = Ends::none();
@@ -43,8 +47,8 @@ pub fn run(args: Reflect) -> Result<u8> {
     let mut report = Report::new("reflect");
     report.requested = Requested {
         command_line: shared::command_line(),
-        count: args.count,
-        duration_ns: args.duration.map(|d| d.as_nanos() as u64),
+        count,
+        duration_ns: duration.map(|d| d.as_nanos() as u64),
         interfaces: vec![place.spec.clone()],
         ..Requested::default()
     };
@@ -52,10 +56,14 @@ pub fn run(args: Reflect) -> Result<u8> {
     report.environment.interfaces.push(place.describe("reflect"));
     report.environment.engine = Some(choice(&reflector));
     report.warnings.extend(tags(&place, &reflector));
-    let following = ends.wait(&stop, &mut report, args.output.quiet || args.output.gauges.tui)?;
+    let following = ends.wait(&stop, &mut report, output.quiet || output.gauges.tui)?;
 
+    if let Some(together) = &together {
+        together.meet(Stage::Attached, &stop);
+        together.meet(Stage::Ready, &stop);
+    }
     let start = Instant::now();
-    if !args.output.quiet && !args.output.gauges.tui {
+    if !output.quiet && !output.gauges.tui {
         output::note(&format!(
             "reflecting on {} by {}; Ctrl-C ends and reports",
             place.spec,
@@ -66,7 +74,7 @@ pub fn run(args: Reflect) -> Result<u8> {
         }
         report.warnings.iter().for_each(|warning| output::note(&format!("Warning: {warning}")));
     }
-    let mut live = output::live(&args.output);
+    let mut live = output::live(output);
     if let Some(panel) = &mut panel {
         let title = Title {
             command: "reflect".to_owned(),
@@ -83,12 +91,12 @@ pub fn run(args: Reflect) -> Result<u8> {
     let mut samples: Samples<Reflected> = Samples::new();
     let mut shown = (0u64, Reflected::default());
     loop {
-        let left = args.duration.map(|d| d.saturating_sub(start.elapsed()));
+        let left = duration.map(|d| d.saturating_sub(start.elapsed()));
         std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
         let (at, now) = (start.elapsed().as_nanos() as u64, reflector.snapshot());
         let over = stop.load(Relaxed)
-            || args.duration.is_some_and(|d| start.elapsed() >= d)
-            || args.count.is_some_and(|count| now.reflected >= count)
+            || duration.is_some_and(|d| start.elapsed() >= d)
+            || count.is_some_and(|count| now.reflected >= count)
             || !reflector.is_attached();
         samples.push(at, now, over);
         if let Some(panel) = &mut panel {
@@ -128,15 +136,15 @@ pub fn run(args: Reflect) -> Result<u8> {
         compare(&mut report, &place, mode, &done, &mut leaving);
     }
     let verdict = &mut report.result.verdict;
-    if stop.load(Relaxed) && args.duration.is_some_and(|duration| start.elapsed() < duration) {
+    if stop.load(Relaxed) && duration.is_some_and(|duration| start.elapsed() < duration) {
         verdict.fall_short("stopped by a signal before its time was over");
     }
-    if let Some(count) = args.count
+    if let Some(count) = count
         && done.reflected < count
     {
         verdict.fall_short(format!("{} of the {count} frames waited for were sent back", done.reflected));
     }
-    conclude(&report, &args.output, false)
+    Ok(report)
 }
 
 fn choice(reflector: &Reflector) -> Choice {

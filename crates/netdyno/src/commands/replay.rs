@@ -1,21 +1,25 @@
 //! `netdyno replay`: captures onto an interface.
 
+use super::jobs::With;
+use super::shared::{Metering, Pace, Through};
 use super::{edits, shared};
-use crate::cli::{Metering, OnlySide, Output, OversizeChoice, Pace, Replay, Through, TwoSides};
+use crate::cli::Output;
 use crate::learning::{self, Learning};
-use crate::output::{aside, conclude, note};
+use crate::output::note;
 use crate::place::Place;
+use crate::run::together::Member;
 use crate::run::{self, Interim, Second, Setup};
 use crate::sides::Sides;
 use ::edit::rewrite::Plan;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use capture::{FileFormat, Reader, Writer};
 use engine::record::FileTx;
 use engine::source::preload::{Loaded, preload};
 use engine::source::stream::{self, StreamSource, Timing};
-use engine::source::{Hooks, Input, Limit, Loss, Oversize, Reading, Seam, Selection, Source, SourceError};
+use engine::source::{Hooks, Input, Limit, Loss, Reading, Seam, Selection, Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
 use report::{Report, Requested, RequestedRate, units};
+use spec::{Consent, Engine as EngineName, Oversize, Replay, Side, Sign, Word};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -47,7 +51,7 @@ pub struct Settings {
     /// Every so many passes get addresses of their own.
     pub unique_every: Option<NonZeroU64>,
     pub sign: bool,
-    pub oversize: OversizeChoice,
+    pub oversize: Oversize,
     pub skip_corrupt: bool,
     pub through: Through,
     pub metering: Metering,
@@ -82,31 +86,39 @@ pub struct Settings {
     pub flow_expiry_s: Option<u64>,
     /// Who else has a say while it sends.
     pub hooks: Hooks,
+    /// Other jobs that begin with it.
+    pub beside: Option<Member>,
 }
 
-impl TryFrom<Replay> for Settings {
-    type Error = anyhow::Error;
+/// The second side of a capture, and how it is told apart.
+#[derive(Debug, Clone, Default)]
+pub struct TwoSides {
+    pub on2: Option<String>,
+    pub sides: Option<Sides>,
+    pub only_side: Option<Side>,
+    pub measure2: Option<String>,
+}
 
-    fn try_from(args: Replay) -> Result<Settings> {
-        let plan = edits::plan(&args.edits, args.two.sides.is_some())?;
-        let edited = args.edits.to_ethernet || plan != Plan::default();
-        Ok(Settings {
-            files: args.files,
-            interface: args.interface,
-            two: args.two,
-            write: args.write,
-            speed: args.speed,
-            pace: args.pace,
-            loops: args.loops,
-            preload: args.preload,
-            stream: args.stream,
-            unique_every: args.unique_ip.then_some(NonZeroU64::MIN),
-            sign: args.sign,
-            oversize: args.oversize,
-            skip_corrupt: args.skip_corrupt,
-            through: args.through,
-            metering: args.metering,
-            output: args.output,
+impl Settings {
+    /// Captures sent once, as captured, and nothing of them measured.
+    pub fn of(files: Vec<PathBuf>, output: Output) -> Settings {
+        Settings {
+            files,
+            interface: None,
+            two: TwoSides::default(),
+            write: None,
+            speed: None,
+            pace: Pace::default(),
+            loops: None,
+            preload: false,
+            stream: false,
+            unique_every: None,
+            sign: false,
+            oversize: Oversize::Refuse,
+            skip_corrupt: false,
+            through: Through::default(),
+            metering: Metering::default(),
+            output,
             packets: None,
             seam: Seam::MeanGap,
             longest_gap: None,
@@ -117,13 +129,79 @@ impl TryFrom<Replay> for Settings {
             best_effort: false,
             stamps: false,
             interim: None,
-            edits: edited.then(|| Arc::new(plan)),
+            edits: None,
             defects: false,
-            loss: args.loss.map(|percent| loss(percent, args.loss_seed)).transpose()?.flatten(),
+            loss: None,
             flow_expiry_s: None,
             hooks: Hooks::default(),
+            beside: None,
+        }
+    }
+
+    /// What a job asks for.
+    pub fn of_job(job: Replay, consent: &Consent, output: &Output) -> Result<Settings> {
+        check(&job)?;
+        let (pace, through) = (job.pace(), job.through());
+        let mut links = job.links.into_iter();
+        let (first, second) = (links.next().unwrap_or_default(), links.next().unwrap_or_default());
+        let sides = job.sides.as_deref().map(str::parse::<Sides>).transpose().context("--sides")?;
+        let edits = match &job.edits {
+            None => None,
+            Some(edits) => {
+                let plan = edits::plan(edits, sides.is_some())?;
+                (edits.to_ethernet || plan != Plan::default()).then(|| Arc::new(plan))
+            }
+        };
+        let loss = job.loss.map(|lost| loss(lost.share.0, lost.seed.unwrap_or(1))).transpose()?.flatten();
+        Ok(Settings {
+            interface: first.on,
+            two: TwoSides { on2: second.on, sides, only_side: job.only_side, measure2: second.measure },
+            write: job.write,
+            speed: job.speed.map(spec::Written::into_value),
+            pace: pace.into(),
+            loops: job.loops,
+            preload: job.preload == Some(true),
+            stream: job.preload == Some(false),
+            unique_every: job.unique_ip.then_some(NonZeroU64::MIN),
+            sign: job.sign == Sign::Always,
+            oversize: job.oversize,
+            skip_corrupt: job.skip_corrupt,
+            through: Through::of(through, consent),
+            metering: Metering { measure: first.measure, round_trip: job.round_trip, how: job.meter },
+            edits,
+            loss,
+            ..Settings::of(job.captures, output.clone())
         })
     }
+}
+
+/// What contradicts itself. (Of what is typed clap says so.)
+fn check(job: &Replay) -> Result<()> {
+    let two = job.links.len();
+    if job.captures.is_empty() {
+        bail!("captures: there is none to send");
+    }
+    if two > 2 {
+        bail!("links: a capture has two sides at most; give one link or two");
+    }
+    if two == 2 && job.sides.is_none() {
+        bail!("sides: with two links say which side sent each frame: `sides: auto`");
+    }
+    if job.only_side.is_some() && (job.sides.is_none() || two == 2) {
+        bail!("only_side: it is sent by one link, and `sides` says which frames it has");
+    }
+    if job.rate.is_some() && job.speed.is_some() {
+        bail!("speed: it goes without `rate`, which says how fast whatever the capture says");
+    }
+    if job.write.is_some() && (two > 0 || job.round_trip || job.cores.is_some()) {
+        bail!(
+            "write: into a file, frames leave by no interface: leave out `links`, `round_trip` and `cores`"
+        );
+    }
+    if job.round_trip && job.links.iter().any(|link| link.measure.is_some()) {
+        bail!("round_trip: frames that come back are measured where they are sent; leave out `measure`");
+    }
+    Ok(())
 }
 
 /// Frames to lose of every hundred.
@@ -144,7 +222,7 @@ impl Settings {
     }
 
     fn rate(&self) -> Option<Rate> {
-        shared::rate_of(&self.pace)
+        self.pace.rate
     }
 
     /// The schedule of a rate. What is more than the link carries is refused, or then has to be the most it carries. Of
@@ -176,13 +254,13 @@ impl Settings {
         let takes = |p: &Place| (p.interface.name.clone(), p.interface.mtu);
         Reading {
             two_ways: self.two.on2.is_some(),
-            only_side: self.two.only_side.map(|side| u8::from(side == OnlySide::Second)),
+            only_side: self.two.only_side.map(|side| u8::from(side == Side::Second)),
             limit: Limit {
                 interface: place.map(takes),
                 second: second.map(takes),
                 oversize: match self.oversize {
-                    OversizeChoice::Refuse => Oversize::Refuse,
-                    OversizeChoice::Skip => Oversize::Skip,
+                    Oversize::Refuse => engine::source::Oversize::Refuse,
+                    Oversize::Skip => engine::source::Oversize::Skip,
                 },
             },
             packets: self.packets.clone(),
@@ -213,17 +291,9 @@ impl Settings {
     }
 }
 
-pub fn run(args: Replay) -> Result<u8> {
-    let with_classic = args.write.is_none();
-    let output = args.output.clone();
-    let to_stdout = args.write.as_ref().is_some_and(|path| path.as_os_str() == "-");
-    let report = find_and_replay("replay", args.try_into()?)?;
-    if to_stdout {
-        // The capture went there; the summary must not follow it.
-        aside(&report::text::render(&report, report::text::Options::default()));
-        return Ok(report.result.verdict.exit_status());
-    }
-    conclude(&report, &output, with_classic)
+pub fn run(job: Replay, with: With<'_>) -> Result<Report> {
+    let settings = Settings::of_job(job, with.consent, with.output)?;
+    find_and_replay("replay", Settings { beside: with.together, ..settings })
 }
 
 /// Finds the interfaces that are named, and replays.
@@ -235,7 +305,7 @@ pub fn find_and_replay(command: &'static str, settings: Settings) -> Result<Repo
         None => shared::sending_place(sending, &settings.through)?,
     };
     let paced = settings.rate() != Some(Rate::TopSpeed);
-    if settings.metering.check_content {
+    if settings.metering.how.check_content {
         bail!(
             "--check-content: of captures each frame has content of its own, which the meter is not told: `send` can check"
         );
@@ -315,7 +385,7 @@ pub fn replay(
         source: Some(report::Source::Files {
             files: settings.files.iter().map(|f| f.display().to_string()).collect(),
         }),
-        engine: Some(shared::engine_name(settings.through.engine)),
+        engine: Some(settings.through.engine.name().to_owned()),
         loops,
         count: settings.pace.count,
         duration_ns: settings.pace.duration.map(|d| d.as_nanos() as u64),
@@ -395,10 +465,11 @@ pub fn replay(
         patient: true,
         interim: settings.interim,
         // The null engine sends nothing, so no counter moves.
-        tx: place.filter(|_| settings.through.engine != crate::cli::Engine::Null),
+        tx: place.filter(|_| settings.through.engine != EngineName::Null),
         rx,
         second,
         round_trip: settings.metering.round_trip,
+        together: settings.beside.take(),
         cpus,
         warnings,
         damage,

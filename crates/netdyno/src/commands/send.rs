@@ -1,37 +1,54 @@
 //! `netdyno send`: frames of an expression or a scenario onto an interface.
 
+use super::jobs::With;
 use super::resolve::resolve;
 use super::shared;
+use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, What};
-use crate::cli::Send;
-use crate::output::{conclude, note};
+use crate::output::note;
 use crate::place::Place;
 use crate::run::{self, Setup};
 use anyhow::{Result, bail};
 use engine::Job;
-use report::{Requested, RequestedRate};
+use report::{Report, Requested, RequestedRate};
+use spec::{Engine, Send, Word};
 use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::rate::NoSchedule;
 use traffic::scenario::{Context, Scenario, Sign};
 use traffic::{Program, Rate};
 
-pub fn run(args: Send) -> Result<u8> {
-    shared::check_pace(&args.pace)?;
-    let what = What::of(&args.what)?;
-    let place = shared::sending_place(args.interface.as_deref(), &args.through)?;
-    let cpus = shared::cpus(&args.through, place.as_ref(), None)?;
-    let Planned { mut program, requested, total, endless, mut warnings } = match what {
-        What::Expression(text) => expression(&args, text, place.as_ref())?,
-        What::Scenario(scenario, file) => self::scenario(&args, &scenario, file, place.as_ref())?,
+pub fn run(args: &Send, with: With<'_>) -> Result<Report> {
+    let pace = Pace::from(args.pace());
+    shared::check_pace(&pace)?;
+    if args.links.len() > 1 {
+        bail!("links: frames of an expression or a scenario leave by one interface; give one link");
+    }
+    let link = args.links.first();
+    let sending = link.and_then(|link| link.on.as_deref());
+    let measure = link.and_then(|link| link.measure.as_deref());
+    let With { consent, output, together } = with;
+    let through = Through::of(args.through(), consent);
+    let metering = Metering {
+        measure: measure.map(str::to_owned),
+        round_trip: args.round_trip,
+        how: args.meter.clone(),
     };
-    let sending = args.interface.as_deref();
-    let mut rx = shared::measuring_place(&args.metering, &args.through, program.is_paced(), sending)?;
-    if let Some((_, options)) = rx.as_mut().filter(|_| args.no_sign) {
+    check(args, &metering, sending)?;
+    let what = What::of(&args.what)?;
+    let place = shared::sending_place(sending, &through)?;
+    let cpus = shared::cpus(&through, place.as_ref(), None)?;
+    let asked = Asked { job: args, pace: &pace, measured: measure.is_some() };
+    let Planned { mut program, requested, total, endless, mut warnings } = match what {
+        What::Expression(text) => expression(&asked, text, place.as_ref())?,
+        What::Scenario(scenario, file) => self::scenario(&asked, &scenario, file, place.as_ref())?,
+    };
+    let mut rx = shared::measuring_place(&metering, &through, program.is_paced(), sending)?;
+    if let Some((_, options)) = rx.as_mut().filter(|_| args.sign == spec::Sign::Never) {
         // Of frames without a stamp there is no latency; looking at the clock for it may cost as much as a frame.
         options.latency = program.streams.iter().any(|stream| stream.signature.is_some());
     }
-    if args.metering.check_content {
+    if args.meter.check_content {
         let Some((_, options)) = rx.as_mut() else {
             bail!("--check-content: nothing is measured: add --measure IFACE or --round-trip");
         };
@@ -41,7 +58,7 @@ pub fn run(args: Send) -> Result<u8> {
     }
     if let Some(place) = place.as_ref().filter(|_| args.resolve) {
         for found in resolve(&mut program, place)? {
-            if !args.output.quiet {
+            if !output.quiet {
                 note(&found);
             }
         }
@@ -51,30 +68,66 @@ pub fn run(args: Send) -> Result<u8> {
     }
     let requested = Requested {
         command_line: shared::command_line(),
-        engine: Some(shared::engine_name(args.through.engine)),
-        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &run::Second::default(), &args.metering),
+        engine: Some(args.engine.name().to_owned()),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &run::Second::default(), &metering),
         ..requested
     };
     let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
-    let stop = run::stop_on_signals_with(&args.output)?;
+    let stop = run::stop_on_signals_with(output)?;
     let longest = program.longest() as usize;
-    let job =
-        Job { count, duration, catch_up: args.pace.catch_up, spin: args.pace.spin, ..Job::program(program) };
-    let report = run::run(Setup {
+    let job = Job { count, duration, catch_up: pace.catch_up, spin: pace.spin, ..Job::program(program) };
+    run::run(Setup {
         requested,
         total,
         endless,
         patient: true,
-        tx: place.filter(|_| args.through.engine != crate::cli::Engine::Null),
+        tx: place.filter(|_| args.engine != Engine::Null),
         rx,
-        round_trip: args.metering.round_trip,
+        round_trip: args.round_trip,
+        together,
         cpus,
         warnings,
-        output: args.output.clone(),
+        output: output.clone(),
         stop,
-        ..Setup::of("send", shared::open_by(&args.through, false)?, job, longest)
-    })?;
-    conclude(&report, &args.output, false)
+        ..Setup::of("send", shared::open_by(&through, false)?, job, longest)
+    })
+}
+
+/// What contradicts itself. (Of what is typed clap says so.)
+fn check(args: &Send, metering: &Metering, sending: Option<&str>) -> Result<()> {
+    if args.round_trip && metering.measure.is_some() {
+        bail!("round_trip: frames that come back are measured where they are sent; leave out `measure`");
+    }
+    if args.round_trip && args.sign == spec::Sign::Never {
+        bail!("round_trip: what comes back is told by its signature; leave out `sign: never`");
+    }
+    if args.resolve && sending.is_none() {
+        bail!("resolve: on which interface is the next hop? Say where frames leave");
+    }
+    Ok(())
+}
+
+/// What was asked for.
+struct Asked<'a> {
+    job: &'a Send,
+    pace: &'a Pace,
+    measured: bool,
+}
+
+impl Asked<'_> {
+    /// All frames have to be signed.
+    fn signs(&self) -> bool {
+        self.job.sign == spec::Sign::Always || self.job.round_trip
+    }
+
+    /// Frames are signed where they have room, although nobody asked for it.
+    fn signs_by_itself(&self) -> bool {
+        self.measured && self.job.sign != spec::Sign::Never
+    }
+
+    fn size(&self) -> Option<traffic::expr::Size> {
+        self.job.size.as_deref().cloned()
+    }
 }
 
 /// What is to be sent, and what was asked for.
@@ -86,13 +139,13 @@ struct Planned {
     warnings: Vec<String>,
 }
 
-fn expression(args: &Send, text: &str, place: Option<&Place>) -> Result<Planned> {
-    let Some(rate) = shared::rate_of(&args.pace) else {
+fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
+    let Some(rate) = args.pace.rate else {
         bail!("how fast? Give --rate (1mpps, 500mbps, 10%, ...) or --topspeed");
     };
-    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let seed = args.job.seed.unwrap_or_else(shared::draw_seed);
     let mut warnings = Vec::new();
-    let program = program(args, text, seed, signs_by_itself(args), &mut warnings)?;
+    let program = program(args, text, seed, &mut warnings)?;
     let flows = match rate {
         Rate::Flows(_) => Some(flows_per_pass(&program)?),
         _ => None,
@@ -112,19 +165,14 @@ fn expression(args: &Send, text: &str, place: Option<&Place>) -> Result<Planned>
 }
 
 /// What the command line says holds instead of what the file says of the whole run.
-fn scenario(args: &Send, scenario: &Scenario, file: &str, place: Option<&Place>) -> Result<Planned> {
-    let sign = match (args.sign || args.metering.round_trip, signs_by_itself(args)) {
+fn scenario(args: &Asked<'_>, scenario: &Scenario, file: &str, place: Option<&Place>) -> Result<Planned> {
+    let sign = match (args.signs(), args.signs_by_itself()) {
         (true, _) => Sign::All,
         (false, true) => Sign::WhereRoom,
         (false, false) => Sign::No,
     };
-    let context = Context {
-        sign,
-        rate: shared::rate_of(&args.pace),
-        size: args.shape.size.clone(),
-        ..Context::default()
-    };
-    let made = what::scenario(scenario, args.shape.seed, context, place)?;
+    let context = Context { sign, rate: args.pace.rate, size: args.size(), ..Context::default() };
+    let made = what::scenario(scenario, args.job.seed, context, place)?;
     let own_total = made.total();
     let Made { compiled, seed, warnings } = made;
     let rate = match compiled.rate {
@@ -149,21 +197,11 @@ fn scenario(args: &Send, scenario: &Scenario, file: &str, place: Option<&Place>)
     Ok(Planned { program: compiled.program, requested, total, endless, warnings })
 }
 
-/// Are frames signed where they have room, although nobody asked for it?
-fn signs_by_itself(args: &Send) -> bool {
-    args.metering.measure.is_some() && !args.no_sign
-}
-
 /// Compiles the expression, signed if that was asked for or can be had.
-fn program(
-    args: &Send,
-    text: &str,
-    seed: u64,
-    measured: bool,
-    warnings: &mut Vec<String>,
-) -> Result<Program> {
-    let options = |signature| Options { size: args.shape.size.clone(), seed, signature, name: String::new() };
-    if args.sign || args.metering.round_trip {
+fn program(args: &Asked<'_>, text: &str, seed: u64, warnings: &mut Vec<String>) -> Result<Program> {
+    let options = |signature| Options { size: args.size(), seed, signature, name: String::new() };
+    let measured = args.signs_by_itself();
+    if args.signs() {
         return Ok(compile(text, &options(Some(0)))?);
     }
     if measured && let Ok(program) = compile(text, &options(Some(0))) {

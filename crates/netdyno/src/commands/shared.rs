@@ -1,15 +1,16 @@
 //! What several verbs do alike.
 
 use crate::claims::{self, Claim};
-use crate::cli::{Engine as EngineName, Metering, Pace, Through, Timestamps, TwoSides};
-use crate::cores::{self, Cores, Taken};
+use crate::cores::{self, Taken};
 use crate::place::Place;
 use crate::run::Second;
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
 use engine::Priority;
 use report::RequestedRate;
+use spec::{Clock, Consent, Cores, Engine, How, Stamps, Timestamps};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use traffic::rate::Context;
 use traffic::schedule::LAYER1_OVERHEAD;
 use traffic::{Program, Rate, Schedule};
@@ -19,16 +20,78 @@ pub use crate::engines::{open_by, open_engines};
 /// Frames of a run that are timed one by one at the receiver.
 const ARRIVALS: usize = 4_000_000;
 
+/// How fast, for how long.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    pub rate: Option<Rate>,
+    pub duration: Option<Duration>,
+    pub count: Option<u64>,
+    /// After a stall, at most so many times the rate.
+    pub catch_up: f64,
+    /// Never sleep.
+    pub spin: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { rate: None, duration: None, count: None, catch_up: 2.0, spin: false }
+    }
+}
+
+impl From<spec::Pace> for Pace {
+    fn from(asked: spec::Pace) -> Pace {
+        let spec::Pace { rate, duration, count, catch_up, spin } = asked;
+        Pace {
+            rate: rate.as_deref().copied(),
+            duration: duration.as_deref().copied(),
+            count: count.as_deref().copied(),
+            catch_up: catch_up.unwrap_or(Pace::default().catch_up),
+            spin,
+        }
+    }
+}
+
+/// Through what, and by which interfaces although they are in use.
+#[derive(Debug, Clone, Default)]
+pub struct Through {
+    pub engine: Engine,
+    pub calibration: Option<PathBuf>,
+    pub cores: Option<Cores>,
+    pub tx_timestamps: Option<Stamps>,
+    pub yes_disrupt: Vec<String>,
+}
+
+impl Through {
+    /// What a job asks for, as far as it is allowed.
+    pub fn of(asked: spec::Through, consent: &Consent) -> Through {
+        let spec::Through { engine, calibration, cores, tx_timestamps } = asked;
+        let cores = cores.map(spec::Written::into_value);
+        Through { engine, calibration, cores, tx_timestamps, yes_disrupt: consent.yes_disrupt.clone() }
+    }
+}
+
+/// What is measured, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Metering {
+    pub measure: Option<String>,
+    /// Frames come back to where they are sent.
+    pub round_trip: bool,
+    pub how: spec::Meter,
+}
+
+/// Streams that get percentiles, of who names no number.
+pub const STREAM_HISTOGRAMS: u32 = 64;
+
 /// Finds where to send, and refuses what would cut the user off.
 pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Place>> {
     let Some(spec) = spec else {
-        if through.engine == EngineName::Null {
+        if through.engine == Engine::Null {
             return Ok(None);
         }
         bail!("where to? Name an interface with --on IFACE (`ip -br link` lists them), or use --engine null");
     };
     let place = Place::find(spec)?;
-    place.guard(through.yes_disrupt.as_deref())?;
+    place.guard(&through.yes_disrupt)?;
     if !place.interface.ethernet {
         bail!("{spec} is not an Ethernet interface: netdyno sends Ethernet frames");
     }
@@ -53,11 +116,7 @@ pub fn cpus_apart(
 ) -> Result<Vec<Option<usize>>> {
     let places = place.into_iter().chain(second);
     let queues = places.map(|place| place.interface.tx_queues).min().unwrap_or(1);
-    let (flag, cores) = match (&through.cores, through.core) {
-        (Some(cores), _) => ("--cores", cores.clone()),
-        (None, Some(cpu)) => ("--core", Cores::List(vec![cpu])),
-        (None, None) => ("--cores", Cores::Number(1)),
-    };
+    let cores = through.cores.clone().unwrap_or(Cores::Number(1));
     let Some(allowed) = crate::environment::allowed_cpus() else {
         return Ok(match cores {
             Cores::List(list) => list.into_iter().map(Some).collect(),
@@ -69,7 +128,7 @@ pub fn cpus_apart(
     let mut taken: Taken = allowed.iter().filter(|_| apart).filter_map(held).collect();
     loop {
         let chosen =
-            cores::choose(&cores, &allowed, &taken, queues).with_context(|| format!("{flag} {cores}"))?;
+            cores::choose(&cores, &allowed, &taken, queues).with_context(|| format!("--cores {cores}"))?;
         // Another may have been quicker.
         let lost =
             chosen.iter().filter(|cpu| apart && !taken.contains_key(cpu)).find_map(
@@ -92,28 +151,30 @@ pub fn measuring_place(
     paced: bool,
     sending: Option<&str>,
 ) -> Result<Option<(Place, meter::Options)>> {
-    engine::clock::stamp_by_tai(metering.clock == crate::cli::Clock::Tai);
+    engine::clock::stamp_by_tai(metering.how.clock == Clock::Tai);
     let (spec, option) = match (&metering.measure, sending) {
         (Some(spec), _) => (spec.as_str(), format!("--measure {spec}")),
         (None, Some(sending)) if metering.round_trip => (sending, "--round-trip".to_owned()),
         _ => return Ok(None),
     };
-    if through.engine == EngineName::Null {
+    if through.engine == Engine::Null {
         bail!("--engine null sends nothing, so {option} has nothing to measure: leave one of them out");
     }
     let place = Place::find(spec)?;
     // What arrives is dropped: that would cut the user off as well as sending would.
-    place.guard(through.yes_disrupt.as_deref())?;
-    let (place, options) = with_meter(place, (metering.meter, metering.timestamps), paced)?;
-    let clock = stamp_clock(metering.clock);
-    Ok(Some((place, meter::Options { stream_histograms: metering.stream_histograms, clock, ..options })))
+    place.guard(&through.yes_disrupt)?;
+    let how = &metering.how;
+    let (place, options) = with_meter(place, (how.how, how.timestamps), paced)?;
+    let clock = stamp_clock(how.clock);
+    let stream_histograms = how.stream_histograms.unwrap_or(STREAM_HISTOGRAMS);
+    Ok(Some((place, meter::Options { stream_histograms, clock, ..options })))
 }
 
 /// Finds where the second side's frames leave and arrive.
 pub fn second(
-    two: &TwoSides,
+    two: &super::replay::TwoSides,
     through: &Through,
-    how: &Metering,
+    metering: &Metering,
     paced: bool,
     first: &Place,
 ) -> Result<Second> {
@@ -125,7 +186,7 @@ pub fn second(
             place.spec
         );
     }
-    if how.round_trip {
+    if metering.round_trip {
         bail!(
             "--round-trip measures at one interface: with --on2 say where frames arrive with --measure and --measure2"
         );
@@ -134,11 +195,11 @@ pub fn second(
         None => None,
         Some(spec) => {
             let at = Place::find(spec)?;
-            at.guard(through.yes_disrupt.as_deref())?;
-            Some(with_meter(at, (how.meter, how.timestamps), paced)?)
+            at.guard(&through.yes_disrupt)?;
+            Some(with_meter(at, (metering.how.how, metering.how.timestamps), paced)?)
         }
     };
-    if how.measure.is_some() && rx.is_none() {
+    if metering.measure.is_some() && rx.is_none() {
         bail!(
             "--measure sees only what arrives of one side: name with --measure2 where the other side's frames arrive"
         );
@@ -163,15 +224,10 @@ pub fn interfaces(
     names
 }
 
-/// An engine's name as it is written on the command line.
-pub fn engine_name(engine: EngineName) -> String {
-    engine.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
 /// Meter options for a port that only receives what this run sends.
 pub fn with_meter(
     place: Place,
-    (how, who): (crate::cli::Meter, Timestamps),
+    (how, who): (How, Timestamps),
     paced: bool,
 ) -> Result<(Place, meter::Options)> {
     measurable(&place)?;
@@ -209,12 +265,11 @@ pub fn tells_tags(place: &Place) -> bool {
 }
 
 /// Time stamps of the hardware at `place`: asked for, or there to be had.
-pub fn hardware(place: &Place, who: Timestamps, how: crate::cli::Meter) -> Result<Option<meter::Hardware>> {
-    use crate::cli::Meter;
+pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter::Hardware>> {
     match who {
         Timestamps::Software => return Ok(None),
-        Timestamps::Auto if how == Meter::XdpGeneric => return Ok(None),
-        Timestamps::Hardware if how == Meter::XdpGeneric => {
+        Timestamps::Auto if how == How::XdpGeneric => return Ok(None),
+        Timestamps::Hardware if how == How::XdpGeneric => {
             bail!("--timestamps hardware: generic XDP sees none; leave out --meter, or take --meter packet")
         }
         Timestamps::Auto | Timestamps::Hardware => {}
@@ -234,19 +289,19 @@ pub fn hardware(place: &Place, who: Timestamps, how: crate::cli::Meter) -> Resul
     Ok(Some(meter::Hardware { compare: Arc::new(compare), to_xdp, required }))
 }
 
-pub fn stamp_clock(clock: crate::cli::Clock) -> meter::Clock {
+pub fn stamp_clock(clock: Clock) -> meter::Clock {
     match clock {
-        crate::cli::Clock::Monotonic => meter::Clock::Monotonic,
-        crate::cli::Clock::Tai => meter::Clock::Tai,
+        Clock::Monotonic => meter::Clock::Monotonic,
+        Clock::Tai => meter::Clock::Tai,
     }
 }
 
-pub fn meter_mode(how: crate::cli::Meter) -> meter::Mode {
+pub fn meter_mode(how: How) -> meter::Mode {
     match how {
-        crate::cli::Meter::Auto => meter::Mode::Auto,
-        crate::cli::Meter::Xdp => meter::Mode::XdpNative,
-        crate::cli::Meter::XdpGeneric => meter::Mode::XdpGeneric,
-        crate::cli::Meter::Packet => meter::Mode::PacketSocket,
+        How::Auto => meter::Mode::Auto,
+        How::Xdp => meter::Mode::XdpNative,
+        How::XdpGeneric => meter::Mode::XdpGeneric,
+        How::Packet => meter::Mode::PacketSocket,
     }
 }
 
@@ -307,11 +362,6 @@ pub fn requested_rate(rate: Rate, schedule: &Schedule) -> RequestedRate {
         asked.flows_per_second = Some(flows.as_f64());
     }
     asked
-}
-
-/// The rate that was asked for, if one was.
-pub fn rate_of(pace: &Pace) -> Option<Rate> {
-    if pace.topspeed { Some(Rate::TopSpeed) } else { pace.rate }
 }
 
 /// How the user called us.

@@ -1,36 +1,39 @@
 //! `netdyno trial`: one load, for one time, judged.
 
+use super::jobs::With;
 use super::shared;
-use crate::cli::search::Trial;
-use crate::output::{conclude, note};
+use crate::output::note;
 use crate::run;
 use crate::trials::floor::Known;
 use crate::trials::{Goal, Offer, Rig, frame_sizes, frames_per_second, mean_bytes, nanos, row, shown};
 use anyhow::{Result, bail};
-use report::units;
+use report::{Report, units};
+use spec::Trial;
 use trial::{Stage, Wanted};
 
-pub fn run(args: Trial) -> Result<u8> {
-    let goal = Goal::parse(&args.goal)?;
-    let sizes = frame_sizes(&args.bench.size)?;
-    if let Some(dir) = &args.output.report {
+pub fn run(args: &Trial, with: With<'_>) -> Result<Report> {
+    let With { consent, output, together: _ } = with;
+    let goal = Goal::parse(args.goal())?;
+    let sizes = frame_sizes(args.bench.size())?;
+    let duration = args.duration();
+    if let Some(dir) = &output.report {
         report::prepare_dir(dir)?;
     }
-    let stop = run::stop_on_signals_with(&args.output)?;
-    let mut floors = Known::of(args.floor.as_ref(), &args.bench, &stop)?;
-    let mut rig = Rig::new(&args.bench, stop)?;
-    rig.show("trial", &args.output)?;
+    let stop = run::stop_on_signals_with(output)?;
+    let mut floors = Known::of(args.floor.as_deref(), &args.bench, consent, &stop)?;
+    let mut rig = Rig::new(&args.bench, consent, stop)?;
+    rig.show("trial", output)?;
     let mut rows = Vec::new();
     let mut whole: Option<report::Report> = None;
     let mut reasons = Vec::new();
     for (name, size) in &sizes {
-        let load = frames_per_second(args.rate, mean_bytes(size), rig.bits_per_second()?)?;
-        let offer = Offer::steady(load, nanos(args.duration), size);
-        if !args.output.quiet && !args.output.gauges.tui {
+        let load = frames_per_second(*args.rate, mean_bytes(size), rig.bits_per_second()?)?;
+        let offer = Offer::steady(load, nanos(duration), size);
+        if !output.quiet && !output.gauges.tui {
             note(&format!(
                 "trial: frames of {name} bytes at {} for {}",
                 units::frame_rate(load),
-                units::time(nanos(args.duration))
+                units::time(nanos(duration))
             ));
         }
         let number = rows.len() + 1;
@@ -40,17 +43,17 @@ pub fn run(args: Trial) -> Result<u8> {
                 now.frame_size.clone_from(name);
                 now.size = (number, sizes.len());
             });
-            let left = args.duration * (sizes.len() - rows.len()) as u32;
-            show.trial(load, nanos(args.duration), Some(left));
+            let left = duration * (sizes.len() - rows.len()) as u32;
+            show.trial(load, nanos(duration), Some(left));
         }
         let ran = rig.run(&offer, &|outcome| goal.limits.broken(outcome))?;
-        let wanted = Wanted::steady(load, nanos(args.duration), Stage::Measure);
+        let wanted = Wanted::steady(load, nanos(duration), Stage::Measure);
         let mut row = row(&wanted, &ran, &goal);
         row.number = number as u32;
         row.part = "trial".to_owned();
         row.frame_size.clone_from(name);
         if row.latency_ns.is_some() && !ran.stopped && ran.port_lost.is_none() {
-            row.floor = floors.at(load, nanos(args.duration), size, name)?;
+            row.floor = floors.at(load, nanos(duration), size, name)?;
         }
         if let Some(show) = &rig.show {
             show.over(shown(&row), Vec::new(), String::new());
@@ -71,11 +74,11 @@ pub fn run(args: Trial) -> Result<u8> {
         }
     }
     rig.show = None;
-    let Some(mut report) = whole else { bail!("--size {}: there is no size to try", args.bench.size) };
+    let Some(mut report) = whole else { bail!("--size {}: there is no size to try", args.bench.size()) };
     report.command = "trial".to_owned();
     report.requested.command_line = shared::command_line();
     report.requested.rate = Some(report::RequestedRate { text: args.rate.to_string(), ..Default::default() });
-    report.requested.duration_ns = Some(nanos(args.duration));
+    report.requested.duration_ns = Some(nanos(duration));
     let ways = &rig.ports.ways;
     report.requested.interfaces =
         ways.iter().flat_map(|way| [way.from_name.clone(), way.to_name.clone()]).collect();
@@ -100,7 +103,7 @@ pub fn run(args: Trial) -> Result<u8> {
         true => report::Verdict::Done,
         false => report::Verdict::Short { reasons },
     };
-    conclude(&report, &args.output, false)
+    Ok(report)
 }
 
 /// Why it did not pass, and whose fault that was.

@@ -4,13 +4,13 @@
 
 use super::autoopts::{self, Spec};
 use crate::cli::Output;
-use crate::cli::live::{Answers, Live, Port, Server, Timing};
-use crate::output::print;
-use anyhow::{Result, bail};
+use crate::commands::jobs::With;
+use crate::output::{conclude, print};
+use anyhow::{Result, anyhow, bail};
+use spec::{Answers, Job, Live, Timing};
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 const SPECS: [Spec; 8] = [
     Spec { name: "dbug", short: Some('d'), value: Some("LEVEL") },
@@ -65,31 +65,34 @@ pub fn run(words: &[OsString]) -> Result<u8> {
         bail!("`{}` is not an Ethernet address, as 02:00:00:00:00:01", text(mac));
     };
     let port = match text(port).as_str() {
-        "random" => Port::Random,
-        number => match number.parse::<u16>() {
-            Ok(number) if number > 0 => Port::Number(number),
-            _ => bail!("`{number}` is neither a port from 1 to 65535 nor `random`"),
-        },
+        "captured" => bail!("`captured` is neither a port from 1 to 65535 nor `random`"),
+        word => {
+            word.parse().map_err(|_| anyhow!("`{word}` is neither a port from 1 to 65535 nor `random`"))?
+        }
     };
-    crate::commands::live::run(Live {
-        file: PathBuf::from(file),
-        to: Server { address: IpAddr::V4(address), port: None },
-        interface: text(interface),
+    let own = |what: &str| anyhow!("{what} is not understood: this is a defect of netdyno");
+    let job = Live {
+        capture: PathBuf::from(file),
+        to: address.to_string().parse().map_err(|_| own("the address"))?,
+        on: text(interface),
         flow: None,
         all: false,
         from: None,
-        port,
-        mac: Some(mac),
+        port: Some(port),
+        mac: mac.to_string().parse().ok(),
         timing: Timing::Fast,
         answers: Answers::Same,
         ignore: Vec::new(),
-        timeout: Duration::from_secs(10),
-        quiet_time: Duration::from_secs(1),
-        retries: 3,
-        yes_disrupt: parsed.value("yes-disrupt").map(str::to_owned),
+        timeout: None,
+        quiet_time: None,
+        retries: Some(3),
+        yes_disrupt: parsed.value("yes-disrupt").map(str::to_owned).into_iter().collect(),
         until_gap: false,
         skip_corrupt: false,
         write: None,
-        output: Output::default(),
-    })
+    };
+    let output = Output::default();
+    let consent = Job::Live(Box::new(job.clone())).asks();
+    let with = With { consent: &consent, output: &output, together: None };
+    conclude(&crate::commands::live::run(&job, with)?, &output, false)
 }

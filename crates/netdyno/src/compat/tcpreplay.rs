@@ -11,16 +11,18 @@ mod tests;
 
 use super::autoopts::{self, Parsed, Spec};
 use super::{presets, tcpreplay_edit, watching};
-use crate::cli::{Metering, Output, OversizeChoice, Pace, Through, TwoSides, parse_percent};
-use crate::commands::replay::{self, Settings};
+use crate::cli::Output;
+use crate::commands::replay::{self, Settings, TwoSides};
+use crate::commands::shared::{Pace, Through};
 use crate::output::{aside, note, print};
 use crate::run::Interim;
 use crate::sides::Sides;
 use anyhow::{Context, Error, Result, bail};
-use engine::source::{Hooks, Loss, Seam, Selection};
+use engine::source::{Loss, Seam, Selection};
 use options::{Here, Known, OPTIONS};
 use port::interface::Interface;
 use report::{Report, Totals, classic};
+use spec::Oversize;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
@@ -293,38 +295,33 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         );
     }
     let settings = Settings {
-        files,
         // Called by these names where netmap is to be used.
         interface: given.value("intf1").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
         two: TwoSides {
-            only_side: None,
             on2: given.value("intf2").map(|name| name.strip_prefix("netmap:").unwrap_or(name).to_owned()),
             sides: match given.value("cachefile") {
                 Some(file) => Some(Sides::Cache(PathBuf::from(file))),
                 None => given.has("dualfile").then_some(Sides::Files),
             },
-            measure2: None,
+            ..TwoSides::default()
         },
         write: given.value("write").map(PathBuf::from),
         speed: speed(&given)?,
         pace: Pace {
-            rate: rate.filter(|rate| *rate != Rate::TopSpeed),
-            topspeed: rate == Some(Rate::TopSpeed),
+            rate,
             duration: number::<u64>(&given, "duration", 1)?.map(Duration::from_secs),
             count: number::<u64>(&given, "limit", 1)?,
-            catch_up: engine::CATCH_UP,
-            spin: false,
+            ..Pace::default()
         },
         loops: Some(loops),
         preload,
-        stream: false,
         unique_every: unique_every(&given)?,
-        sign: false,
-        oversize: OversizeChoice::Skip,
+        oversize: Oversize::Skip,
         skip_corrupt: true,
-        through: Through::auto(given.value("yes-disrupt").map(str::to_owned)),
-        metering: Metering::none(),
-        output: Output { quiet: true, ..Output::default() },
+        through: Through {
+            yes_disrupt: given.value("yes-disrupt").map(str::to_owned).into_iter().collect(),
+            ..Through::default()
+        },
         packets: packets(&given)?,
         seam: Seam::Nothing,
         longest_gap: number::<u64>(&given, "maxsleep", 0)?.filter(|ms| *ms > 0).map(Duration::from_millis),
@@ -340,7 +337,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         defects: super::defects()?,
         loss: loss(&given)?,
         flow_expiry_s: number::<u64>(&given, "flow-expiry", 0)?.filter(|seconds| *seconds > 0),
-        hooks: Hooks::default(),
+        ..Settings::of(files, Output { quiet: true, ..Output::default() })
     };
     Ok(Wanted::Replay(Box::new(Plan {
         settings,
@@ -452,7 +449,8 @@ fn speed(given: &Parsed) -> Result<Option<Speed>> {
 /// The share of packets that is not sent.
 fn loss(given: &Parsed) -> Result<Option<Loss>> {
     let Some(text) = given.value("loss") else { return Ok(None) };
-    let percent = parse_percent(text).map_err(Error::msg).with_context(|| format!("--loss={text}"))?;
+    let spec::Share(percent) =
+        spec::Quantity::read(text).map_err(Error::msg).with_context(|| format!("--loss={text}"))?;
     replay::loss(percent, number::<u64>(given, "loss-seed", 0)?.unwrap_or(1))
 }
 

@@ -1,14 +1,12 @@
 //! The floor of a latency: what the way takes without the device. Measured at the same load, given, or of an earlier result.
 
 use super::{Offer, Rig};
-use crate::cli::impair::words;
-use crate::cli::search::Bench;
 use anyhow::{Context, Result, anyhow, bail};
 use report::Report;
 use report::search::{Floor, FloorOf};
 use report::units;
+use spec::{Bench, Consent, Lab};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -20,24 +18,27 @@ const ENOUGH: Duration = Duration::from_secs(2);
 
 /// Where the floor is to come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+enum Asked {
     Device,
     Cable,
     Time(Duration),
     Result(PathBuf),
 }
 
-impl FromStr for Asked {
-    type Err = std::convert::Infallible;
-
-    fn from_str(text: &str) -> Result<Asked, Self::Err> {
-        Ok(match (text, parse_duration(text)) {
+impl Asked {
+    fn of(text: &str) -> Asked {
+        match (text, parse_duration(text)) {
             ("device", _) => Asked::Device,
             ("cable", _) => Asked::Cable,
             (_, Ok(time)) => Asked::Time(time),
             (path, Err(_)) => Asked::Result(path.into()),
-        })
+        }
     }
+}
+
+/// Is the device one of ours, which can be had without its faults?
+fn has_device(bench: &Bench) -> bool {
+    bench.lab.as_ref().is_some_and(|lab| lab.impair.is_some())
 }
 
 /// Knows floors.
@@ -51,41 +52,37 @@ pub enum Known {
 
 impl Known {
     /// Of what was asked; by default the lab's own device without its faults, where it has one of ours.
-    pub fn of(asked: Option<&Asked>, bench: &Bench, stop: &Arc<AtomicBool>) -> Result<Known> {
-        let own = bench.lab_impair.is_some();
+    pub fn of(
+        asked: Option<&str>,
+        bench: &Bench,
+        consent: &Consent,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Known> {
+        let own = has_device(bench);
         let measured = |device: bool| -> Result<Known> {
-            let faults = if device { Some(words("").map_err(|error| anyhow!(error))?) } else { None };
+            let impair = device.then(spec::Faults::default);
             let bench = Bench {
-                lab: true,
-                interface: Vec::new(),
-                measure: Vec::new(),
+                lab: Some(Lab { impair, ..Lab::default() }),
+                links: Vec::new(),
                 gateway: Vec::new(),
-                what: bench.what.clone().filter(|_| bench.lab),
-                lab_dut: None,
-                lab_bottleneck: None,
-                lab_queue: None,
-                lab_burst: None,
-                lab_loss: None,
-                lab_impair: faults,
+                what: bench.what.clone().filter(|_| bench.lab.is_some()),
                 warm_up: None,
                 ..bench.clone()
             };
             let of = if device { FloorOf::Device } else { FloorOf::Cable };
-            Ok(Known::Measured(Box::new(Rig::new(&bench, Arc::clone(stop))?), of))
+            Ok(Known::Measured(Box::new(Rig::new(&bench, consent, Arc::clone(stop))?), of))
         };
-        match asked {
+        match asked.map(Asked::of) {
             None if own => measured(true),
             None => Ok(Known::None),
             Some(Asked::Device) if own => measured(true),
             Some(Asked::Device) => bail!(NO_DEVICE),
             Some(Asked::Cable) => measured(false),
             Some(Asked::Time(time)) => {
-                let ns = super::nanos(*time);
+                let ns = super::nanos(time);
                 Ok(Known::Given(Floor { of: FloorOf::Given, min_ns: ns, typical_ns: ns }))
             }
-            Some(Asked::Result(path)) => {
-                read(path).map(|report| Known::Result(Box::new(report), path.clone()))
-            }
+            Some(Asked::Result(path)) => read(&path).map(|report| Known::Result(Box::new(report), path)),
         }
     }
 
@@ -117,13 +114,13 @@ impl Known {
 const NO_DEVICE: &str = "--floor device: only a lab's device of --lab-impair can be had without its faults; give cable, a time (12us), or the result of a run with a cable in the device's place";
 
 /// What can be known of a floor before any trial: whether there can be one for frames of each of these sizes.
-pub fn check(asked: Option<&Asked>, bench: &Bench, sizes: &[&str]) -> Result<()> {
-    match asked {
-        Some(Asked::Device) if bench.lab_impair.is_none() => bail!(NO_DEVICE),
+pub fn check(asked: Option<&str>, bench: &Bench, sizes: &[&str]) -> Result<()> {
+    match asked.map(Asked::of) {
+        Some(Asked::Device) if !has_device(bench) => bail!(NO_DEVICE),
         Some(Asked::Result(path)) => {
-            let report = read(path)?;
+            let report = read(&path)?;
             let missing = sizes.iter().find(|name| nearest(&report, 0.0, name).is_none());
-            missing.map_or(Ok(()), |name| Err(anyhow!(not_of(path, name))))
+            missing.map_or(Ok(()), |name| Err(anyhow!(not_of(&path, name))))
         }
         _ => Ok(()),
     }
@@ -172,15 +169,10 @@ mod tests {
 
     #[test]
     fn a_floor_that_cannot_be_is_refused_before_any_trial() {
-        use crate::cli::{Cli, Command, search::Kind};
-        let words = ["netdyno", "search", "latency", "--lab"];
-        let cli = <Cli as clap::Parser>::try_parse_from(words).expect("words");
-        let Command::Search(search) = cli.command else { panic!("a search") };
-        let Kind::Latency(args) = search.kind else { panic!("of latency") };
-        let bench = args.common.bench;
+        let bench = Bench { lab: Some(Lab::default()), ..Bench::default() };
         let file = tempfile::NamedTempFile::new().expect("a file");
-        let asked = Asked::Result(file.path().to_owned());
-        let refused = |asked: &Asked, sizes: &[&str]| match check(Some(asked), &bench, sizes) {
+        let asked = file.path().display().to_string();
+        let refused = |asked: &str, sizes: &[&str]| match check(Some(asked), &bench, sizes) {
             Ok(()) => String::new(),
             Err(error) => format!("{error:#}"),
         };
@@ -194,8 +186,8 @@ mod tests {
         std::fs::write(file.path(), serde_json::to_vec(&report).expect("json")).expect("written");
         assert_eq!(refused(&asked, &["64"]), "");
         assert!(refused(&asked, &["64", "1518"]).contains("no latency of frames of 1518 bytes"));
-        assert!(refused(&Asked::Device, &[]).contains("--lab-impair"));
-        assert_eq!(refused(&Asked::Cable, &["64"]), "");
+        assert!(refused("device", &[]).contains("--lab-impair"));
+        assert_eq!(refused("cable", &["64"]), "");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Goals as users write them: `loss=0.1%,p99=50us,reorder=0%,exceed=50%,sum=21s`, or a name that others use, `ndr`, `pdr`.
 
-use crate::cli::search::share;
 use anyhow::{Result, bail};
 use report::units;
+use spec::{Quantity, Ratio};
 use std::time::Duration;
 use traffic::rate::parse_duration;
 use trial::{Broken, Delay, Limits, Outcome};
@@ -73,7 +73,7 @@ impl Goal {
                 continue;
             }
             let Some((name, value)) = part.split_once('=') else { return Err(wrong("a goal is NAME=VALUE")) };
-            let ratio = || share(value).map_err(|why| wrong(&why));
+            let ratio = || Ratio::read(value).map(|ratio| ratio.0).map_err(|why| wrong(&why));
             let time = || parse_duration(value).map_err(|why| wrong(&why.to_string()));
             if let Some(delay) = Delay::ALL.into_iter().find(|delay| delay.name() == name) {
                 goal.limits.delays = goal.limits.delays.and(delay, super::nanos(time()?));

@@ -1,13 +1,12 @@
 //! The ports that trials use: the user's, or those of a lab; and what is sent between them by default.
 
-use crate::cli::lab::Dut;
-use crate::cli::search::Bench;
 use crate::commands::lab;
 use crate::impaired::Device;
 use crate::place::Place;
 use ::lab::{Host, Lab, Located};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use report::units;
+use spec::{Bench, Consent, Cores, Dut};
 use std::time::Duration;
 use traffic::expr::Size;
 use wire::Mac;
@@ -81,26 +80,31 @@ impl Ports {
     }
 
     /// Finds the user's ports, or makes a lab.
-    pub fn find(bench: &Bench) -> Result<Ports> {
-        if bench.lab {
-            return Self::lab(bench);
+    pub fn find(bench: &Bench, consent: &Consent) -> Result<Ports> {
+        let on: Vec<&String> = bench.links.iter().filter_map(|link| link.on.as_ref()).collect();
+        let measured: Vec<&String> = bench.links.iter().filter_map(|link| link.measure.as_ref()).collect();
+        if let Some(lab) = &bench.lab {
+            if !bench.links.is_empty() {
+                bail!("links: a lab has ports of its own; leave out one of `lab` and `links`");
+            }
+            return Self::lab(bench, lab);
         }
-        if bench.interface.is_empty() || bench.measure.is_empty() {
+        if on.is_empty() || measured.is_empty() {
             bail!(
                 "between which ports? Give --on IFACE, where to send, and --measure IFACE, where to measure; or --lab, to try it without any"
             );
         }
-        if bench.interface.len() != bench.measure.len() {
+        if on.len() != measured.len() {
             bail!(
                 "{} but {}: each --on needs the --measure that its frames arrive at",
-                units::counted(bench.interface.len() as u64, "--on"),
-                units::counted(bench.measure.len() as u64, "--measure")
+                units::counted(on.len() as u64, "--on"),
+                units::counted(measured.len() as u64, "--measure")
             );
         }
-        if !(bench.gateway.is_empty() || bench.gateway.len() == bench.interface.len()) {
+        if !(bench.gateway.is_empty() || bench.gateway.len() == on.len()) {
             bail!("--gateway: give one for each --on, or none");
         }
-        let mut all: Vec<&String> = bench.interface.iter().chain(&bench.measure).collect();
+        let mut all: Vec<&String> = on.iter().chain(&measured).copied().collect();
         all.sort();
         if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
@@ -109,13 +113,13 @@ impl Ports {
             );
         }
         let mut pairs = Vec::new();
-        for (number, (on, measure)) in bench.interface.iter().zip(&bench.measure).enumerate() {
+        for (number, (on, measure)) in on.into_iter().zip(measured).enumerate() {
             let mut macs = [Mac::default(); 2];
             let mut ends = Vec::new();
             for (mac, spec) in macs.iter_mut().zip([on, measure]) {
                 let located = ::lab::resolve(spec)?;
                 let place = Place::at(spec.clone(), again(&located)?)?;
-                place.guard(bench.through.yes_disrupt.as_deref())?;
+                place.guard(&consent.yes_disrupt)?;
                 crate::commands::shared::measurable(&place)?;
                 *mac = Mac(place.interface.mac.with_context(|| format!("{spec} has no Ethernet address"))?);
                 ends.push((located, spec.clone()));
@@ -125,7 +129,7 @@ impl Ports {
                 Some(_) if bench.both_ways => {
                     bail!("--gateway with --both-ways: say with WHAT and --back what is sent each way")
                 }
-                Some(gateway) => [*gateway, macs[0]],
+                Some(gateway) => [**gateway, macs[0]],
                 None => [macs[1], macs[0]],
             };
             let network = |half: u8| format!("198.{half}.{}.2", number + 1);
@@ -134,35 +138,45 @@ impl Ports {
         Ok(Ports { ways: ways(bench, pairs), device: None, lab: None })
     }
 
-    fn lab(bench: &Bench) -> Result<Ports> {
-        let bottleneck = match bench.lab_bottleneck {
+    fn lab(bench: &Bench, asked: &spec::Lab) -> Result<Ports> {
+        let bottleneck = match asked.bottleneck.as_deref().copied() {
             None => None,
             Some(rate) => {
-                let mut made = lab::bottleneck(rate, bench.lab_queue, bench.lab_burst, 1500)?;
+                let mut made = lab::bottleneck(
+                    rate,
+                    asked.queue.as_deref().copied(),
+                    asked.burst.as_deref().copied(),
+                    1500,
+                )?;
                 let saved = u128::from(made.bits_per_second) / 8 * SAVED.as_millis() / 1000;
                 let saved = u32::try_from(saved).unwrap_or(u32::MAX).max(2 * 1518);
-                if bench.lab_burst.is_none() {
+                if asked.burst.is_none() {
                     made.burst = saved;
                 }
-                if bench.lab_queue.is_none() {
+                if asked.queue.is_none() {
                     made.queue = saved;
                 }
                 Some(made)
             }
         };
-        let limited = bottleneck.is_some() || bench.lab_loss.is_some();
-        let dut = bench.lab_dut.or(limited.then_some(Dut::Router));
-        let device = lab::device(dut, bottleneck, bench.lab_loss);
-        let device = device.or(bench.lab_impair.as_ref().map(|_| lab::PROGRAM));
+        let loss =
+            asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
+        if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {
+            bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
+        }
+        let limited = bottleneck.is_some() || loss.is_some();
+        let dut = asked.dut.or(limited.then_some(Dut::Router));
+        let device = lab::device(dut, bottleneck, loss);
+        let device = device.or(asked.impair.as_ref().map(|_| lab::PROGRAM));
         let router = device.is_some_and(|device| device.kind == ::lab::Kind::Router);
-        let queues = match &bench.through.cores {
-            Some(crate::cores::Cores::Number(n)) => u32::try_from(*n).unwrap_or(1).clamp(1, 64),
+        let queues = match bench.cores.as_deref() {
+            Some(Cores::Number(n)) => u32::try_from(*n).unwrap_or(1).clamp(1, 64),
             _ => 1,
         };
         let device_cpus = lab::device_cpus();
         let lab =
             Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
-        let program = bench.lab_impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
+        let program = asked.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
         let end = |host: &Host| -> Result<(Located, String)> {
             let name = host.interface.to_owned();
             Ok((Located { namespace: Some(host.namespace.try_clone()?), name: name.clone() }, name))

@@ -7,14 +7,14 @@ use super::show::Show;
 use super::softirq::PacketThreads;
 use super::watch::Watch;
 use crate::claims;
-use crate::cli::search::Bench;
-use crate::cli::{Engine as EngineName, Output, Through};
-use crate::commands::shared;
+use crate::cli::Output;
+use crate::commands::shared::{self, Through};
 use crate::run::together::Member;
 use crate::run::{self, Setup};
 use anyhow::{Context, Result, anyhow, bail};
 use engine::{Awake, Job, Priority};
 use report::{Environment, Report};
+use spec::{Bench, Consent, Engine as EngineName, How, Timestamps};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -94,8 +94,8 @@ pub struct Rig {
     distrusted: crate::engines::Distrusted,
     /// Where all that frames pass is on this machine: what moves them there.
     packet_threads: Option<PacketThreads>,
-    meter: crate::cli::Meter,
-    timestamps: crate::cli::Timestamps,
+    meter: How,
+    timestamps: Timestamps,
     seed: u64,
     again: Again,
     warm_up: Option<Duration>,
@@ -126,11 +126,11 @@ const TRIALS_APART: u32 = 8;
 const FORGOTTEN: Duration = Duration::from_secs(60);
 
 impl Rig {
-    pub fn new(bench: &Bench, stop: Arc<AtomicBool>) -> Result<Rig> {
-        if bench.through.engine == EngineName::Null {
+    pub fn new(bench: &Bench, consent: &Consent, stop: Arc<AtomicBool>) -> Result<Rig> {
+        if bench.engine == EngineName::Null {
             bail!("--engine null sends nothing: a trial needs frames that arrive");
         }
-        let ports = Ports::find(bench)?;
+        let ports = Ports::find(bench, consent)?;
         let in_a_lab = ports.on_this_machine();
         let packet_threads = in_a_lab.then(PacketThreads::find);
         let mut warnings = Vec::new();
@@ -144,13 +144,13 @@ impl Rig {
         Ok(Rig {
             ports,
             packet_threads,
-            through: bench.through.clone(),
+            through: Through::of(bench.through(), consent),
             distrusted: crate::engines::Distrusted::default(),
-            meter: bench.meter,
+            meter: bench.how,
             timestamps: bench.timestamps,
             seed: bench.seed.unwrap_or_else(shared::draw_seed),
-            again: Again::new(Policy { retries: bench.retries, in_a_lab }),
-            warm_up: bench.warm_up,
+            again: Again::new(Policy { retries: bench.retries(), in_a_lab }),
+            warm_up: bench.warm_up.as_deref().copied(),
             learning: !bench.no_learning,
             learnt: None,
             begun: 0,
@@ -336,7 +336,7 @@ impl Rig {
 
     /// The CPUs of each way's workers. Ways that are not told which share out those there are.
     fn cpus(&self, way: usize) -> Result<Vec<Option<usize>>> {
-        let told = self.through.cores.is_some() || self.through.core.is_some();
+        let told = self.through.cores.is_some();
         match crate::environment::allowed_cpus() {
             Some(allowed) if !told && self.ports.ways.len() > 1 => {
                 // As with one way, the work of the lab's device is left where it is.

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 
-const VERBS: [&str; 13] = [
+const VERBS: [&str; 15] = [
     "demo",
     "send",
     "craft",
@@ -14,6 +14,8 @@ const VERBS: [&str; 13] = [
     "lab",
     "doctor",
     "report",
+    "run",
+    "rerun",
     "completions",
     "man",
 ];

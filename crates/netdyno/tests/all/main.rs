@@ -18,6 +18,7 @@ mod faults;
 mod fragroute;
 mod impair;
 mod info;
+mod jobs;
 mod judged;
 mod lab;
 mod leftovers;

@@ -35,6 +35,15 @@ pub fn lossy_replay() -> Report {
         unique_ip: Some(true),
         seed: Some(7),
         interfaces: vec!["v0".into(), "v1".into()],
+        job: serde_json::from_value(serde_json::json!({
+            "kind": "replay",
+            "captures": ["big flows.pcap"],
+            "links": [{ "on": "v0", "measure": "v1" }],
+            "rate": "1.6mpps",
+            "loop": 50,
+            "unique_ip": true,
+        }))
+        .expect("a job"),
     };
     report.environment = Environment {
         netdyno_version: "0.1.0".into(),

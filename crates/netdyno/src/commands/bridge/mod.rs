@@ -5,15 +5,15 @@ mod pieces;
 mod ways;
 
 use super::edits;
+use super::jobs::With;
 use super::samples::{SAMPLE, Samples, pace};
 use super::shared;
 use crate::carrier::{self, Ends};
-use crate::cli::bridge::{Bridge, BridgeEngine};
-use crate::cli::impair::Faults;
-use crate::cli::{self, Output};
-use crate::output::{self, conclude};
+use crate::cli::Output;
+use crate::output;
 use crate::panel::{Names, Panel};
 use crate::place::Place;
+use crate::run::together::{Member, Stage};
 use crate::{environment, run};
 use ::bridge::Filter;
 use ::edit::rewrite::Plan;
@@ -24,6 +24,7 @@ use outcome::Exit;
 use port::interface::Interface;
 use report::live::Progress;
 use report::{Report, Requested};
+use spec::{Bridge, BridgeEngine, Faults, Word};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use ways::Counts;
@@ -48,31 +49,35 @@ pub struct Settings {
     pub faults: Option<Faults>,
     pub yes_disrupt: Vec<String>,
     pub output: Output,
+    /// Other jobs that begin with it.
+    pub beside: Option<Member>,
 }
 
-pub fn run(args: Bridge) -> Result<u8> {
-    if args.edits.to_ethernet {
+pub fn run(args: Bridge, with: With<'_>) -> Result<Report> {
+    let With { consent, output, together } = with;
+    let edits = args.edits.unwrap_or_default();
+    if edits.to_ethernet {
         bail!("--to-ethernet: what comes from an Ethernet interface is Ethernet already; leave it out");
     }
-    let plan = edits::plan(&args.edits, true)?;
-    let Ok(between) = <[String; 2]>::try_from(args.between) else {
-        bail!("--between takes two interfaces");
-    };
+    if args.include.is_some() && args.exclude.is_some() {
+        bail!("include: there is one rule; leave out `exclude`");
+    }
+    let plan = edits::plan(&edits, true)?;
     let settings = Settings {
         command: "bridge",
-        between,
+        between: args.between,
         one_way: args.one_way,
-        count: args.count,
-        duration: args.duration,
+        count: args.count.as_deref().copied(),
+        duration: args.duration.as_deref().copied(),
         filter: filter(args.include.as_deref(), args.exclude.as_deref())?,
         plan: (plan != Plan::default()).then_some(plan),
         engine: args.engine,
         faults: None,
-        yes_disrupt: args.yes_disrupt,
-        output: args.output,
+        yes_disrupt: consent.yes_disrupt.clone(),
+        output: output.clone(),
+        beside: together,
     };
-    let output = settings.output.clone();
-    conclude(&bridge(settings)?, &output, false)
+    bridge(settings)
 }
 
 /// The one rule there may be.
@@ -102,7 +107,7 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     let mut report = Report::new(settings.command);
     report.requested = Requested {
         command_line: shared::command_line(),
-        engine: settings.faults.is_none().then(|| ways::name(settings.engine)),
+        engine: settings.faults.is_none().then(|| settings.engine.name().to_owned()),
         count: settings.count,
         duration_ns: settings.duration.map(|d| d.as_nanos() as u64),
         interfaces: settings.between.to_vec(),
@@ -121,6 +126,10 @@ pub fn bridge(settings: Settings) -> Result<Report> {
     report.environment.engine = Some(choice);
     report.warnings.append(&mut warnings);
 
+    if let Some(together) = &settings.beside {
+        together.meet(Stage::Attached, &stop);
+        together.meet(Stage::Ready, &stop);
+    }
     let start = Instant::now();
     let mut live = output::live(&settings.output);
     if let Some(panel) = &mut panel {
@@ -230,8 +239,7 @@ fn places(settings: &Settings) -> Result<[Place; 2]> {
         );
     }
     for place in &places {
-        let yes = settings.yes_disrupt.iter().find(|name| **name == place.interface.name);
-        place.guard(yes.map(String::as_str))?;
+        place.guard(&settings.yes_disrupt)?;
         if !place.interface.ethernet || place.interface.loopback {
             bail!("{} is not an Ethernet interface: netdyno bridges Ethernet frames", place.spec);
         }
@@ -333,7 +341,8 @@ impl Settings {
             engine: BridgeEngine::Auto,
             faults: None,
             yes_disrupt: Vec::new(),
-            output: cli::Output::default(),
+            output: Output::default(),
+            beside: None,
         }
     }
 }

@@ -2,19 +2,18 @@
 
 use super::super::shared::takes_tags_out;
 use super::Settings;
-use crate::cli::bridge::BridgeEngine;
 use crate::impaired::Device;
 use crate::place::Place;
 use ::bridge::{Budget, Job, Relay, RelayError, Relayed, relay};
 use ::edit::rewrite::Side;
 use ::impair::Did;
 use anyhow::{Result, bail};
-use clap::ValueEnum;
 use histogram::Histogram;
 use meter::MeterError;
 use meter::forward::{Forwarder, Hold, Options, Passed, Way};
 use port::interface::xdp_features;
 use report::{Choice, NotTaken};
+use spec::{BridgeEngine, Word};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -210,11 +209,6 @@ impl User {
     }
 }
 
-/// An engine's name as it is written on the command line.
-pub fn name(engine: BridgeEngine) -> String {
-    engine.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
 /// Starts the fastest way that does what is asked for.
 pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choice)> {
     if let Some(faults) = &settings.faults {
@@ -232,7 +226,7 @@ pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choic
     let ways: &[Way] = match (settings.engine, inspects) {
         (BridgeEngine::Packet, _) | (BridgeEngine::Auto, Some(_)) => &[],
         (_, Some(why)) => {
-            bail!("--engine {}: {why}, which only --engine packet does", name(settings.engine))
+            bail!("--engine {}: {why}, which only --engine packet does", settings.engine.name())
         }
         (BridgeEngine::Auto, None) => &[Way::XdpNative, Way::Tc, Way::XdpGeneric],
         (BridgeEngine::Xdp, None) => &[Way::XdpNative],
@@ -263,7 +257,7 @@ pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choic
     }
     if !matches!(settings.engine, BridgeEngine::Auto | BridgeEngine::Packet) {
         let reasons: Vec<_> = not_taken.into_iter().map(|not| not.reason).collect();
-        bail!("--engine {} is not possible: {}", name(settings.engine), reasons.join("; "));
+        bail!("--engine {} is not possible: {}", settings.engine.name(), reasons.join("; "));
     }
     let (user, held) = user_space(places, settings)?;
     let mut reason = match inspects {

@@ -1,13 +1,13 @@
 //! `netdyno search throughput --axis`: the most flows, the hardest frame size or the longest bursts that pass at a rate.
 
 use super::throughput::{between, goals, not_determined, tried};
-use super::{Notes, Sized, trial_duration, unfinished};
-use crate::cli::search::{Axis, Throughput};
+use super::{Common, Notes, Sized, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{How, Offer, Session, frames_per_second, nanos, rows_of};
 use anyhow::{Result, bail};
 use report::search::SearchResult;
 use report::units;
+use spec::{Axis, Throughput};
 use traffic::expr::Size;
 use traffic::{Rate, Schedule};
 use trial::{Bisect, BisectPlan, Bounded, Direction, Resolution, Wanted, bounded};
@@ -18,6 +18,7 @@ const BURSTS: f64 = 10.0;
 pub fn search(
     session: &mut Session,
     args: &Throughput,
+    common: &Common<'_>,
     sized: &mut Sized,
     search: &mut SearchResult,
     notes: &mut Notes,
@@ -25,22 +26,23 @@ pub fn search(
     let goals = goals(&args.finding)?;
     let [goal] = goals[..] else { bail!("--axis: one --goal at a time") };
     let goal = goal.by_one_trial().unwrap_or(goal);
-    let Some(rate) = args.rate else { bail!("--axis: at which rate? Give --rate") };
+    let Some(rate) = args.rate.as_deref().copied() else { bail!("--axis: at which rate? Give --rate") };
     let link = session.rig.bits_per_second()?;
-    let duration = trial_duration(&args.common);
+    let duration = common.trial_duration();
     let (size, mean) = (sized.size.clone(), sized.result.mean_frame_bytes);
     // Checked here, so that the closure need not fail.
     let load = frames_per_second(rate, mean, link)?;
     let most = sized.result.greatest;
     let axis = args.axis;
     let (name, least, greatest, direction) = match axis {
-        Axis::Flows => ("flows", 1.0, args.max_flows as f64, Direction::Greatest),
+        Axis::Flows => ("flows", 1.0, args.max_flows() as f64, Direction::Greatest),
         Axis::Burst if load >= most => bail!(
             "--rate {rate}: bursts at {}, the greatest rate there is, need an average below it: lower --rate or raise --max",
             units::frame_rate(most)
         ),
         Axis::Burst => {
-            let longest = args.max_burst.unwrap_or((load * duration.as_secs_f64() / BURSTS) as u64);
+            let longest =
+                args.max_burst.as_deref().copied().unwrap_or((load * duration.as_secs_f64() / BURSTS) as u64);
             ("burst_frames", 1.0, longest.max(1) as f64, Direction::Greatest)
         }
         // Bits in smaller frames are more frames.

@@ -1,7 +1,6 @@
 //! Measurements at loads that are known or were searched first: latency, loss, bursts, recovery, reset, soaking.
 
-use super::{Notes, Sized, throughput, trial_duration, unfinished};
-use crate::cli::search::{Burst, Common, Finding, Latency, LossCurve, Recovery, Reset, Soak};
+use super::{Common, Notes, Sized, throughput, unfinished};
 use crate::output::note;
 use crate::trials::floor::Known;
 use crate::trials::goal::{SHORTFALL, excuse};
@@ -9,6 +8,7 @@ use crate::trials::{Goal, How, Offer, Session, frames_per_second, is_the_testers
 use anyhow::Result;
 use report::search::{BurstFound, LatencyAt, LossAt, Spread, Trial};
 use report::units;
+use spec::{Burst, Finding, Latency, LossCurve, Recovery, Reset, Soak, Written};
 use std::time::Duration;
 use traffic::schedule::Step;
 use traffic::{Rate, Schedule};
@@ -24,24 +24,24 @@ fn spread(of: trial::Spread) -> Spread {
     Spread { count: of.count, mean: of.mean, min: of.min, max: of.max, stddev: of.stddev }
 }
 
-fn repetitions(asked: Option<u32>, common: &Common, standard: u32) -> u32 {
-    asked.unwrap_or(if common.bench.lab { 3 } else { standard }).max(1)
+fn repetitions(asked: Option<u32>, common: &Common<'_>, standard: u32) -> u32 {
+    asked.unwrap_or(if common.in_a_lab() { 3 } else { standard }).max(1)
 }
 
 /// The throughput that was given, or the one that is found now. `None` when there is none, or on interruption.
 fn known(
     session: &mut Session,
-    given: Option<Rate>,
+    given: Option<&Written<Rate>>,
     finding: &Finding,
-    common: &Common,
+    common: &Common<'_>,
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<Option<f64>> {
     if let Some(rate) = given {
         let link = session.rig.bits_per_second()?;
-        return frames_per_second(rate, sized.result.mean_frame_bytes, link).map(Some);
+        return frames_per_second(**rate, sized.result.mean_frame_bytes, link).map(Some);
     }
-    if !throughput::find(session, finding, trial_duration(common), sized, notes)? {
+    if !throughput::find(session, finding, common.trial_duration(), sized, notes)? {
         return Ok(None);
     }
     // That of another goal is not what is wanted.
@@ -58,27 +58,31 @@ fn interrupted(session: &Session) -> bool {
     session.is_ended()
 }
 
-pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
+pub fn latency(
+    session: &mut Session,
+    args: &Latency,
+    common: &Common<'_>,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
     let link = session.rig.bits_per_second()?;
     let mean = sized.result.mean_frame_bytes;
-    let loads = if args.rate.is_empty() {
-        match known(session, None, &args.finding, &args.common, sized, notes)? {
+    let loads = if args.rates.is_empty() {
+        match known(session, None, &args.finding, common, sized, notes)? {
             Some(load) => vec![load],
             None => return Ok(!interrupted(session)),
         }
     } else {
-        args.rate.iter().map(|&rate| frames_per_second(rate, mean, link)).collect::<Result<_>>()?
+        args.rates.iter().map(|rate| frames_per_second(**rate, mean, link)).collect::<Result<_>>()?
     };
     // RFC 2544, 26.2: 120 s.
-    let duration = args
-        .common
-        .trial_duration
-        .unwrap_or(trial_duration(&args.common) * if args.common.bench.lab { 1 } else { 2 });
+    let duration =
+        common.asked_duration().unwrap_or(common.trial_duration() * if common.in_a_lab() { 1 } else { 2 });
     let plan = RepeatedPlan {
         loads,
         trial_ns: nanos(duration),
         then: None,
-        repetitions: repetitions(args.repetitions, &args.common, 20),
+        repetitions: repetitions(args.repetitions, common, 20),
     };
     let (whole, trials) = repeat(session, "latency", plan, &Goal::any(), sized, None)?;
     sized.result.latency = trials
@@ -102,7 +106,8 @@ pub fn latency(session: &mut Session, args: &Latency, sized: &mut Sized, notes: 
         .collect();
     if whole {
         // The trials are done: without a floor they are worth no less.
-        let mut floors = Known::of(args.floor.as_ref(), &args.common.bench, session.rig.stop());
+        let mut floors =
+            Known::of(args.floor.as_deref(), &common.job.bench, common.consent, session.rig.stop());
         for at in &mut sized.result.latency {
             let Ok(floors) = &mut floors else { break };
             match floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name) {
@@ -247,16 +252,22 @@ fn of_sent(row: &Trial, frames: u64) -> f64 {
     (frames as f64 / row.sent_frames.max(1) as f64).min(1.0)
 }
 
-pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
+pub fn loss(
+    session: &mut Session,
+    args: &LossCurve,
+    common: &Common<'_>,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
     anyhow::ensure!(
-        args.step > 0.0 && args.step <= 1.0,
+        args.step() > 0.0 && args.step() <= 1.0,
         "--step: give more than 0% (RFC 2544 asks for no more than 10%)"
     );
     let greatest = sized.result.greatest;
-    let trial_ns = nanos(trial_duration(&args.common));
+    let trial_ns = nanos(common.trial_duration());
     let mut curve = trial::LossCurve::new(LossCurvePlan {
         greatest,
-        step_ratio: args.step,
+        step_ratio: args.step(),
         trial_ns,
         limits: Goal::no_loss().limits,
     });
@@ -282,8 +293,15 @@ pub fn loss(session: &mut Session, args: &LossCurve, sized: &mut Sized, notes: &
     Ok(whole)
 }
 
-pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
-    let Some(throughput) = known(session, args.throughput, &args.finding, &args.common, sized, notes)? else {
+pub fn burst(
+    session: &mut Session,
+    args: &Burst,
+    common: &Common<'_>,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let Some(throughput) = known(session, args.throughput.as_ref(), &args.finding, common, sized, notes)?
+    else {
         return Ok(!interrupted(session));
     };
     let rate = sized.result.greatest;
@@ -294,11 +312,11 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
         ));
         return Ok(true);
     }
-    let greatest = args.max_burst.unwrap_or((rate * 2.0) as u64).max(args.step);
+    let greatest = args.max_burst.as_deref().copied().unwrap_or((rate * 2.0) as u64).max(args.step());
     let mut search = trial::Burst::new(trial::BurstPlan {
         greatest,
-        step: args.step.max(1),
-        repetitions: repetitions(args.repetitions, &args.common, 50),
+        step: args.step().max(1),
+        repetitions: repetitions(args.repetitions, common, 50),
         retries: 1,
     })?;
     let size = sized.size.clone();
@@ -349,19 +367,21 @@ pub fn burst(session: &mut Session, args: &Burst, sized: &mut Sized, notes: &mut
 pub fn recovery(
     session: &mut Session,
     args: &Recovery,
+    common: &Common<'_>,
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<bool> {
-    let Some(throughput) = known(session, args.throughput, &args.finding, &args.common, sized, notes)? else {
+    let Some(throughput) = known(session, args.throughput.as_ref(), &args.finding, common, sized, notes)?
+    else {
         return Ok(!interrupted(session));
     };
     let load = (throughput * OVERLOAD).min(sized.result.greatest.max(throughput));
-    let trial_ns = nanos(trial_duration(&args.common));
+    let trial_ns = nanos(common.trial_duration());
     let plan = RepeatedPlan {
         loads: vec![load],
         trial_ns,
         then: Some((AFTERWARDS, trial_ns)),
-        repetitions: repetitions(args.repetitions, &args.common, 20),
+        repetitions: repetitions(args.repetitions, common, 20),
     };
     let (whole, trials) = repeat(session, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
@@ -376,22 +396,29 @@ pub fn recovery(
     Ok(whole)
 }
 
-pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
-    let Some(load) = known(session, args.rate, &args.finding, &args.common, sized, notes)? else {
+pub fn reset(
+    session: &mut Session,
+    args: &Reset,
+    common: &Common<'_>,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let Some(load) = known(session, args.rate.as_ref(), &args.finding, common, sized, notes)? else {
         return Ok(!interrupted(session));
     };
-    if args.command.is_none() {
+    if common.consent.command.is_none() {
         note(
             "reset the device now, once in each trial: by hardware, by software, or by taking its power for 10 s (RFC 2544, 26.6)",
         );
     }
     let plan = RepeatedPlan {
         loads: vec![load],
-        trial_ns: nanos(trial_duration(&args.common)),
+        trial_ns: nanos(common.trial_duration()),
         then: None,
-        repetitions: args.repetitions.max(1),
+        repetitions: args.repetitions.unwrap_or(1).max(1),
     };
-    let (whole, trials) = repeat(session, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
+    let (whole, trials) =
+        repeat(session, "reset", plan, &Goal::any(), sized, common.consent.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
     testers_trials(session, "reset", &sized.name, &mut notes.shortfalls);
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
@@ -403,12 +430,18 @@ pub fn reset(session: &mut Session, args: &Reset, sized: &mut Sized, notes: &mut
     Ok(whole)
 }
 
-pub fn soak(session: &mut Session, args: &Soak, sized: &mut Sized, notes: &mut Notes) -> Result<bool> {
-    let goal = Goal::parse(&args.goal)?;
+pub fn soak(
+    session: &mut Session,
+    args: &Soak,
+    common: &Common<'_>,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let goal = Goal::parse(args.goal())?;
     let link = session.rig.bits_per_second()?;
-    let load = frames_per_second(args.rate, sized.result.mean_frame_bytes, link)?;
+    let load = frames_per_second(*args.rate, sized.result.mean_frame_bytes, link)?;
     // Long enough that what happens now and then happens.
-    let duration = args.common.trial_duration.unwrap_or(if args.common.bench.lab {
+    let duration = common.asked_duration().unwrap_or(if common.in_a_lab() {
         Duration::from_secs(10)
     } else {
         Duration::from_secs(1800)

@@ -6,14 +6,16 @@ mod resume;
 mod throughput;
 mod unfinished;
 
+use super::jobs::With;
 use super::shared;
-use crate::cli::search::{Axis, Bench, Common, Kind, Search};
-use crate::output::{conclude, note};
+use crate::output::note;
 use crate::run;
 use crate::trials::{Offer, Rig, Session, frame_sizes, frames_per_second, mean_bytes, nanos};
 use anyhow::{Result, bail};
 use report::search::{SearchResult, SizeResult};
 use report::{Report, units};
+use spec::{Axis, Consent, Find, Finding, Search};
+use std::path::Path;
 use std::time::Duration;
 use traffic::Schedule;
 use traffic::expr::Size;
@@ -38,37 +40,61 @@ struct Sized {
     result: SizeResult,
 }
 
-pub fn run(args: Search) -> Result<u8> {
-    let mut kind = args.kind;
+/// What all searches share.
+struct Common<'a> {
+    job: &'a Search,
+    consent: &'a Consent,
+}
+
+impl Common<'_> {
+    fn in_a_lab(&self) -> bool {
+        self.job.bench.lab.is_some()
+    }
+
+    /// How long a trial is to be, if that was asked for.
+    fn asked_duration(&self) -> Option<Duration> {
+        self.job.trial_duration.as_deref().copied()
+    }
+
+    /// How long a trial is.
+    fn trial_duration(&self) -> Duration {
+        self.asked_duration().unwrap_or(if self.in_a_lab() { IN_A_LAB } else { STANDARD })
+    }
+}
+
+/// Searches, or goes on with the search that a result is of.
+pub fn run(asked: Search, resume: Option<&Path>, with: With<'_>) -> Result<Report> {
+    let With { consent, output, together: _ } = with;
+    let mut job = asked;
     let mut earlier = None;
     let mut command_line = shared::command_line();
-    if let Some(file) = kind.common().resume.clone() {
-        let report = resume::read(&file)?;
+    if let Some(file) = resume {
+        let report = resume::read(file)?;
         command_line.clone_from(&report.requested.command_line);
-        kind = resume::again(&report, &file, &kind)?;
+        job = resume::again(&report, file, &job)?;
         earlier = Some(report);
     }
-    let common = kind.common().clone();
-    if let Some(dir) = &common.output.report {
+    let (find, common) = (&job.find, Common { job: &job, consent });
+    if let Some(dir) = &output.report {
         report::prepare_dir(dir)?;
     }
-    let sizes = frame_sizes(&common.bench.size)?;
-    check(&kind)?;
-    let own_lengths = own_lengths(&kind)?;
-    let mut bench = common.bench.clone();
+    let sizes = frame_sizes(job.bench.size())?;
+    check(&job)?;
+    let own_lengths = own_lengths(&job)?;
+    let mut bench = job.bench.clone();
     bench.seed =
         bench.seed.or_else(|| earlier.as_ref()?.requested.seed).or_else(|| Some(shared::draw_seed()));
-    flows_by_default(&kind, &mut bench);
-    let mut rig = Rig::new(&bench, run::stop_on_signals_with(&common.output)?)?;
-    rig.show(&format!("search {}", kind.name()), &common.output)?;
+    flows_by_default(find, &mut bench);
+    let mut rig = Rig::new(&bench, consent, run::stop_on_signals_with(output)?)?;
+    rig.show(&format!("search {}", find.name()), output)?;
     let before = earlier.as_ref().and_then(|report| report.result.search.clone()).unwrap_or_default();
     let kept = earlier.map(|report| report.result.trials).unwrap_or_default();
-    let mut session = Session::new(rig, kept, common.output.quiet || common.output.gauges.tui);
+    let mut session = Session::new(rig, kept, output.quiet || output.gauges.tui);
     let mut report = Report::new("search");
     report.requested.command_line = command_line;
     report.requested.seed = bench.seed;
     let mut search = SearchResult {
-        kind: kind.name().to_owned(),
+        kind: find.name().to_owned(),
         axis: "frames_per_second".to_owned(),
         complete: true,
         ..Default::default()
@@ -87,23 +113,22 @@ pub fn run(args: Search) -> Result<u8> {
             search.untried_sizes = names[number..].to_vec();
             break;
         };
-        let whole = match &kind {
-            Kind::Throughput(args) if args.axis == Axis::Rate => throughput::find(
-                &mut session,
-                &args.finding,
-                trial_duration(&common),
-                &mut sized,
-                &mut notes,
-            )?,
-            Kind::Throughput(args) => axis::search(&mut session, args, &mut sized, &mut search, &mut notes)?,
-            Kind::Latency(args) => measure::latency(&mut session, args, &mut sized, &mut notes)?,
-            Kind::Loss(args) => measure::loss(&mut session, args, &mut sized, &mut notes)?,
-            Kind::Burst(args) => measure::burst(&mut session, args, &mut sized, &mut notes)?,
-            Kind::Recovery(args) => measure::recovery(&mut session, args, &mut sized, &mut notes)?,
-            Kind::Reset(args) => measure::reset(&mut session, args, &mut sized, &mut notes)?,
-            Kind::Soak(args) => measure::soak(&mut session, args, &mut sized, &mut notes)?,
+        let (known, sized_now) = (&common, &mut sized);
+        let whole = match find {
+            Find::Throughput(args) if args.axis == Axis::Rate => {
+                throughput::find(&mut session, &args.finding, common.trial_duration(), sized_now, &mut notes)?
+            }
+            Find::Throughput(args) => {
+                axis::search(&mut session, args, known, sized_now, &mut search, &mut notes)?
+            }
+            Find::Latency(args) => measure::latency(&mut session, args, known, sized_now, &mut notes)?,
+            Find::Loss(args) => measure::loss(&mut session, args, known, sized_now, &mut notes)?,
+            Find::Burst(args) => measure::burst(&mut session, args, known, sized_now, &mut notes)?,
+            Find::Recovery(args) => measure::recovery(&mut session, args, known, sized_now, &mut notes)?,
+            Find::Reset(args) => measure::reset(&mut session, args, known, sized_now, &mut notes)?,
+            Find::Soak(args) => measure::soak(&mut session, args, known, sized_now, &mut notes)?,
         };
-        search.method = method(&kind);
+        search.method = method(find);
         search.sizes.push(sized.result);
         if !whole {
             search.complete = false;
@@ -117,7 +142,7 @@ pub fn run(args: Search) -> Result<u8> {
             units::counted(session.left_over() as u64, "trial")
         );
     }
-    finish(report, session, search, notes, &common)
+    Ok(finish(report, session, search, notes))
 }
 
 /// What is to be told at the end.
@@ -127,13 +152,7 @@ struct Notes {
     shortfalls: Vec<String>,
 }
 
-fn finish(
-    mut report: Report,
-    mut session: Session,
-    mut search: SearchResult,
-    notes: Notes,
-    common: &Common,
-) -> Result<u8> {
+fn finish(mut report: Report, mut session: Session, mut search: SearchResult, notes: Notes) -> Report {
     // Gives the terminal back.
     session.rig.show = None;
     search.sending_ns = session.sending_ns();
@@ -182,62 +201,56 @@ fn finish(
     }
     report.result.trials = std::mem::take(&mut session.rows);
     report.result.search = Some(search);
-    conclude(&report, &common.output, false)
+    report
 }
 
 /// What cannot be, before anything is sent.
-fn check(kind: &Kind) -> Result<()> {
-    if kind.common().trial_duration.is_some_and(|duration| duration < Duration::from_millis(10)) {
+fn check(job: &Search) -> Result<()> {
+    if job.trial_duration.as_deref().is_some_and(|duration| *duration < Duration::from_millis(10)) {
         bail!("--trial-duration: a trial of less than 10 ms says nothing; give 10ms or more");
     }
-    match kind {
-        Kind::Throughput(args) => throughput::check(args),
-        Kind::Latency(args) => {
+    match &job.find {
+        Find::Throughput(args) => throughput::check(args),
+        Find::Latency(args) => {
             throughput::goals(&args.finding)?;
-            let sizes = frame_sizes(&args.common.bench.size)?;
+            let sizes = frame_sizes(job.bench.size())?;
             let names: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
-            crate::trials::floor::check(args.floor.as_ref(), &args.common.bench, &names)
+            crate::trials::floor::check(args.floor.as_deref(), &job.bench, &names)
         }
-        Kind::Burst(args) => throughput::goals(&args.finding).map(drop),
-        Kind::Recovery(args) => throughput::goals(&args.finding).map(drop),
-        Kind::Reset(args) => throughput::goals(&args.finding).map(drop),
-        Kind::Soak(args) => crate::trials::Goal::parse(&args.goal).map(drop),
-        Kind::Loss(_) => Ok(()),
+        Find::Burst(args) => throughput::goals(&args.finding).map(drop),
+        Find::Recovery(args) => throughput::goals(&args.finding).map(drop),
+        Find::Reset(args) => throughput::goals(&args.finding).map(drop),
+        Find::Soak(args) => crate::trials::Goal::parse(args.goal()).map(drop),
+        Find::Loss(_) => Ok(()),
+    }
+}
+
+/// How the throughput is found, where it is; and whether something is measured at it afterwards.
+fn finding(find: &Find) -> Option<(&Finding, bool)> {
+    match find {
+        Find::Throughput(args) => Some((&args.finding, false)),
+        Find::Latency(args) => args.rates.is_empty().then_some((&args.finding, true)),
+        Find::Burst(args) => args.throughput.is_none().then_some((&args.finding, false)),
+        Find::Recovery(args) => args.throughput.is_none().then_some((&args.finding, true)),
+        Find::Reset(args) => args.rate.is_none().then_some((&args.finding, true)),
+        Find::Loss(_) | Find::Soak(_) => None,
     }
 }
 
 /// See [`throughput::own_lengths`]. A throughput that was given is not searched for.
-fn own_lengths(kind: &Kind) -> Result<Option<String>> {
-    let (finding, measures) = match kind {
-        Kind::Throughput(args) if args.axis == Axis::Rate => (&args.finding, false),
-        Kind::Latency(args) if args.rate.is_empty() => (&args.finding, true),
-        Kind::Burst(args) if args.throughput.is_none() => (&args.finding, false),
-        Kind::Recovery(args) if args.throughput.is_none() => (&args.finding, true),
-        Kind::Reset(args) if args.rate.is_none() => (&args.finding, true),
-        _ => return Ok(None),
-    };
-    throughput::own_lengths(finding, kind.common().trial_duration, measures)
+fn own_lengths(job: &Search) -> Result<Option<String>> {
+    let other_axis = matches!(&job.find, Find::Throughput(args) if args.axis != Axis::Rate);
+    let Some((finding, measures)) = finding(&job.find).filter(|_| !other_axis) else { return Ok(None) };
+    throughput::own_lengths(finding, job.trial_duration.as_deref().copied(), measures)
 }
 
-fn method(kind: &Kind) -> Option<String> {
-    use crate::cli::search::Method;
-    let finding = match kind {
-        Kind::Throughput(args) => &args.finding,
-        Kind::Latency(args) if args.rate.is_empty() => &args.finding,
-        Kind::Burst(args) if args.throughput.is_none() => &args.finding,
-        Kind::Recovery(args) if args.throughput.is_none() => &args.finding,
-        Kind::Reset(args) if args.rate.is_none() => &args.finding,
-        _ => return None,
-    };
-    Some(match finding.method {
-        Method::Mlrsearch => "mlrsearch".to_owned(),
-        Method::Bisect => "bisect".to_owned(),
-    })
+fn method(find: &Find) -> Option<String> {
+    finding(find).map(|(finding, _)| finding.method.to_string())
 }
 
 /// With the number of flows as the axis, the frames that are sent by default have so many.
-fn flows_by_default(kind: &Kind, bench: &mut Bench) {
-    if let Kind::Throughput(args) = kind
+fn flows_by_default(find: &Find, bench: &mut spec::Bench) {
+    if let Find::Throughput(args) = find
         && args.axis == Axis::Flows
         && bench.what.is_none()
     {
@@ -245,31 +258,26 @@ fn flows_by_default(kind: &Kind, bench: &mut Bench) {
     }
 }
 
-/// How long a trial is.
-fn trial_duration(common: &Common) -> Duration {
-    common.trial_duration.unwrap_or(if common.bench.lab { IN_A_LAB } else { STANDARD })
-}
-
 /// The loads that can be tried: what was asked for, what the link carries, and what the sender can do. `None` when
 /// interrupted.
 fn range(
     session: &mut Session,
-    common: &Common,
+    common: &Common<'_>,
     name: String,
     size: Size,
     known: Option<(f64, f64)>,
     notes: &mut Notes,
 ) -> Result<Option<Sized>> {
     let mean = mean_bytes(&size);
+    let job = common.job;
+    let bottleneck = job.bench.lab.as_ref().and_then(|lab| lab.bottleneck.as_deref().copied());
     let link = session.rig.bits_per_second()?;
     let theoretical = link.map(|link| link as f64 / ((mean + trial::ethernet::BETWEEN_FRAMES as f64) * 8.0));
     let mut result = SizeResult {
         frame_size: name.clone(),
         mean_frame_bytes: mean,
         theoretical_frames_per_second: theoretical,
-        bottleneck_frames_per_second: common
-            .bench
-            .lab_bottleneck
+        bottleneck_frames_per_second: bottleneck
             .map(|rate| frames_per_second(rate, mean, link))
             .transpose()?,
         ..SizeResult::default()
@@ -278,13 +286,13 @@ fn range(
         (result.least, result.greatest) = (least, greatest);
         return Ok(Some(Sized { name, size, result }));
     }
-    let asked = common.max.map(|rate| frames_per_second(rate, mean, link)).transpose()?;
-    let least = |greatest: f64| match common.min {
-        Some(rate) => frames_per_second(rate, mean, link),
+    let asked = job.max.as_deref().map(|rate| frames_per_second(*rate, mean, link)).transpose()?;
+    let least = |greatest: f64| match job.min.as_deref() {
+        Some(rate) => frames_per_second(*rate, mean, link),
         None => Ok((greatest / 1000.0).max(1.0)),
     };
     // A lab's device has a limit that is known: what the sender can do through it says nothing.
-    if let (None, Some(bottleneck)) = (common.max, common.bench.lab_bottleneck) {
+    if let (None, Some(bottleneck)) = (&job.max, bottleneck) {
         result.greatest = 2.0 * frames_per_second(bottleneck, mean, link)?;
         result.least = least(result.greatest)?;
         return Ok(Some(Sized { name, size, result }));

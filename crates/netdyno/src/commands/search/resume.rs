@@ -4,11 +4,11 @@
 //! taken from it ([`Power`]): whoever continues the search gives such options again, and they must be those of the result,
 //! because with others it would be another search.
 
-use crate::cli::search::Kind;
 use crate::cli::{Cli, Command};
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use report::{Report, units};
+use spec::{Consent, Job, Search};
 use std::path::Path;
 
 /// The result to go on from: a report folder or file, or what --json printed.
@@ -27,24 +27,34 @@ pub fn read(path: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// What was asked for then, with the powers that are given `now`.
-pub fn again(report: &Report, path: &Path, now: &Kind) -> Result<Kind> {
+/// What was asked for then; what it needs to be allowed has to be asked for `now`, too.
+pub fn again(report: &Report, path: &Path, now: &Search) -> Result<Search> {
     let words = &report.requested.command_line;
     let then = match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Search(search)) if search.kind.common().resume.is_none() => search.kind,
-        _ => bail!(
+        Ok(Command::Search(search)) => match search.kind.job() {
+            (job, None, _) => Some(job),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(then) = then else {
+        bail!(
             "--continue {}: its command line is not one that this version takes: `{}`",
             path.display(),
             units::printable(&words.join(" "))
-        ),
+        )
     };
-    if then.name() != now.name() {
-        bail!("--continue {}: that is a search for {}, not for {}", path.display(), then.name(), now.name());
+    if then.find.name() != now.find.name() {
+        bail!(
+            "--continue {}: that is a search for {}, not for {}",
+            path.display(),
+            then.find.name(),
+            now.find.name()
+        );
     }
-    allow(path, &powers(&then), &powers(now))?;
-    let mut kind = then;
-    kind.common_mut().output = now.common().output.clone();
-    Ok(kind)
+    let asks = |job: &Search| Job::Search(Box::new(job.clone())).asks();
+    allow(path, &powers(asks(&then)), &powers(asks(now)))?;
+    Ok(then)
 }
 
 /// An option that a foreign file must not give.
@@ -57,17 +67,14 @@ struct Power {
 }
 
 /// All options of a search that run a program or lift a guard. A test holds the command line to this list.
-fn powers(kind: &Kind) -> [Power; 2] {
-    let command = match kind {
-        Kind::Reset(args) => args.command.clone(),
-        _ => None,
-    };
+fn powers(asks: Consent) -> [Power; 2] {
+    let Consent { yes_disrupt, command } = asks;
     [
         Power { option: "--command", does: "run a program", value: command },
         Power {
             option: "--yes-disrupt",
             does: "use an interface that carries the default route or a login",
-            value: kind.common().bench.through.yes_disrupt.clone(),
+            value: (!yes_disrupt.is_empty()).then(|| yes_disrupt.join(" ")),
         },
     ]
 }
@@ -105,14 +112,18 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn kind(words: &str) -> Kind {
+    fn kind(words: &str) -> Search {
         match Cli::try_parse_from(words.split(' ')).expect("a command line").command {
-            Command::Search(search) => search.kind,
+            Command::Search(search) => search.kind.job().0,
             _ => panic!("no search"),
         }
     }
 
-    fn continued(then: &str, now: &str) -> Result<Kind> {
+    fn asks(job: Search) -> Consent {
+        Job::Search(Box::new(job)).asks()
+    }
+
+    fn continued(then: &str, now: &str) -> Result<Search> {
         let mut report = Report::new("search");
         report.requested.command_line = then.split(' ').map(str::to_owned).collect();
         again(&report, Path::new("r.json"), &kind(now))
@@ -134,7 +145,7 @@ mod tests {
                 assert!(error.contains(name) && error.contains(says), "{then}: {now}: {error}");
             }
             let kind = continued(&with, &format!("{on} {option}")).expect("the same");
-            let values: Vec<_> = powers(&kind).into_iter().filter_map(|power| power.value).collect();
+            let values: Vec<_> = powers(asks(kind)).into_iter().filter_map(|power| power.value).collect();
             assert_eq!(values, [value]);
         }
         assert!(continued(plain, on).is_ok());
@@ -151,7 +162,8 @@ mod tests {
             lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
             timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions \
             step throughput";
-        const TAKEN_FROM_NOW: &str = "continue json csv json-lines report quiet tui metrics metrics-name";
+        const TAKEN_FROM_NOW: &str =
+            "continue json csv json-lines report quiet print-job tui metrics metrics-name";
         let cli = Cli::command();
         let search = cli.find_subcommand("search").expect("search");
         let mut asked_again = Vec::new();
@@ -164,6 +176,6 @@ mod tests {
         }
         asked_again.sort();
         let kind = kind("netdyno search loss --lab");
-        assert_eq!(asked_again, powers(&kind).map(|power| power.option));
+        assert_eq!(asked_again, powers(asks(kind)).map(|power| power.option));
     }
 }

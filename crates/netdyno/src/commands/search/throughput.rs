@@ -1,12 +1,13 @@
 //! `netdyno search throughput`: the highest rate that passes. Other searches find it first, too.
 
 use super::{Notes, Sized, unfinished};
-use crate::cli::search::{Axis, Finding, Method, Throughput};
+
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Session, is_the_testers, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
 use report::search::Trial;
 use report::units;
+use spec::{Axis, Finding, Method, Throughput};
 use std::time::Duration;
 use trial::mlr::Plan;
 use trial::{Bisect, BisectPlan, Bounded, Direction, MlrSearch, Resolution, Wanted, bounded};
@@ -37,10 +38,10 @@ pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
     if finding.short.is_some() && finding.method != Method::Bisect {
         bail!("--short is of --method bisect: MLRsearch begins with short trials by itself");
     }
-    if !(1e-6..1.0).contains(&finding.precision) {
+    if !(1e-6..1.0).contains(&finding.precision()) {
         bail!("--precision: give more than 0.0001% and less than 100%");
     }
-    let goals = finding.goal.iter().map(|text| Goal::parse(text)).collect::<Result<Vec<_>>>()?;
+    let goals = finding.goals().into_iter().map(Goal::parse).collect::<Result<Vec<_>>>()?;
     if finding.method == Method::Bisect {
         if goals.len() > 1 {
             bail!("--method bisect searches for one goal: give one --goal, or --method mlrsearch");
@@ -58,7 +59,7 @@ pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
 pub fn own_lengths(finding: &Finding, asked: Option<Duration>, measures: bool) -> Result<Option<String>> {
     let Some(asked) = asked.filter(|_| finding.method == Method::Mlrsearch) else { return Ok(None) };
     let goals = goals(finding)?;
-    let own = goals.iter().zip(&finding.goal).filter_map(|(goal, text)| Some((text, goal.trial?)));
+    let own = goals.iter().zip(finding.goals()).filter_map(|(goal, text)| Some((text, goal.trial?)));
     let others: Vec<_> = own.filter(|(_, own)| *own != asked).collect();
     let Some((text, own)) = others.first() else { return Ok(None) };
     let said = format!(
@@ -89,7 +90,7 @@ pub fn find(
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<bool> {
-    let goals: Vec<_> = goals(finding)?.into_iter().map(|goal| goal.within(finding.precision)).collect();
+    let goals: Vec<_> = goals(finding)?.into_iter().map(|goal| goal.within(finding.precision())).collect();
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     session.goals = goals.iter().map(Goal::text).collect();
@@ -103,11 +104,11 @@ pub fn find(
             let mut bisect = Bisect::new(BisectPlan {
                 least,
                 greatest,
-                resolution: Resolution::Relative(finding.precision),
+                resolution: Resolution::Relative(finding.precision()),
                 direction: Direction::Greatest,
                 limits: first.limits,
                 trial_ns: nanos(trial),
-                short_ns: nanos(finding.short.unwrap_or(trial).min(trial)),
+                short_ns: nanos(finding.short.as_deref().copied().unwrap_or(trial).min(trial)),
                 retries: 0,
                 retry_loss_ratio: 0.0,
             })?;
@@ -131,7 +132,7 @@ pub fn find(
         Method::Mlrsearch => {
             let goal = |goal: &Goal| {
                 let trial = goal.trial.unwrap_or(trial).as_secs_f64();
-                let mut wanted = trial::Goal::rfc2544(trial, finding.precision);
+                let mut wanted = trial::Goal::rfc2544(trial, finding.precision());
                 if goal.trial.is_some() {
                     wanted.initial_trial_s = trial;
                 }
@@ -328,8 +329,8 @@ mod tests {
     fn a_trials_length_is_kept_or_refused_or_told() {
         let finding = |goals: &[&str], method| Finding {
             method,
-            goal: goals.iter().map(|goal| (*goal).to_owned()).collect(),
-            precision: 0.01,
+            goals: goals.iter().map(|goal| (*goal).to_owned()).collect(),
+            precision: "1%".parse().ok(),
             short: None,
         };
         let asked = Some(Duration::from_millis(300));
@@ -355,7 +356,7 @@ mod tests {
         ] {
             assert_eq!(fine.expect("fine"), None);
         }
-        assert!(goals(&Finding { short: asked, ..ndr }).is_err());
+        assert!(goals(&Finding { short: "300ms".parse().ok(), ..ndr }).is_err());
     }
 
     #[test]

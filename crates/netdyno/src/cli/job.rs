@@ -1,0 +1,351 @@
+//! From what was typed to a job: the one place that knows both.
+
+use super::edit::{Edits, FixLengthChoice};
+use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
+use super::{bridge::Bridge, impair::Impair, live::Live};
+use spec::{FixLength, Link, Sign};
+
+/// Of each pair of options one link; the rest where one was given more often.
+pub fn links(on: Vec<String>, measure: Vec<String>) -> Vec<Link> {
+    let pairs = on.len().max(measure.len());
+    let (mut on, mut measure) = (on.into_iter(), measure.into_iter());
+    (0..pairs).map(|_| Link { on: on.next(), measure: measure.next() }).collect()
+}
+
+impl Through {
+    /// As a job has it, and what it asks to be allowed.
+    pub fn parts(self) -> (spec::Through, Vec<String>) {
+        let Through { engine, calibration, cores, core, tx_timestamps, yes_disrupt } = self;
+        // A list of one CPU.
+        let core = core.and_then(|cpu| format!("{cpu}-{cpu}").parse().ok());
+        (spec::Through { engine, calibration, cores: core.or(cores), tx_timestamps }, yes_disrupt)
+    }
+}
+
+impl Metering {
+    /// As a job has it: where, whether frames come back there, and how.
+    fn parts(self) -> (Option<String>, bool, spec::Meter) {
+        let Metering { measure, round_trip, stream_histograms, clock, check_content, meter, timestamps } =
+            self;
+        let stream_histograms = Some(stream_histograms);
+        (measure, round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content })
+    }
+}
+
+impl Send {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Send { what, interface, shape, pace, through, metering, sign, no_sign, resolve, output } = self;
+        let Shape { size, seed } = shape;
+        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let (measure, round_trip, meter) = metering.parts();
+        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
+        let job = spec::Send {
+            what,
+            links: links(interface.into_iter().collect(), measure.into_iter().collect()),
+            size,
+            seed,
+            sign: match (sign, no_sign) {
+                (true, _) => Sign::Always,
+                (_, true) => Sign::Never,
+                _ => Sign::Auto,
+            },
+            rate: if topspeed { "top".parse().ok() } else { rate },
+            duration,
+            count,
+            catch_up: Some(catch_up),
+            spin,
+            engine,
+            calibration,
+            cores,
+            tx_timestamps,
+            round_trip,
+            meter,
+            resolve,
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Replay {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Replay {
+            files,
+            interface,
+            two,
+            write,
+            speed,
+            pace,
+            loops,
+            preload,
+            stream,
+            unique_ip,
+            sign,
+            oversize,
+            skip_corrupt,
+            through,
+            metering,
+            output,
+            loss,
+            loss_seed,
+            edits,
+        } = self;
+        let TwoSides { on2, sides, only_side, measure2 } = two;
+        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let (measure, round_trip, meter) = metering.parts();
+        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
+        let edits = spec::Edits::from(edits);
+        let job = spec::Replay {
+            captures: files,
+            links: links(
+                interface.into_iter().chain(on2).collect(),
+                measure.into_iter().chain(measure2).collect(),
+            ),
+            sides,
+            only_side,
+            write,
+            speed,
+            rate: if topspeed { "top".parse().ok() } else { rate },
+            duration,
+            count,
+            catch_up: Some(catch_up),
+            spin,
+            loops,
+            preload: match (preload, stream) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            },
+            unique_ip,
+            sign: if sign { Sign::Always } else { Sign::Auto },
+            oversize,
+            skip_corrupt,
+            loss: loss.map(|share| spec::Loss { share, seed: Some(loss_seed) }),
+            engine,
+            calibration,
+            cores,
+            tx_timestamps,
+            round_trip,
+            meter,
+            edits: (edits != spec::Edits::default()).then_some(edits),
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Measure {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Measure {
+            interface,
+            duration,
+            count,
+            drop,
+            meter,
+            timestamps,
+            streams,
+            clock,
+            stream_histograms,
+            yes_disrupt,
+            output,
+        } = self;
+        let job = spec::Measure {
+            on: interface,
+            duration,
+            count,
+            drop,
+            how: meter,
+            timestamps,
+            clock,
+            streams: Some(streams),
+            stream_histograms: Some(stream_histograms),
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Reflect {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Reflect { interface, duration, count, only_signed, mac_only, generic, yes_disrupt, output } =
+            self;
+        let job =
+            spec::Reflect { on: interface, duration, count, only_signed, mac_only, generic, yes_disrupt };
+        (job.into(), output)
+    }
+}
+
+/// Two interfaces, of as many as clap was told to take.
+fn two(between: Vec<String>) -> [String; 2] {
+    let mut names = between.into_iter();
+    [names.next().unwrap_or_default(), names.next().unwrap_or_default()]
+}
+
+impl Bridge {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Bridge {
+            between,
+            one_way,
+            count,
+            duration,
+            include,
+            exclude,
+            engine,
+            yes_disrupt,
+            output,
+            edits,
+        } = self;
+        let edits = spec::Edits::from(edits);
+        let job = spec::Bridge {
+            between: two(between),
+            one_way,
+            duration,
+            count,
+            include,
+            exclude,
+            engine,
+            edits: (edits != spec::Edits::default()).then_some(edits),
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Impair {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Impair { between, faults, duration, yes_disrupt, output } = self;
+        let job = spec::Impair { between: two(between), faults: faults.into(), duration, yes_disrupt };
+        (job.into(), output)
+    }
+}
+
+impl Live {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Live {
+            file,
+            to,
+            interface,
+            flow,
+            all,
+            from,
+            port,
+            mac,
+            timing,
+            answers,
+            ignore,
+            timeout,
+            quiet_time,
+            retries,
+            yes_disrupt,
+            until_gap,
+            skip_corrupt,
+            write,
+            output,
+        } = self;
+        let job = spec::Live {
+            capture: file,
+            to,
+            on: interface,
+            flow,
+            all,
+            from,
+            port: Some(port),
+            mac,
+            timing,
+            answers,
+            ignore,
+            timeout: Some(timeout),
+            quiet_time: Some(quiet_time),
+            retries: Some(retries),
+            until_gap,
+            skip_corrupt,
+            write,
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl From<Edits> for spec::Edits {
+    fn from(args: Edits) -> spec::Edits {
+        let Edits {
+            to_ethernet,
+            src_mac,
+            dst_mac,
+            replace_mac,
+            scramble_mac,
+            keep_mac_bytes,
+            keep_group_macs,
+            vlan_add,
+            vlan_priority,
+            vlan_dei,
+            vlan_kind,
+            vlan_del,
+            map_ip,
+            map_src_ip,
+            map_dst_ip,
+            endpoints,
+            scramble_ip,
+            keep_group_ips,
+            map_port,
+            ttl,
+            tos,
+            traffic_class,
+            flow_label,
+            tcp_shift,
+            fuzz_seed,
+            fuzz_factor,
+            fix_length,
+            cut_to_mtu,
+            fix_header_length,
+            fix_checksums,
+            strip_fcs,
+            drop_unsupported,
+        } = args;
+        spec::Edits {
+            to_ethernet,
+            src_mac,
+            dst_mac,
+            replace_mac,
+            scramble_mac,
+            keep_mac_bytes,
+            keep_group_macs,
+            vlan_kind: vlan_add.is_some().then_some(vlan_kind),
+            vlan_add,
+            vlan_priority,
+            vlan_dei,
+            vlan_del,
+            map_ip,
+            map_src_ip,
+            map_dst_ip,
+            endpoints,
+            scramble_ip,
+            keep_group_ips,
+            map_port,
+            ttl,
+            tos,
+            traffic_class,
+            flow_label,
+            tcp_shift,
+            fuzz_factor: fuzz_seed.is_some().then_some(fuzz_factor),
+            fuzz_seed,
+            fix_length: fix_length.map(|how| match how {
+                FixLengthChoice::Pad => FixLength::Pad,
+                FixLengthChoice::Truncate => FixLength::Truncate,
+                FixLengthChoice::Delete => FixLength::Delete,
+            }),
+            cut_to_mtu,
+            fix_header_length,
+            fix_checksums,
+            strip_fcs,
+            drop_unsupported,
+        }
+    }
+}
