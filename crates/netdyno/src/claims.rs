@@ -10,6 +10,7 @@ use engine::Priority;
 use report::{Report, Verdict};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, mkdirat, openat};
 use rustix::io::Errno;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -17,8 +18,26 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What this process holds, until it ends.
-static HELD: Mutex<BTreeMap<usize, OwnedFd>> = Mutex::new(BTreeMap::new());
+/// What this process holds, until it ends, and for which of its jobs.
+static HELD: Mutex<Held> = Mutex::new(BTreeMap::new());
+
+thread_local! {
+    /// Which of several jobs side by side this thread prepares.
+    static JOB: Cell<usize> = const { Cell::new(0) };
+}
+
+/// From now on this thread claims CPUs for the job of this number: what another job of this process has is not its own.
+pub fn for_job(number: usize) {
+    JOB.set(number);
+}
+
+type Held = BTreeMap<usize, (OwnedFd, usize)>;
+
+/// Which other job of this process has a CPU, if this process has it.
+fn held_here(held: &Held, cpu: usize) -> Option<Option<Holder>> {
+    let (file, job) = held.get(&cpu)?;
+    Some((*job != JOB.get()).then(|| holder(file)))
+}
 
 /// Another netdyno that sends on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +112,8 @@ fn patiently(mut lock: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Re
 /// Claims a CPU for this process, for good, or says who has it.
 pub fn claim(cpu: usize, priority: Priority) -> Claim {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
-    if held.contains_key(&cpu) {
-        return Claim::Ours;
+    if let Some(other) = held_here(&held, cpu) {
+        return other.map_or(Claim::Ours, Claim::Held);
     }
     let Some(file) = folder().and_then(|folder| file_of(&folder, cpu)) else { return Claim::Ours };
     match patiently(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
@@ -103,7 +122,7 @@ pub fn claim(cpu: usize, priority: Priority) -> Claim {
             let text = format!("{} {kind}\n", std::process::id());
             // Without it the others know only that it is somebody's.
             let _ = ftruncate(&file, 0).and_then(|()| rustix::io::pwrite(&file, text.as_bytes(), 0));
-            held.insert(cpu, file);
+            held.insert(cpu, (file, JOB.get()));
             Claim::Ours
         }
         Err(Errno::WOULDBLOCK) => Claim::Held(holder(&file)),
@@ -114,8 +133,8 @@ pub fn claim(cpu: usize, priority: Priority) -> Claim {
 
 /// Who has a CPU, without claiming it.
 pub fn held_by_another(cpu: usize) -> Option<Holder> {
-    if HELD.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&cpu) {
-        return None;
+    if let Some(other) = held_here(&HELD.lock().unwrap_or_else(PoisonError::into_inner), cpu) {
+        return other;
     }
     let file = file_of(&folder()?, cpu)?;
     match flock(&file, FlockOperation::NonBlockingLockShared) {

@@ -1,6 +1,6 @@
 //! Which CPUs send.
 
-use crate::written::Quantity;
+use crate::written::{Quantity, Written};
 use std::fmt;
 
 /// What was asked for.
@@ -14,6 +14,13 @@ pub enum Cores {
 
 /// CPU numbers are below this: what one affinity mask holds.
 const MOST: usize = 1024;
+
+impl Cores {
+    /// One CPU, which may be one that there is not.
+    pub fn one(cpu: usize) -> Written<Cores> {
+        Written::of(format!("{cpu}-{cpu}"), Cores::List(vec![cpu]))
+    }
+}
 
 impl Quantity for Cores {
     const NAME: &'static str = "Cores";

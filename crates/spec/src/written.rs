@@ -39,6 +39,11 @@ pub struct Written<T> {
 }
 
 impl<T> Written<T> {
+    /// A value that was not read, in words that mean it.
+    pub(crate) fn of(text: String, value: T) -> Written<T> {
+        Written { text, value }
+    }
+
     /// As it was written.
     pub fn text(&self) -> &str {
         &self.text

@@ -16,8 +16,7 @@ impl Through {
     /// As a job has it, and what it asks to be allowed.
     pub fn parts(self) -> (spec::Through, Vec<String>) {
         let Through { engine, calibration, cores, core, tx_timestamps, yes_disrupt } = self;
-        // A list of one CPU.
-        let core = core.and_then(|cpu| format!("{cpu}-{cpu}").parse().ok());
+        let core = core.map(spec::Cores::one);
         (spec::Through { engine, calibration, cores: core.or(cores), tx_timestamps }, yes_disrupt)
     }
 }

@@ -184,7 +184,10 @@ fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) ->
         let run = |(number, (job, member)): (usize, (_, Member))| {
             let report = output.report.as_ref().map(|dir| dir.join(folder(number, job)));
             let output = Output { report, ..quiet.clone() };
-            scope.spawn(move || carry_out(job, With { consent, output: &output, together: Some(member) }))
+            scope.spawn(move || {
+                crate::claims::for_job(number);
+                carry_out(job, With { consent, output: &output, together: Some(member) })
+            })
         };
         let members = Member::of(jobs.len());
         let threads: Vec<_> = jobs.iter().zip(members).enumerate().map(run).collect();

@@ -16,7 +16,8 @@ fn readme_examples() -> Vec<(String, bool)> {
             None => (words, false),
         };
         let verbs = ["send ", "replay ", "live ", "impair ", "trial ", "search "];
-        verbs.iter().any(|verb| words.starts_with(verb)).then(|| (words.to_owned(), lab))
+        (verbs.iter().any(|verb| words.starts_with(verb)) && !words.contains("--print-job"))
+            .then(|| (words.to_owned(), lab))
     });
     ours.collect()
 }
