@@ -12,7 +12,7 @@ fuzz_target!(|text: &str| {
             return;
         }
     };
-    let again = File::read(&file.to_text(), "again").expect("what was written");
+    let again = File::read(&file.to_text().expect("read from text"), "again").expect("what was written");
     assert_eq!(again, file);
     for job in &file.jobs {
         let asks = job.asks();

@@ -1,33 +1,23 @@
 //! What a run shows while it lasts: a full-screen view for a person, metrics for Prometheus, and lines of JSON for programs.
 //!
 //! ```text
-//!   whoever runs (netdyno::run, measure, reflect, bridge, live, trials)
-//!        | publishes a Moment ten times a second          ^ takes Requests (pause, faster, ...)
-//!        v                                                |
-//!      Board ---- screen: a thread that draws it and reads keys
-//!            |--- metrics: a thread that serves it over HTTP
-//!            `--- lines: a thread that writes it once a second
+//!   snapshot::Board  <- the job puts a Snapshot there ten times a second, and takes Requests (pause, faster, ...)
+//!      |--- screen: a thread that draws it and reads keys
+//!      |--- metrics: a thread that serves it over HTTP
+//!      '--- lines: a thread that writes it once a second
 //! ```
 //!
-//! A [`Moment`] is data, as a report is: what all show is a pure function of moments (`screen::draw`,
-//! `metrics::text`, `lines::line`). Nothing here knows an engine or a meter, and whoever publishes never waits for a terminal or a
-//! client: a moment that nobody looked at is replaced by the next.
+//! What all show is a pure function of snapshots (`screen::draw`, `metrics::text`, `snapshot::line`). Nothing here knows an
+//! engine or a meter, and whoever publishes never waits for a terminal or a client.
 
-mod board;
 pub mod lines;
-pub mod machine;
 pub mod metrics;
-mod moment;
 pub mod screen;
 mod signals;
 
-pub use board::{Board, Request};
-pub use moment::{
-    Bound, Connections, Core, Count, Counter, Hands, Moment, Passage, Phase, Queue, Search, Stream, Title,
-    Trial, Worker,
-};
 pub use signals::ending_signals;
 
+use snapshot::Board;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,19 +60,19 @@ pub struct Gauges {
 
 impl Gauges {
     /// Takes hold of what is wanted, or says why it cannot be had; draws nothing yet. `None` if nothing is wanted.
-    pub fn prepare(wanted: Wanted) -> Result<Option<Gauges>, GaugesError> {
+    pub fn prepare(wanted: Wanted, board: &Arc<Board>) -> Result<Option<Gauges>, GaugesError> {
         if !wanted.screen && wanted.metrics.is_none() && !wanted.lines {
             return Ok(None);
         }
         if wanted.screen {
             screen::check()?;
         }
-        let board = Arc::new(Board::default());
+        board.watch_closely();
         let server = wanted
             .metrics
-            .map(|at| metrics::Server::start(at, &wanted.names, Arc::clone(&board)))
+            .map(|at| metrics::Server::start(at, &wanted.names, Arc::clone(board)))
             .transpose()?;
-        Ok(Some(Gauges { board, wanted, screen: None, lines: None, _server: server }))
+        Ok(Some(Gauges { board: Arc::clone(board), wanted, screen: None, lines: None, _server: server }))
     }
 
     /// Begins to draw. `stop` is set when the user wants to quit, and by [`ending_signals`].
@@ -95,16 +85,6 @@ impl Gauges {
             self.lines = Some(lines.map_err(|error| GaugesError::Io("--json-lines", error))?);
         }
         Ok(())
-    }
-
-    /// How it stands now.
-    pub fn publish(&self, moment: Moment) {
-        self.board.publish(moment);
-    }
-
-    /// What the user wants, in order, since the last time.
-    pub fn requests(&self) -> Vec<Request> {
-        self.board.requests()
     }
 
     /// Is there a screen?

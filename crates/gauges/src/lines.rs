@@ -4,15 +4,11 @@
 //! a slow reader has fewer lines, and the run is no slower.
 
 use crate::screen::give_way;
-use crate::{Board, Moment};
-use serde::Serialize;
+use snapshot::{Board, Snapshot, line};
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-
-/// What a snapshot's members mean; raised when one changes its meaning or goes.
-pub const SCHEMA: &str = "netdyno.snapshot/1";
 
 /// From line to line.
 const EVERY: Duration = Duration::from_secs(1);
@@ -28,24 +24,6 @@ enum Phase {
 }
 
 type State = (Mutex<Phase>, Condvar);
-
-#[derive(Serialize, schemars::JsonSchema)]
-struct Snapshot<'a> {
-    /// `netdyno.snapshot/1`. The last line is the report, which has another.
-    schema: &'static str,
-    #[serde(flatten)]
-    moment: &'a Moment,
-}
-
-/// A moment as one line, which it ends.
-pub fn line(moment: &Moment) -> String {
-    report::json::line(&Snapshot { schema: SCHEMA, moment })
-}
-
-/// The JSON Schema of such a line.
-pub fn schema() -> String {
-    report::pretty_schema(&schemars::schema_for!(Snapshot<'_>))
-}
 
 /// Writes until it is dropped, and the last moment then, if its reader takes it at once.
 #[derive(Debug)]
@@ -86,7 +64,7 @@ impl Drop for Lines {
 fn write(board: &Board, (over, told): &State, mut out: impl Write) {
     give_way();
     let mut next = Instant::now() + EVERY;
-    let mut written: Option<Arc<Moment>> = None;
+    let mut written: Option<Arc<Snapshot>> = None;
     loop {
         let waiting = over.lock().unwrap_or_else(PoisonError::into_inner);
         let left = next.saturating_duration_since(Instant::now());
@@ -115,11 +93,11 @@ fn write(board: &Board, (over, told): &State, mut out: impl Write) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Count;
+    use snapshot::{Count, SCHEMA, schema};
     use std::sync::mpsc;
 
-    fn moment(frames: u64) -> Moment {
-        Moment { tx: Some(Count { frames, bytes: 60 * frames }), ..Moment::default() }
+    fn moment(frames: u64) -> Snapshot {
+        Snapshot { tx: Some(Count { frames, bytes: 60 * frames }), ..Snapshot::default() }
     }
 
     /// Takes a line when it is told to.
@@ -213,7 +191,7 @@ mod tests {
     #[test]
     fn a_line_has_what_is_known_and_nothing_else() {
         let mut moment = moment(3);
-        let empty: serde_json::Value = serde_json::from_str(&line(&Moment::default())).expect("JSON");
+        let empty: serde_json::Value = serde_json::from_str(&line(&Snapshot::default())).expect("JSON");
         assert_eq!((&empty["schema"], &empty["phase"]), (&SCHEMA.into(), &"running".into()));
         assert!(empty.get("tx").is_none() && empty.get("latency_ns").is_none(), "{empty}");
         let mut histogram = histogram::Histogram::default();

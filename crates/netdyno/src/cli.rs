@@ -11,7 +11,7 @@ pub mod lab;
 pub mod live;
 pub mod search;
 
-use crate::sides::Sides;
+use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use spec::{Clock, Cores, Engine, How, Oversize, Side, Stamps, Timestamps, Word, Written};
@@ -590,15 +590,25 @@ pub struct Run {
     /// The jobs: YAML or JSON, of the layout netdyno.job/1; - is standard input.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Yes, use this interface although it carries the default route or your login; it is never used because the file says
+    #[command(flatten)]
+    pub allowed: Allowed,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// What a job does only if whoever runs it says so, too.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Allowed {
+    /// Yes, use this interface although it carries the default route or your login; it is never used because the job says
     /// so. Once for each.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
-    /// Yes, run this command, which a job in the file has; it is never run because the file says so.
+    /// Yes, run this command, which the job has; it is never run because the job says so.
     #[arg(long, value_name = "CMD")]
     pub command: Option<String>,
-    #[command(flatten)]
-    pub output: Output,
+    /// Yes, write this file, which the job names, whatever it is now. Once for each.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub write: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -609,12 +619,8 @@ pub struct Rerun {
     /// Differences below this share do not count, as in `netdyno compare`.
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub least: Written<spec::Ratio>,
-    /// Yes, use this interface although it carries the default route or your login. Once for each.
-    #[arg(long, value_name = "IFACE")]
-    pub yes_disrupt: Vec<String>,
-    /// Yes, run this command, which the job has.
-    #[arg(long, value_name = "CMD")]
-    pub command: Option<String>,
+    #[command(flatten)]
+    pub allowed: Allowed,
     #[command(flatten)]
     pub output: Output,
 }

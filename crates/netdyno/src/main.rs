@@ -3,24 +3,12 @@
 //! Exit status: 0 done as asked; 1 done, but short of what was asked (a rate not reached, frames unaccounted); 2 not
 //! done.
 
-mod calibration;
-mod carrier;
-mod claims;
 mod cli;
+mod client;
 mod commands;
 mod compat;
-mod cores;
-mod engines;
-mod environment;
-mod impaired;
-mod learning;
 mod memory;
 mod output;
-mod panel;
-mod place;
-mod run;
-mod sides;
-mod trials;
 
 use clap::Parser;
 use std::io::Write;
@@ -54,18 +42,8 @@ fn main() -> ExitCode {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "netdyno: {}", in_full(error));
+    // Some errors point into a line that they show.
+    let said: Vec<String> = job::in_full(error).lines().map(report::units::printable).collect();
+    let _ = writeln!(std::io::stderr(), "netdyno: {}", said.join("\n"));
     ExitCode::from(2)
-}
-
-/// The error and its causes, leaving out causes that the words before already told.
-pub fn in_full(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text += if text.is_empty() { "" } else { ": " };
-            text += &cause;
-        }
-    }
-    text
 }

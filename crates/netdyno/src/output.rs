@@ -9,6 +9,16 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+/// How the user called us.
+pub fn command_line() -> Vec<String> {
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(first) = words.first_mut() {
+        *first = "netdyno".to_owned();
+    }
+    words
+}
+
 /// Prints to standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut out = Text(stdout().lock());

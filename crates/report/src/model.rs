@@ -86,10 +86,11 @@ pub struct Requested {
     /// Interfaces named by the user, senders first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
-    /// The job (docs/job.schema.json), with what was drawn for it: `netdyno rerun` runs it again.
+    /// The job (docs/job.schema.json), with what was drawn for it: `netdyno rerun` runs it again. Whoever only shows a result
+    /// need not understand it: it may be of a later version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
-    pub job: Option<spec::Job>,
+    pub job: Option<serde_json::Value>,
 }
 
 /// Where the frames came from.

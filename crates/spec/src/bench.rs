@@ -72,7 +72,12 @@ pub struct Bench {
     pub lab: Option<Lab>,
     /// Frame sizes to test one after the other, the FCS counted: 64, 64,512,1518, rfc2544, imix, a mix or genome.
     /// Default: 64.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::written::text_or_number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(extend("type" = ["string", "integer"]))]
     pub size: Option<String>,
     /// Key of all random values of the frames.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,6 +2,7 @@
 
 use crate::Job;
 use crate::bench::Find;
+use std::path::{Path, PathBuf};
 
 /// What whoever runs a job allows it: given beside the job, never by it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -10,6 +11,8 @@ pub struct Consent {
     pub yes_disrupt: Vec<String>,
     /// What may be run by a shell.
     pub command: Option<String>,
+    /// Files that may be written, and overwritten.
+    pub write: Vec<PathBuf>,
 }
 
 /// A job needs what was not allowed.
@@ -31,11 +34,24 @@ pub enum NotGiven {
         /// What was allowed.
         allowed: String,
     },
+    /// A file.
+    #[error("it would write {}, whatever that is now, which is not done because a file says so", .0.display())]
+    Write(PathBuf),
+}
+
+/// Something was allowed that no job asks for: then another one was meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Needless {
+    /// An interface.
+    Disrupt(String),
+    /// A command.
+    Command(String),
+    /// A file.
+    Write(PathBuf),
 }
 
 impl Consent {
-    /// Does it allow what `job` asks for? An interface that the job does not name needs no word, and a command that it does
-    /// not have is not run.
+    /// Does it allow what `job` asks for?
     ///
     /// # Errors
     /// What the job would do that is not allowed.
@@ -46,12 +62,26 @@ impl Consent {
                 return Err(NotGiven::Disrupt(interface));
             }
         }
+        if let Some(path) = asks.write.into_iter().find(|path| !self.write.contains(path)) {
+            return Err(NotGiven::Write(path));
+        }
         match (asks.command, &self.command) {
             (None, _) => Ok(()),
             (Some(of_job), Some(allowed)) if of_job == *allowed => Ok(()),
             (Some(of_job), Some(allowed)) => Err(NotGiven::OtherCommand { of_job, allowed: allowed.clone() }),
             (Some(of_job), None) => Err(NotGiven::Command(of_job)),
         }
+    }
+
+    /// What it allows that none of `jobs` asks for.
+    pub fn needless(&self, jobs: &[Job]) -> Option<Needless> {
+        let asked: Vec<Consent> = jobs.iter().map(Job::asks).collect();
+        let nobody = |asks: &dyn Fn(&Consent) -> bool| !asked.iter().any(asks);
+        let interface = self.yes_disrupt.iter().find(|name| nobody(&|asks| asks.yes_disrupt.contains(name)));
+        let file = self.write.iter().find(|path| nobody(&|asks| asks.write.contains(path)));
+        let command = self.command.iter().find(|_| nobody(&|asks| asks.command.is_some()));
+        let interface = interface.cloned().map(Needless::Disrupt);
+        interface.or(command.cloned().map(Needless::Command)).or(file.cloned().map(Needless::Write))
     }
 }
 
@@ -65,7 +95,14 @@ impl Job {
             },
             _ => None,
         };
-        Consent { yes_disrupt: self.yes_disrupt().to_vec(), command }
+        let write = match self {
+            Job::Replay(job) => job.write.as_deref(),
+            Job::Live(job) => job.write.as_deref(),
+            _ => None,
+        };
+        // Standard output is whoever runs it's own.
+        let write = write.filter(|path| *path != Path::new("-")).map(Path::to_owned);
+        Consent { yes_disrupt: self.yes_disrupt().to_vec(), command, write: write.into_iter().collect() }
     }
 
     /// Interfaces that it asks to use although they carry the default route or a login.
@@ -107,10 +144,30 @@ mod tests {
         assert_eq!(nothing.covers(&reset(None, &[])), Ok(()));
         assert_eq!(nothing.covers(&reset(Some("reboot"), &[])), Err(NotGiven::Command("reboot".into())));
         assert_eq!(nothing.covers(&reset(None, &["eth0"])), Err(NotGiven::Disrupt("eth0".into())));
-        let given = Consent { yes_disrupt: vec!["eth0".into()], command: Some("reboot".into()) };
+        let given = Consent {
+            yes_disrupt: vec!["eth0".into()],
+            command: Some("reboot".into()),
+            ..Consent::default()
+        };
         assert_eq!(given.covers(&reset(Some("reboot"), &["eth0"])), Ok(()));
         assert_eq!(given.covers(&reset(None, &[])), Ok(()));
+        assert_eq!(given.needless(&[reset(Some("rm"), &[]), reset(None, &["eth0"])]), None);
+        assert_eq!(given.needless(&[reset(None, &["eth0"])]), Some(Needless::Command("reboot".into())));
+        assert_eq!(given.needless(&[reset(Some("rm"), &[])]), Some(Needless::Disrupt("eth0".into())));
         assert!(matches!(given.covers(&reset(Some("rm"), &[])), Err(NotGiven::OtherCommand { .. })));
         assert_eq!(given.covers(&reset(None, &["eth0", "eth1"])), Err(NotGiven::Disrupt("eth1".into())));
+        for kind in ["kind: replay, captures: [a.pcap]", "kind: live, capture: a.pcap, to: 10.0.0.1, on: a"] {
+            let job = |path: &str| {
+                let text = format!("{{schema: netdyno.job/1, {kind}, write: {path}}}");
+                crate::File::read(&text, "job").expect("a job").jobs.remove(0)
+            };
+            let path = PathBuf::from("/etc/passwd");
+            assert_eq!(nothing.covers(&job("/etc/passwd")), Err(NotGiven::Write(path.clone())));
+            let given = Consent { write: vec![path.clone()], ..Consent::default() };
+            assert_eq!(given.covers(&job("/etc/passwd")), Ok(()));
+            assert_eq!(given.covers(&job("other")), Err(NotGiven::Write("other".into())));
+            assert_eq!(given.needless(&[job("other")]), Some(Needless::Write(path)));
+            assert_eq!(nothing.covers(&job("'-'")), Ok(()));
+        }
     }
 }

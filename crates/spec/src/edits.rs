@@ -104,7 +104,12 @@ pub struct Edits {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub map_port: Vec<String>,
     /// TTL and hop limit: set (64), raised (+1) or lowered (-1).
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::written::text_or_number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(extend("type" = ["string", "integer"]))]
     pub ttl: Option<String>,
     /// The second byte of IPv4.
     #[serde(skip_serializing_if = "Option::is_none")]

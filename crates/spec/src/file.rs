@@ -30,6 +30,21 @@ pub enum BadFile {
     },
 }
 
+/// A job with a path that no text can tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a path in the job is not text in UTF-8, so that no file can hold it: rename what it names")]
+pub struct NotText;
+
+impl Job {
+    /// As it stands in a result: the members of a file of one job.
+    ///
+    /// # Errors
+    /// A path in it is not text in UTF-8.
+    pub fn to_value(&self) -> Result<Value, NotText> {
+        serde_json::to_value(One { schema: SCHEMA, job: self }).map_err(|_| NotText)
+    }
+}
+
 fn bad(path: impl Into<String>, what: impl Into<String>) -> BadFile {
     BadFile::Member { path: path.into(), what: what.into() }
 }
@@ -57,13 +72,15 @@ struct Several<'a> {
 
 impl File {
     /// As JSON, which is YAML, too; a newline at its end.
-    pub fn to_text(&self) -> String {
+    ///
+    /// # Errors
+    /// A path in it is not text in UTF-8.
+    pub fn to_text(&self) -> Result<String, NotText> {
         let written = match &self.jobs[..] {
             [job] => serde_json::to_string_pretty(&One { schema: SCHEMA, job }),
             jobs => serde_json::to_string_pretty(&Several { schema: SCHEMA, jobs }),
         };
-        // Nothing in a job has keys that are no text, which is all that can go wrong.
-        written.unwrap_or_default() + "\n"
+        written.map(|text| text + "\n").map_err(|_| NotText)
     }
 
     /// Reads YAML or JSON; `name` is the file's, for messages.
@@ -92,7 +109,7 @@ impl File {
             None => return Err(bad("schema", format!("it is missing: write `schema: {SCHEMA}`"))),
         }
         let Some(jobs) = members.remove("jobs") else {
-            return Ok(File { jobs: vec![job(members, "")?] });
+            return Ok(File { jobs: vec![checked(members, "")?] });
         };
         if let Some(other) = members.keys().next() {
             let what = "there is no such member beside `jobs`: put it into one of the jobs";
@@ -105,7 +122,7 @@ impl File {
         let jobs = jobs.into_iter().enumerate().map(|(number, value)| {
             let path = format!("jobs[{number}]");
             let Value::Object(members) = value else { return Err(bad(path, "a job has members")) };
-            job(members, &format!("{path}."))
+            checked(members, &format!("{path}."))
         });
         Ok(File { jobs: jobs.collect::<Result<_, _>>()? })
     }
@@ -113,6 +130,13 @@ impl File {
 
 /// The kinds there are.
 const KINDS: &str = "send, replay, measure, reflect, bridge, impair, live, trial or search";
+
+/// The same, if it makes sense.
+fn checked(members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
+    let job = job(members, path)?;
+    job.check().map_err(|found| bad(format!("{path}{}", found.member), found.what))?;
+    Ok(job)
+}
 
 /// A job of its members, which stand at `path`.
 fn job(mut members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
@@ -122,6 +146,9 @@ fn job(mut members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
         Some(other) => return Err(bad(at("kind"), format!("{other} is no kind of job: write {KINDS}"))),
         None => return Err(bad(at("kind"), format!("it is missing: write {KINDS}"))),
     };
+    if let Some(find) = members.get_mut("find") {
+        plain(find);
+    }
     let members = Value::Object(members);
     Ok(match kind.as_str() {
         "send" => Job::Send(read(members, path)?),
@@ -135,6 +162,22 @@ fn job(mut members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
         "search" => Job::Search(read(members, path)?),
         other => return Err(bad(at("kind"), format!("`{other}` is no kind of job: write {KINDS}"))),
     })
+}
+
+/// A search of which nothing is said but its name: `find: throughput`, `find: {throughput: }`.
+fn plain(find: &mut Value) {
+    match find {
+        Value::String(name) => {
+            let name = std::mem::take(name);
+            *find = serde_json::json!({ name: {} });
+        }
+        Value::Object(members) => {
+            for member in members.values_mut().filter(|member| member.is_null()) {
+                *member = Value::Object(Map::new());
+            }
+        }
+        _ => {}
+    }
 }
 
 fn read<T: DeserializeOwned>(members: Value, path: &str) -> Result<T, BadFile> {
@@ -176,15 +219,32 @@ impl<'de> Deserialize<'de> for Job {
 pub fn schema() -> Schema {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
     let job = generator.subschema_for::<Job>();
-    let definitions = generator.take_definitions(true);
+    let mut definitions = generator.take_definitions(true);
+    // In a file of one job the layout's name stands among the job's own members, and each kind of job refuses others.
+    let mut one = definitions.get("Job").cloned().unwrap_or_default();
+    for kind in one.get_mut("oneOf").and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(members) = kind.get_mut("properties").and_then(Value::as_object_mut) {
+            members.insert("schema".to_owned(), serde_json::json!({ "const": SCHEMA }));
+        }
+    }
+    definitions.insert("OneJob".to_owned(), one);
     let mut schema = schemars::json_schema!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": SCHEMA,
         "description": "What netdyno is to do: one job, or several that run side by side.",
         "type": "object",
         "required": ["schema"],
-        "properties": { "schema": { "const": SCHEMA }, "jobs": { "type": "array", "minItems": 1, "maxItems": MOST, "items": job } },
-        "anyOf": [{ "required": ["jobs"] }, job],
+        "anyOf": [
+            {
+                "required": ["jobs"],
+                "properties": {
+                    "schema": { "const": SCHEMA },
+                    "jobs": { "type": "array", "minItems": 1, "maxItems": MOST, "items": job },
+                },
+                "additionalProperties": false,
+            },
+            { "$ref": "#/$defs/OneJob" },
+        ],
     });
     schema.insert("$defs".to_owned(), Value::Object(definitions));
     schema
@@ -212,7 +272,7 @@ mod tests {
         let several = several.expect("several");
         assert_eq!(several.jobs.iter().map(Job::kind).collect::<Vec<_>>(), ["reflect", "send"]);
         for file in [one, several] {
-            let text = file.to_text();
+            let text = file.to_text().expect("text");
             assert!(text.starts_with("{\n  \"schema\": \"netdyno.job/1\",\n"), "{text}");
             assert_eq!(File::read(&text, "job.json").expect("what was written"), file);
             let json: Value = serde_json::from_str(&text).expect("JSON");

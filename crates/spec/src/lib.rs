@@ -9,6 +9,7 @@
 #![deny(missing_docs)]
 
 mod bench;
+mod check;
 mod consent;
 mod cores;
 mod edits;
@@ -24,10 +25,11 @@ pub use bench::{
     Axis, Bench, Burst, Dut, Find, Finding, Lab, Latency, LossCurve, Method, Recovery, Reset, Search, Soak,
     Throughput, Trial,
 };
-pub use consent::{Consent, NotGiven};
+pub use check::Contradiction;
+pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
 pub use edits::{Edits, FixLength, VlanKind};
-pub use file::{BadFile, File, SCHEMA, schema};
+pub use file::{BadFile, File, NotText, SCHEMA, schema};
 pub use listen::{Clock, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};

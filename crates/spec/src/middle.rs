@@ -94,7 +94,12 @@ pub struct Faults {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<String>,
     /// How far: behind so many later frames (3), or by a time (200us). Default: 3.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::written::text_or_number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(extend("type" = ["string", "integer"]))]
     pub reorder_by: Option<String>,
     /// The share of which one bit of the payload flips.
     #[serde(skip_serializing_if = "Option::is_none")]

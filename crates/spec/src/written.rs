@@ -133,6 +133,17 @@ impl<T: Quantity> JsonSchema for Written<T> {
     }
 }
 
+/// Text that may be a number in a file.
+pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    let value = Option::<serde_json::Value>::deserialize(from)?;
+    match value {
+        None => Ok(None),
+        Some(serde_json::Value::String(text)) => Ok(Some(text)),
+        Some(serde_json::Value::Number(number)) => Ok(Some(number.to_string())),
+        Some(other) => Err(de::Error::custom(format!("{other} is neither text nor a number"))),
+    }
+}
+
 impl Quantity for Rate {
     const NAME: &'static str = "Rate";
     const WRITTEN: &'static str = "A rate: 1.6mpps (frames per second), 7gbps (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed), 100kfps (new flows per second) or top.";

@@ -5,8 +5,9 @@
 
 use super::head::Asked;
 use super::text::{Format, render};
-use crate::{Board, GaugesError};
+use crate::GaugesError;
 use rustix::event::{PollFd, PollFlags, poll};
+use snapshot::Board;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
@@ -244,8 +245,8 @@ fn answer(head: &[u8], shown: &Shown) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Moment;
     use proptest::prelude::*;
+    use snapshot::Snapshot;
 
     fn status(request: &str) -> &'static str {
         let names = vec!["vm.lab.example.com".to_owned()];
@@ -293,9 +294,13 @@ mod tests {
     #[test]
     fn a_flood_of_clients_that_stall_or_read_slowly_is_bounded_and_passes() {
         let board = Arc::new(Board::default());
-        let stream = |number| crate::Stream { number, ..crate::Stream::default() };
+        let stream = |number| snapshot::Stream { number, ..snapshot::Stream::default() };
         // An answer that no socket takes at once.
-        board.publish(Moment { percent: 100, streams: (0..256).map(stream).collect(), ..Moment::default() });
+        board.publish(Snapshot {
+            percent: 100,
+            streams: (0..256).map(stream).collect(),
+            ..Snapshot::default()
+        });
         let at = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port");
         let server = Server::start(at, &[], board).expect("a server");
         let started = Instant::now();
@@ -348,7 +353,7 @@ mod tests {
         assert!(error.contains("give another port"), "{error}");
         let silent: Vec<_> =
             (0..MOST_CLIENTS - 3).map(|_| TcpStream::connect(at).expect("a connection")).collect();
-        board.publish(Moment { percent: 100, ..Moment::default() });
+        board.publish(Snapshot { percent: 100, ..Snapshot::default() });
         let page = ask(at, b"GET /metrics HTTP/1.1\r\nAccept: application/openmetrics-text\r\n\r\n");
         assert!(
             page.contains("Content-Type: application/openmetrics-text") && page.ends_with("# EOF\n"),

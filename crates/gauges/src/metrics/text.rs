@@ -3,8 +3,8 @@
 //! Names have base units (seconds, bytes) at their end. What may fall is a gauge, also where it counts: frames that
 //! are given up for lost may still arrive.
 
-use crate::{Moment, Phase};
 use histogram::Histogram;
+use snapshot::{Phase, Snapshot};
 use std::fmt::Write;
 
 /// The two formats. They differ in the names of counters' families, and in how a page ends.
@@ -129,7 +129,7 @@ fn seconds(ns: u64) -> f64 {
 }
 
 /// The page.
-pub fn render(moment: &Moment, format: Format) -> String {
+pub fn render(moment: &Snapshot, format: Format) -> String {
     let mut page = Page { out: String::new(), format };
     about(&mut page, moment);
     counts(&mut page, moment);
@@ -167,7 +167,7 @@ pub fn render(moment: &Moment, format: Format) -> String {
     page.out
 }
 
-fn about(page: &mut Page, moment: &Moment) {
+fn about(page: &mut Page, moment: &Snapshot) {
     let title = &moment.title;
     let (engine, meter) = (title.engine.as_deref(), title.meter.as_deref());
     let labels = [
@@ -190,7 +190,7 @@ fn about(page: &mut Page, moment: &Moment) {
     page.one("netdyno_rate_ratio", "gauge", "Rate by hand, of the rate asked for.", &[], &ratio);
 }
 
-fn counts(page: &mut Page, moment: &Moment) {
+fn counts(page: &mut Page, moment: &Snapshot) {
     let interface = |name: &Option<String>| name.clone().unwrap_or_default();
     for (side, done, count, interface) in [
         ("tx", "sent", moment.tx, interface(&moment.title.tx)),
@@ -227,7 +227,7 @@ fn counts(page: &mut Page, moment: &Moment) {
     }
 }
 
-fn workers(page: &mut Page, moment: &Moment) {
+fn workers(page: &mut Page, moment: &Snapshot) {
     if moment.workers.is_empty() {
         return;
     }
@@ -251,10 +251,10 @@ fn workers(page: &mut Page, moment: &Moment) {
 }
 
 /// Cores, and the queues of interfaces.
-fn machine(page: &mut Page, moment: &Moment) {
+fn machine(page: &mut Page, moment: &Snapshot) {
     // Ticks are USER_HZ a second, which is 100 on every architecture (time(7)).
     let numbers: Vec<String> = moment.cores.iter().map(|core| core.number.to_string()).collect();
-    let rows = |of: fn(&crate::Core) -> u64| -> Vec<(Vec<Label<'_>>, f64)> {
+    let rows = |of: fn(&snapshot::Core) -> u64| -> Vec<(Vec<Label<'_>>, f64)> {
         let cores = moment.cores.iter().zip(&numbers);
         cores.map(|(core, number)| (vec![("core", number.as_str())], of(core) as f64 / 100.0)).collect()
     };
@@ -283,8 +283,8 @@ fn machine(page: &mut Page, moment: &Moment) {
 }
 
 /// A bridge's directions.
-fn passages(page: &mut Page, moment: &Moment) {
-    type Of = fn(&crate::Passage) -> u64;
+fn passages(page: &mut Page, moment: &Snapshot) {
+    type Of = fn(&snapshot::Passage) -> u64;
     let families: [(&str, &str, Of); 4] = [
         ("received_frames", "Frames that arrived to be taken from one interface to the other.", |p| {
             p.received.frames
@@ -303,7 +303,7 @@ fn passages(page: &mut Page, moment: &Moment) {
     }
 }
 
-fn connections(page: &mut Page, moment: &Moment) {
+fn connections(page: &mut Page, moment: &Snapshot) {
     let Some(c) = moment.connections else { return };
     let states = [("waiting", c.waiting), ("open", c.open), ("over", c.over)];
     let rows = states.map(|(state, count)| (vec![("state", state)], count as f64));
@@ -319,7 +319,7 @@ fn connections(page: &mut Page, moment: &Moment) {
 }
 
 /// How far a search has come.
-fn search(page: &mut Page, moment: &Moment) {
+fn search(page: &mut Page, moment: &Snapshot) {
     let Some(search) = moment.search.as_deref() else { return };
     let (part, size) = (search.part.as_str(), search.frame_size.as_str());
     let what = [("part", part), ("frame_size", size)];
@@ -342,14 +342,14 @@ fn search(page: &mut Page, moment: &Moment) {
     page.several("netdyno_search_bound", "gauge", help, &rows);
 }
 
-fn streams(page: &mut Page, moment: &Moment) {
+fn streams(page: &mut Page, moment: &Snapshot) {
     if moment.streams.is_empty() {
         return;
     }
     let told = &moment.streams[..moment.streams.len().min(STREAMS)];
     let untold = moment.streams.len() as u64 - told.len() as u64 + moment.streams_beyond;
     page.one("netdyno_streams_untold", "gauge", "Streams beyond those told one by one.", &[], &untold);
-    type Of = fn(&crate::Stream) -> u64;
+    type Of = fn(&snapshot::Stream) -> u64;
     let families: [(&str, &str, &str, Of); 5] = [
         ("rx_frames", "counter", "Frames received of each stream.", |s| s.received.frames),
         ("rx_bytes", "counter", "Bytes of those, without FCS.", |s| s.received.bytes),
@@ -376,17 +376,17 @@ fn streams(page: &mut Page, moment: &Moment) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Count, Stream, Title};
     use proptest::prelude::*;
+    use snapshot::{Count, Stream, Title};
     use std::sync::Arc;
 
-    fn moment() -> Moment {
+    fn moment() -> Snapshot {
         let mut latency = Histogram::new();
         [900, 1_000, 1_500, 3_000_000, 60_000_000_000].into_iter().for_each(|ns| latency.record(ns));
         let name = Some("a \"b\" \\ \n\x1b[2J".into());
         let stream =
             Stream { number: 7, name, received: Count { frames: 5, bytes: 300 }, ..Stream::default() };
-        Moment {
+        Snapshot {
             title: Arc::new(Title { command: "send".into(), tx: Some("v0".into()), ..Title::default() }),
             percent: 100,
             tx: Some(Count { frames: 6, bytes: 360 }),
@@ -394,7 +394,7 @@ mod tests {
             lost: Some(1),
             latency: Some(Arc::new(latency)),
             streams: Arc::new([stream]),
-            ..Moment::default()
+            ..Snapshot::default()
         }
     }
 
@@ -413,30 +413,34 @@ mod tests {
     }
 
     /// A moment that has everything.
-    fn full() -> Moment {
-        let search = crate::Search {
+    fn full() -> Snapshot {
+        let search = snapshot::Search {
             part: "throughput".into(),
             frame_size: "512".into(),
             of_rate: true,
             load: 1e6,
             trials: 3,
             passed: 1,
-            bounds: vec![crate::Bound { goal: "loss=0%".into(), lower: Some(1.0), upper: Some(2.0) }],
-            ..crate::Search::default()
+            bounds: vec![snapshot::Bound { goal: "loss=0%".into(), lower: Some(1.0), upper: Some(2.0) }],
+            ..snapshot::Search::default()
         };
-        let queue = crate::Queue { interface: "v0".into(), receives: true, number: 1, packets: 3 };
-        let passage = crate::Passage { from: "v0".into(), to: "v1".into(), ..crate::Passage::default() };
-        let counter =
-            crate::Counter { place: "v0".into(), name: "rx_dropped".into(), ..crate::Counter::default() };
-        Moment {
+        let queue = snapshot::Queue { interface: "v0".into(), receives: true, number: 1, packets: 3 };
+        let passage =
+            snapshot::Passage { from: "v0".into(), to: "v1".into(), ..snapshot::Passage::default() };
+        let counter = snapshot::Counter {
+            place: "v0".into(),
+            name: "rx_dropped".into(),
+            ..snapshot::Counter::default()
+        };
+        Snapshot {
             remaining_ns: Some(1),
             offered: Some(1),
             reordered: Some(0),
             duplicated: Some(0),
             late: Some(0),
             lateness: Some(Arc::new(Histogram::new())),
-            workers: vec![crate::Worker { cpu_ns: Some(1), ..crate::Worker::default() }],
-            cores: Arc::new([crate::Core {
+            workers: vec![snapshot::Worker { cpu_ns: Some(1), ..snapshot::Worker::default() }],
+            cores: Arc::new([snapshot::Core {
                 number: 0,
                 total_ticks: 250,
                 idle_ticks: 50,
@@ -445,7 +449,7 @@ mod tests {
             counters: Arc::new([counter]),
             queues: Arc::new([queue]),
             passages: vec![passage],
-            connections: Some(crate::Connections::default()),
+            connections: Some(snapshot::Connections::default()),
             search: Some(Arc::new(search)),
             ..moment()
         }

@@ -7,11 +7,11 @@ mod surroundings;
 mod trials;
 
 use super::view::{Column, View};
-use crate::{Moment, Phase};
 use histogram::Histogram;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use report::units::{self, bit_rate, count, frame_rate, percent, printable, time};
+use snapshot::{Phase, Snapshot};
 
 /// How to draw.
 #[derive(Debug, Clone, Copy)]
@@ -109,7 +109,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
     lines
 }
 
-fn title(now: &Moment, manner: Manner, width: usize) -> Line<'static> {
+fn title(now: &Snapshot, manner: Manner, width: usize) -> Line<'static> {
     let title = &now.title;
     let way = match (&title.tx, &title.rx) {
         (Some(tx), Some(rx)) if tx == rx => format!("{tx} and back"),
@@ -140,7 +140,7 @@ fn label(text: &str, manner: Manner) -> Span<'static> {
     Span::styled(format!("{text:<LABEL$}"), manner.label())
 }
 
-fn rates(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let head = format!(
         "{:LABEL$}{:>17} {:>11} {:>13} {:>13} {:>11}",
         "", "frames", "now", "layer 2", "layer 1", "whole run"
@@ -198,10 +198,10 @@ fn rates(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
 }
 
 /// Percentiles of the last second and of the run, side by side.
-fn times(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+fn times(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let before = view.before();
-    type Of = fn(&Moment) -> Option<&Histogram>;
+    type Of = fn(&Snapshot) -> Option<&Histogram>;
     let rows: [(&str, Of); 2] =
         [("latency", |m| m.latency.as_deref()), ("lateness", |m| m.lateness.as_deref())];
     for (name, of) in rows {
@@ -239,7 +239,7 @@ pub fn sparkline(values: impl Iterator<Item = f64>, most: f64, unicode: bool) ->
     values.map(bar).collect()
 }
 
-fn history(view: &View, now: &Moment, manner: Manner, width: usize) -> Vec<Line<'static>> {
+fn history(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
     if view.history.len() < 2 {
         return Vec::new();
     }
@@ -273,7 +273,7 @@ fn history(view: &View, now: &Moment, manner: Manner, width: usize) -> Vec<Line<
 }
 
 /// A stream's name as a table has room for it: of a capture the file's own name.
-fn name_of(stream: &crate::Stream, room: usize) -> String {
+fn name_of(stream: &snapshot::Stream, room: usize) -> String {
     let mut name = stream.number.to_string();
     if let Some(own) = &stream.name {
         let is_path = ["/", "./", "../"].iter().any(|begin| own.starts_with(begin));
@@ -284,7 +284,7 @@ fn name_of(stream: &crate::Stream, room: usize) -> String {
     name.chars().take(room).collect()
 }
 
-fn streams(view: &View, now: &Moment, manner: Manner, width: usize, room: usize) -> Vec<Line<'static>> {
+fn streams(view: &View, now: &Snapshot, manner: Manner, width: usize, room: usize) -> Vec<Line<'static>> {
     // What a terminal is wider than the least is for names.
     let name_room = 16 + width.saturating_sub(80).min(44);
     let all = view.streams();
@@ -325,7 +325,7 @@ fn streams(view: &View, now: &Moment, manner: Manner, width: usize, room: usize)
     lines
 }
 
-fn warnings(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+fn warnings(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let line = |text: &String| {
         Line::from(vec![
             Span::styled(format!("{:<LABEL$}", "warning"), manner.alarm()),
@@ -340,7 +340,7 @@ fn warnings(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
     lines
 }
 
-fn footer(view: &View, now: &Moment, manner: Manner, width: usize) -> Line<'static> {
+fn footer(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Line<'static> {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     if view.quitting {
         return Line::styled(" ending: waiting for what is on its way", bold);
@@ -363,7 +363,7 @@ fn footer(view: &View, now: &Moment, manner: Manner, width: usize) -> Line<'stat
     Line::styled(format!(" {}", keys.join("   ")), bold)
 }
 
-fn help(now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+fn help(now: &Snapshot, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut text: Vec<String> = [
         "",
         " q, Ctrl-C  end the run, and print its result; Ctrl-C again ends at once",

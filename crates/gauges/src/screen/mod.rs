@@ -7,7 +7,7 @@
 mod draw;
 mod view;
 
-use crate::{Board, GaugesError, Moment};
+use crate::GaugesError;
 use draw::Manner;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -17,6 +17,7 @@ use ratatui::text::Text;
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGCONT, SIGTSTP};
 use signal_hook::iterator::Signals;
+use snapshot::{Board, Snapshot};
 use std::io::{self, IsTerminal, Stderr, stderr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Once};
@@ -153,7 +154,7 @@ fn show(board: &Board, stop: &AtomicBool, end: &AtomicBool, mut signals: Signals
     let mut terminal = Terminal::new(CrosstermBackend::new(stderr()))?;
     let manner = manner();
     let mut view = View::default();
-    let mut latest: Option<Arc<Moment>> = None;
+    let mut latest: Option<Arc<Snapshot>> = None;
     let mut drawn: Option<Instant> = None;
     let mut asked = 0;
     // A panic somewhere else has taken the terminal away.

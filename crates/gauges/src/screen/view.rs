@@ -1,6 +1,6 @@
 //! What the screen remembers between two moments, and what keys do to it. No terminal, no clock.
 
-use crate::{Count, Moment, Phase, Request};
+use snapshot::{Count, Phase, Request, Snapshot};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -66,12 +66,12 @@ pub enum Key {
 /// Everything that is drawn.
 #[derive(Debug, Default)]
 pub struct View {
-    pub now: Option<Arc<Moment>>,
+    pub now: Option<Arc<Snapshot>>,
     /// The last second.
-    recent: VecDeque<Arc<Moment>>,
+    recent: VecDeque<Arc<Snapshot>>,
     pub history: VecDeque<Column>,
     /// Where the column that is being filled began.
-    column: Option<Arc<Moment>>,
+    column: Option<Arc<Snapshot>>,
     pub order: Order,
     pub scroll: usize,
     pub help: bool,
@@ -86,22 +86,22 @@ fn rate(now: u64, before: u64, ns: u64) -> f64 {
 
 impl View {
     /// The moment to compare the present one with.
-    pub fn before(&self) -> Option<&Moment> {
+    pub fn before(&self) -> Option<&Snapshot> {
         let now = self.now.as_ref()?;
         self.recent.front().filter(|before| before.at_ns < now.at_ns).map(Arc::as_ref)
     }
 
-    pub fn update(&mut self, moment: Arc<Moment>) {
+    pub fn update(&mut self, moment: Arc<Snapshot>) {
         // Another run of the same command begins at zero again.
         if self.now.as_ref().is_some_and(|now| moment.at_ns < now.at_ns) {
             self.recent.clear();
             self.history.clear();
             self.column = None;
         }
-        let begin = Arc::clone(self.column.get_or_insert_with(|| Arc::new(Moment::default())));
+        let begin = Arc::clone(self.column.get_or_insert_with(|| Arc::new(Snapshot::default())));
         let span = moment.at_ns.saturating_sub(begin.at_ns);
         if span >= COLUMN_NS {
-            let of = |of: fn(&Moment) -> u64| rate(of(&moment), of(&begin), span);
+            let of = |of: fn(&Snapshot) -> u64| rate(of(&moment), of(&begin), span);
             if self.history.len() == COLUMNS {
                 self.history.pop_front();
             }
@@ -114,7 +114,8 @@ impl View {
         }
         if self.recent.is_empty() && moment.at_ns < 2 * NOW_NS {
             // At first, "now" is what there was since the start.
-            self.recent.push_back(Arc::new(Moment { title: Arc::clone(&moment.title), ..Moment::default() }));
+            self.recent
+                .push_back(Arc::new(Snapshot { title: Arc::clone(&moment.title), ..Snapshot::default() }));
         }
         while self.recent.get(1).is_some_and(|second| second.at_ns + NOW_NS <= moment.at_ns) {
             self.recent.pop_front();
@@ -162,10 +163,10 @@ impl View {
                 self.scroll = 0;
                 return None;
             }
-            Key::Pause => (hands.no_pause, Request::Pause),
+            Key::Pause => (hands.no_pause, Request::Toggle),
             Key::Faster => (hands.no_rate, Request::Faster),
             Key::Slower => (hands.no_rate, Request::Slower),
-            Key::AsAsked => (hands.no_rate, Request::AsAsked),
+            Key::AsAsked => (hands.no_rate, Request::Percent(100)),
         };
         match why_not {
             _ if over => self.note = Some("all was sent: nothing can be changed any more".to_owned()),
@@ -176,7 +177,7 @@ impl View {
     }
 
     /// The rates of now, in frames and bytes a second.
-    pub fn rates(&self, of: fn(&Moment) -> Option<Count>) -> Option<(f64, f64)> {
+    pub fn rates(&self, of: fn(&Snapshot) -> Option<Count>) -> Option<(f64, f64)> {
         let now = self.now.as_ref()?;
         let (count, before) = (of(now)?, self.before()?);
         let (then, span) = (of(before).unwrap_or_default(), now.at_ns - before.at_ns);
@@ -184,21 +185,21 @@ impl View {
     }
 
     /// A single count's rate of now.
-    pub fn rate(&self, of: fn(&Moment) -> Option<u64>) -> Option<f64> {
+    pub fn rate(&self, of: fn(&Snapshot) -> Option<u64>) -> Option<f64> {
         self.rate_of(of)
     }
 
     /// The same, of whatever.
-    pub fn rate_of(&self, of: impl Fn(&Moment) -> Option<u64>) -> Option<f64> {
+    pub fn rate_of(&self, of: impl Fn(&Snapshot) -> Option<u64>) -> Option<f64> {
         let now = self.now.as_ref()?;
         let (count, before) = (of(now)?, self.before()?);
         Some(rate(count, of(before).unwrap_or(0), now.at_ns - before.at_ns))
     }
 
     /// The rate of a queue of now, which is looked at less often: else that of the run.
-    pub fn queue_rate(&self, queue: &crate::Queue) -> f64 {
+    pub fn queue_rate(&self, queue: &snapshot::Queue) -> f64 {
         let Some(now) = &self.now else { return 0.0 };
-        let same = |then: &&crate::Queue| {
+        let same = |then: &&snapshot::Queue| {
             (&then.interface, then.receives, then.number) == (&queue.interface, queue.receives, queue.number)
         };
         let before = self.before().filter(|before| before.counters_at_ns < now.counters_at_ns);
@@ -208,13 +209,13 @@ impl View {
     }
 
     /// The streams, in order, with their rates of now.
-    pub fn streams(&self) -> Vec<(&crate::Stream, f64)> {
+    pub fn streams(&self) -> Vec<(&snapshot::Stream, f64)> {
         let Some(now) = &self.now else { return Vec::new() };
-        let (then, span): (&[crate::Stream], u64) = match self.before() {
+        let (then, span): (&[snapshot::Stream], u64) = match self.before() {
             Some(before) => (&before.streams, now.streams_at_ns.saturating_sub(before.streams_at_ns)),
             None => (&[], 0),
         };
-        let rate_of = |stream: &crate::Stream| {
+        let rate_of = |stream: &snapshot::Stream| {
             let found = then.binary_search_by_key(&stream.number, |s| s.number).ok();
             let before = found.map_or(0, |n| then[n].received.frames);
             rate(stream.received.frames, before, span)

@@ -1,9 +1,9 @@
 //! `netdyno impair`, and the same faults in a lab's device, where they are written without dashes.
 
 use super::{Output, readable, word};
-use crate::impaired::{cycle, shift};
 use clap::{Args, CommandFactory, Parser};
 use impair::Share;
+use job::impaired::{cycle, shift};
 use spec::{Direction, Written};
 use std::time::Duration;
 
@@ -156,8 +156,8 @@ impl From<Faults> for spec::Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::impaired::plan;
     use impair::{Plan, Shift};
+    use job::impaired::plan;
 
     #[test]
     fn faults_are_written_with_dashes_or_without() {

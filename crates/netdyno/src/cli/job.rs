@@ -12,6 +12,15 @@ pub fn links(on: Vec<String>, measure: Vec<String>) -> Vec<Link> {
     (0..pairs).map(|_| Link { on: on.next(), measure: measure.next() }).collect()
 }
 
+/// Of two sides both, if there is anything of the second.
+fn two_sides(first: Link, second: Link) -> Vec<Link> {
+    let mut links = vec![first, second];
+    while links.last().is_some_and(|link| link.on.is_none() && link.measure.is_none()) {
+        links.pop();
+    }
+    links
+}
+
 impl Through {
     /// As a job has it, and what it asks to be allowed.
     pub fn parts(self) -> (spec::Through, Vec<String>) {
@@ -98,10 +107,7 @@ impl Replay {
         let edits = spec::Edits::from(edits);
         let job = spec::Replay {
             captures: files,
-            links: links(
-                interface.into_iter().chain(on2).collect(),
-                measure.into_iter().chain(measure2).collect(),
-            ),
+            links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
             sides,
             only_side,
             write,

@@ -1,15 +1,17 @@
 //! `netdyno doctor IFACE --calibrate`: which engine is the fastest here, found out by sending with each.
 
-use super::shared;
-use super::shared::Through;
-use crate::calibration::{Calibration, Way};
 use crate::cli::Doctor;
-use crate::engines;
+use crate::client::Signals;
 use crate::output::{note, print};
-use crate::place::Place;
-use crate::run::{self, Open, Setup};
 use anyhow::{Context, Result};
 use engine::Job;
+use job::Session;
+use job::calibration::{Calibration, Way};
+use job::engines;
+use job::kinds::shared;
+use job::kinds::shared::Through;
+use job::place::Place;
+use job::run::{self, Open, Setup};
 use report::{Report, Witness, units};
 use spec::{How, Timestamps};
 use std::fmt::Write as _;
@@ -33,7 +35,7 @@ pub fn run(args: &Doctor) -> Result<u8> {
     let size = "64".parse().map_err(|error| anyhow::anyhow!("{error}"))?;
     let options = Options { size: Some(size), seed: 0, signature: None, name: String::new() };
     let program = Arc::new(compile("ipv4/udp", &options)?.with_schedule(Schedule::TopSpeed));
-    let stop = run::stop_on_signals()?;
+    let stop = Signals::heeded()?.stop;
     let mut ways = Vec::new();
     for (name, engine, open) in engines::ways() {
         if stop.load(Relaxed) {
@@ -52,7 +54,7 @@ pub fn run(args: &Doctor) -> Result<u8> {
         let way = Way { name: name.to_owned(), engine, ..Way::default() };
         ways.push(match measured {
             Ok(report) => judged(way, &report),
-            Err(error) => Way { why_not: Some(crate::in_full(&error)), ..way },
+            Err(error) => Way { why_not: Some(job::in_full(&error)), ..way },
         });
     }
     if stop.load(Relaxed) {
@@ -97,7 +99,7 @@ fn measure(
         rx,
         best_effort: true,
         cpus: cpus.to_vec(),
-        stop: Arc::clone(stop),
+        session: Session { stop: Arc::clone(stop), ..Session::default() },
         ..Setup::of("doctor", open, job, program.longest() as usize)
     })
 }

@@ -1,13 +1,13 @@
 //! `netdyno craft`: frames of an expression or a scenario into a capture file, or shown.
 
-use super::shared;
-use super::what::{self, What};
 use crate::cli::Craft;
 use crate::output::{note, print};
 use anyhow::{Result, bail};
 use capture::{FileFormat, Writer};
 use engine::record::FileTx;
 use engine::{Control, Ended, Engine, Job, Userspace};
+use job::kinds::shared;
+use job::kinds::what::{self, What};
 use report::units;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub fn run(args: Craft) -> Result<u8> {
     let spacing = if paced { 0 } else { 1_000 };
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);
-    let control = Control { stop: crate::run::stop_on_signals()?, ..Control::default() };
+    let control = Control { stop: crate::client::Signals::heeded()?.stop, ..Control::default() };
     let mut job = Job { count: Some(count), duration, ..Job::program(program) };
     let sent = engine.run(&mut job, &control);
     match sent.ended {

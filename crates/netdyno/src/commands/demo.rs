@@ -1,16 +1,18 @@
 //! `netdyno demo`: the main job, with nothing to set up.
 
-use super::replay::Settings;
-use super::shared::Pace;
-use super::{replay, shared, synth};
+use super::synth;
 use crate::cli::{Demo, Output};
+use crate::client::{Line, Signals, attend};
 use crate::output::{conclude, note};
-use crate::place::Place;
-use crate::run::Second;
 use ::lab::{Lab, Located};
 use ::synth::Profile;
 use anyhow::{Context, Result};
-use spec::{How, Oversize, Timestamps};
+use job::kinds::replay::Settings;
+use job::kinds::shared::Pace;
+use job::kinds::{replay, shared};
+use job::place::Place;
+use job::run::Second;
+use spec::{Consent, How, Oversize, Timestamps};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
@@ -60,11 +62,15 @@ pub fn run(args: Demo) -> Result<u8> {
         sign: true,
         oversize: if args.capture.is_some() { Oversize::Skip } else { Oversize::Refuse },
         skip_corrupt: args.capture.is_some(),
-        ..Settings::of(vec![file], output.clone())
+        ..Settings::of(vec![file])
     };
     let rx = shared::with_meter(at(&lab.receiver)?, (How::Auto, Timestamps::Software), true)?;
     let sender = Some(at(&lab.sender)?);
-    let mut report = replay::replay("demo", replayed, sender, Some(rx), Second::default())?;
+    let session = Signals::handle(output.gauges.tui)?.session(Consent::default(), None);
+    let ends = (sender, Some(rx), Second::default());
+    let run = |session| replay::replay("demo", replayed, ends, session);
+    let mut report = attend(&output, Line::Shown, session, |session| job::spawn(session, run))?;
+    report.requested.command_line = crate::output::command_line();
     if args.capture.is_none() {
         report.requested.source = Some(report::Source::Synthetic {
             description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),

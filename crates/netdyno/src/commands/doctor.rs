@@ -2,8 +2,8 @@
 
 use crate::cli::Doctor;
 use crate::output::print;
-use crate::place::Place;
 use anyhow::Result;
+use job::place::Place;
 use meter::{Meter, MeterError};
 use port::doctor::{Area, Finding, State, diagnose};
 
@@ -50,7 +50,7 @@ fn meter() -> Finding {
             "without privileges nothing can be measured; with them it is tried",
         ),
         Err(error) => {
-            let said = crate::in_full(&error.into());
+            let said = job::in_full(&error.into());
             let first = said.lines().next().unwrap_or_default().to_owned();
             (
                 State::Bad,

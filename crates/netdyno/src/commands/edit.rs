@@ -1,13 +1,14 @@
 //! `netdyno edit`: a capture in, an edited one out.
 
-use super::edits::{link, plan};
 use crate::cli::edit::{Edit, FragmentSides, LinkChoice};
+use crate::compat::edits::link;
 use crate::output::note;
 use ::edit::cache::{Cache, Way};
 use ::edit::fragment::Rules;
 use ::edit::rewrite::{self, Fragmenting, Plan, Side, Target, Totals};
 use anyhow::{Context, Result, bail};
 use capture::{FileFormat, Reader};
+use job::kinds::edits::plan;
 use report::units;
 use std::path::Path;
 
@@ -77,7 +78,7 @@ pub fn pass<'a>(
         // What it does not know is refused by its number.
         Some(None | Some(Way::Skip)) => None,
     };
-    let stop = crate::run::stop_on_signals()?;
+    let stop = crate::client::Signals::heeded()?.stop;
     let totals = rewrite::run(&mut input, target, plan, side, &stop)?;
     let cut = input.notes().cut_short.as_ref();
     if let Some(why) = cut {

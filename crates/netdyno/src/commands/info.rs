@@ -5,7 +5,7 @@ use crate::output::print;
 use anyhow::Result;
 
 pub fn run(args: Info) -> Result<u8> {
-    let mut readers = super::replay::open(&args.files, args.skip_corrupt)?;
+    let mut readers = job::kinds::replay::open(&args.files, args.skip_corrupt)?;
     let mut found = Vec::with_capacity(readers.len());
     for reader in &mut readers {
         found.push(capture::info::summarise(reader)?);

@@ -1,25 +1,18 @@
 //! Jobs, wherever they come from: typed, out of a file, or out of a result. Each is run the same way.
 
-use super::{bridge, impair, live, measure, reflect, replay, search, send, trial};
+use super::resume;
 use crate::cli::search::Kind;
-use crate::cli::{Output, Rerun, Run};
+use crate::cli::{Allowed, Output, Rerun, Run};
+use crate::client::{Line, Signals, attend};
 use crate::output::{aside, conclude, note, print, written};
-use crate::run::together::Member;
 use anyhow::{Context, Result, anyhow, bail};
+use job::{Handle, Member, Session};
 use report::compare::{Named, compare, render};
 use report::units::printable;
 use report::{Report, text};
-use spec::{Clock, Consent, File, Job, NotGiven};
+use spec::{Clock, Consent, File, Job, Needless, NotGiven};
 use std::io::Read;
 use std::path::Path;
-
-/// What a job is run with: what it is allowed, where its result goes, and the jobs that begin with it.
-#[derive(Debug)]
-pub struct With<'a> {
-    pub consent: &'a Consent,
-    pub output: &'a Output,
-    pub together: Option<Member>,
-}
 
 /// Files of jobs are no longer than scenarios.
 const MOST_BYTES: u64 = traffic::scenario::MAX_BYTES as u64;
@@ -27,52 +20,71 @@ const MOST_BYTES: u64 = traffic::scenario::MAX_BYTES as u64;
 /// A job that was typed: it is allowed what it asks for.
 pub fn typed((job, output): (Job, Output)) -> Result<u8> {
     if output.print_job {
-        return print_job(job);
+        return print_jobs(vec![job]);
     }
-    let consent = job.asks();
-    let report = carry_out(&job, With { consent: &consent, output: &output, together: None })?;
+    let report = attended(&job, job.asks(), &output)?;
     put(&job, &report, &output)
 }
 
 /// A search that was typed, or that an earlier result is of.
 pub fn search(kind: Kind) -> Result<u8> {
     let (search, resume, output) = kind.job();
-    let job = Job::from(search.clone());
+    let Some(path) = resume else { return typed((search.into(), output)) };
     if output.print_job {
-        if resume.is_some() {
-            bail!("--continue: the job that goes on stands in that result; leave out --print-job");
-        }
-        return print_job(job);
+        bail!("--continue: the job that goes on stands in that result; leave out --print-job");
     }
-    let consent = job.asks();
-    let with = With { consent: &consent, output: &output, together: None };
-    let mut report = search::run(search, resume.as_deref(), with)?;
-    if resume.is_none() {
-        remember(&job, &mut report);
-    }
+    let earlier = resume::read(&path)?;
+    let then = resume::again(&earlier, &path, &search)?;
+    let job = Job::from(then.clone());
+    let session = Signals::handle(output.gauges.tui)?.session(job.asks(), None);
+    let words = earlier.requested.command_line.clone();
+    let run = move |session: Session| job::kinds::search::run(&then, Some(earlier), &session);
+    let mut report = attend(&output, Line::Not, session, |session| job::spawn(session, run))?;
+    remember(&job, &mut report);
+    report.requested.command_line = words;
     put(&job, &report, &output)
 }
 
-fn print_job(job: Job) -> Result<u8> {
-    print(&File { jobs: vec![job] }.to_text())?;
+fn print_jobs(jobs: Vec<Job>) -> Result<u8> {
+    print(&File { jobs }.to_text()?)?;
     Ok(0)
 }
 
-/// Runs it to its end. Its result says what it was.
-pub fn carry_out(job: &Job, with: With<'_>) -> Result<Report> {
-    let mut report = match job.clone() {
-        Job::Send(job) => send::run(&job, with),
-        Job::Replay(job) => replay::run(*job, with),
-        Job::Measure(job) => measure::run(&job, with),
-        Job::Reflect(job) => reflect::run(&job, with),
-        Job::Bridge(job) => bridge::run(*job, with),
-        Job::Impair(job) => impair::run(*job, with),
-        Job::Live(job) => live::run(&job, with),
-        Job::Trial(job) => trial::run(&job, with),
-        Job::Search(job) => search::run(*job, None, with),
-    }?;
+/// Runs it to its end, and shows it meanwhile.
+fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
+    let session = Signals::handle(output.gauges.tui)?.session(consent, None);
+    check_output(job, output)?;
+    let mut report = attend(output, line(job), session, |session| start(job, session))?;
     remember(job, &mut report);
     Ok(report)
+}
+
+/// What stands in a file was checked when it was read, and of what is typed the command line was.
+fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
+    let job = job.clone();
+    job::spawn(session, move |session| job::carry_out(&job, session))
+}
+
+/// What says by itself how it goes needs no line.
+fn line(job: &Job) -> Line {
+    match job {
+        Job::Live(_) | Job::Trial(_) | Job::Search(_) => Line::Not,
+        _ => Line::Shown,
+    }
+}
+
+/// Does its capture go to standard output?
+fn writes_to_stdout(job: &Job) -> bool {
+    matches!(job, Job::Replay(replay) if replay.write.as_deref() == Some(Path::new("-")))
+}
+
+/// Standard output takes one thing.
+fn check_output(job: &Job, output: &Output) -> Result<()> {
+    let also = [("--json", output.json), ("--json-lines", output.json_lines)];
+    if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
+        bail!("standard output cannot take both the capture and {option}: write the capture to a file");
+    }
+    Ok(())
 }
 
 /// The job in its result, with what was drawn for it: run again, it does the same.
@@ -85,15 +97,38 @@ fn remember(job: &Job, report: &mut Report) {
         Job::Search(job) => job.bench.seed = job.bench.seed.or(drawn),
         _ => {}
     }
-    report.requested.job = Some(job);
+    report.requested.command_line = crate::output::command_line();
+    match job.to_value() {
+        Ok(job) => report.requested.job = Some(job),
+        Err(why) => report.warnings.push(format!("`netdyno rerun` cannot run this again: {why}")),
+    }
+}
+
+/// The job of a result.
+///
+/// # Errors
+/// It has none, or one that this version does not read.
+pub fn of_result(report: &Report) -> Result<Job> {
+    let Some(job) = report.requested.job.clone() else {
+        bail!(
+            "it does not say which job it is of: it was written by `netdyno {}`, or by an earlier version",
+            printable(&report.command)
+        );
+    };
+    let mut file = File::of(job).map_err(|bad| anyhow!("requested.job: {}", printable(&bad.to_string())))?;
+    match file.jobs.len() {
+        1 => Ok(file.jobs.remove(0)),
+        more => bail!("requested.job: {more} jobs, and a result is of one"),
+    }
 }
 
 /// Prints and writes a job's result; returns the exit status.
 fn put(job: &Job, report: &Report, output: &Output) -> Result<u8> {
     let Job::Replay(replay) = job else { return conclude(report, output, false) };
-    if replay.write.as_deref().is_some_and(|path| path.as_os_str() == "-") {
+    if writes_to_stdout(job) {
         // The capture went there; the summary must not follow it.
-        aside(&text::render(report, text::Options::default()));
+        let page = written(report, output.report.as_deref())?;
+        aside(&text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() }));
         return Ok(report.result.verdict.exit_status());
     }
     conclude(report, output, replay.write.is_none())
@@ -104,33 +139,65 @@ pub fn run_file(args: &Run) -> Result<u8> {
     let name = args.file.display().to_string();
     let jobs = read(&args.file)?.jobs;
     if args.output.print_job {
-        print(&File { jobs }.to_text())?;
-        return Ok(0);
+        return print_jobs(jobs);
     }
-    let consent = Consent { yes_disrupt: args.yes_disrupt.clone(), command: args.command.clone() };
+    let consent = args.allowed.consent();
     for (number, job) in jobs.iter().enumerate() {
         consent.covers(job).map_err(|refused| unallowed(&refused)).with_context(|| {
             if jobs.len() == 1 { name.clone() } else { format!("{name}: jobs[{number}]") }
         })?;
     }
+    needed(&consent, &jobs).context(name.clone())?;
     match &jobs[..] {
         [job] => {
-            let with = With { consent: &consent, output: &args.output, together: None };
-            let report = carry_out(job, with).context(name)?;
+            let report = attended(job, consent, &args.output).context(name)?;
             put(job, &report, &args.output)
         }
         jobs => side_by_side(jobs, &consent, &args.output, &name),
     }
 }
 
+impl Allowed {
+    pub fn consent(&self) -> Consent {
+        let Allowed { yes_disrupt, command, write } = self.clone();
+        Consent { yes_disrupt, command, write }
+    }
+}
+
 /// What to do about a job that needs more than it was given.
-fn unallowed(refused: &NotGiven) -> anyhow::Error {
+pub fn unallowed(refused: &NotGiven) -> anyhow::Error {
     let mend = match refused {
-        NotGiven::Disrupt(interface) => format!("add --yes-disrupt {}", quoted(interface)),
-        NotGiven::Command(command) => format!("add --command {}", quoted(command)),
-        NotGiven::OtherCommand { .. } => "the two must be the same".to_owned(),
+        NotGiven::Disrupt(interface) => {
+            format!("give --yes-disrupt {} on the command line, if you want that", quoted(interface))
+        }
+        NotGiven::Command(command) => {
+            format!("give --command {} on the command line, if you want that", quoted(command))
+        }
+        NotGiven::Write(path) => {
+            format!(
+                "give --write {} on the command line, if you want that",
+                quoted(&path.display().to_string())
+            )
+        }
+        NotGiven::OtherCommand { .. } => "it must be the same".to_owned(),
     };
-    anyhow!("{}: {mend}, if you want that", printable(&refused.to_string()))
+    anyhow!("{}: {mend}", printable(&refused.to_string()))
+}
+
+/// Refuses what no job asks for: whoever gave it meant something else.
+pub fn needed(consent: &Consent, jobs: &[Job]) -> Result<()> {
+    match consent.needless(jobs) {
+        None => Ok(()),
+        Some(Needless::Disrupt(interface)) => {
+            bail!("--yes-disrupt {interface}: there is no job that asks for it; leave it out")
+        }
+        Some(Needless::Command(command)) => {
+            bail!("--command {}: there is no job that runs a command; leave it out", quoted(&command))
+        }
+        Some(Needless::Write(path)) => {
+            bail!("--write {}: there is no job that writes it; leave it out", path.display())
+        }
+    }
 }
 
 /// As a shell takes it for one word; what moves the cursor is made visible.
@@ -153,8 +220,8 @@ fn read(path: &Path) -> Result<File> {
     })
 }
 
-/// Several jobs of one file. They begin together, and each has a thread of its own.
-fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) -> Result<u8> {
+/// What several jobs cannot do at once.
+fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
     let alone = [
         ("--tui", output.gauges.tui),
         ("--metrics", output.gauges.metrics.is_some()),
@@ -167,6 +234,9 @@ fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) ->
     if let Some(number) = jobs.iter().position(|job| matches!(job, Job::Trial(_) | Job::Search(_))) {
         bail!("{name}: jobs[{number}]: trials need the tester for themselves: give them a file of their own");
     }
+    if let Some(number) = jobs.iter().position(writes_to_stdout) {
+        bail!("{name}: jobs[{number}].write: standard output takes the results of all jobs: name a file");
+    }
     let clocks: Vec<Option<Clock>> = jobs.iter().map(stamping_clock).collect();
     let first = clocks.iter().flatten().next();
     if let Some(number) =
@@ -174,49 +244,64 @@ fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) ->
     {
         bail!("{name}: jobs[{number}].meter.clock: jobs that run side by side stamp frames by one clock");
     }
-    let folder = |number: usize, job: &Job| format!("{}-{}", number + 1, job.kind());
-    // One line that moves cannot be shared.
-    let quiet = Output { quiet: true, json: output.json, ..Output::default() };
+    Ok(())
+}
+
+/// Several jobs of one file. They begin together, and each has a thread of its own.
+fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) -> Result<u8> {
+    check_side_by_side(jobs, output, name)?;
+    let signals = Signals::handle(false)?;
+    let folder = |number: usize, job: &Job| {
+        output.report.as_ref().map(|dir| dir.join(format!("{}-{}", number + 1, job.kind())))
+    };
     if !output.quiet {
         note(&format!("{} jobs begin together; Ctrl-C ends them and reports", jobs.len()));
     }
+    let run = |number: usize, job: &Job, member: Member| -> Result<Report> {
+        // One line that moves cannot be shared.
+        let quiet = Output { quiet: true, report: folder(number, job), ..Output::default() };
+        let session = signals.session(consent.clone(), Some(member));
+        let done = attend(&quiet, Line::Not, session, |session| start(job, session));
+        let done = done.map(|mut report| {
+            remember(job, &mut report);
+            report
+        });
+        // The others may go on for long.
+        done.inspect_err(|error| note(&format!("netdyno: {name}: jobs[{number}]: {}", job::in_full(error))))
+    };
     let done: Vec<Result<Report>> = std::thread::scope(|scope| {
-        let run = |(number, (job, member)): (usize, (_, Member))| {
-            let report = output.report.as_ref().map(|dir| dir.join(folder(number, job)));
-            let output = Output { report, ..quiet.clone() };
-            scope.spawn(move || {
-                crate::claims::for_job(number);
-                carry_out(job, With { consent, output: &output, together: Some(member) })
-            })
-        };
-        let members = Member::of(jobs.len());
-        let threads: Vec<_> = jobs.iter().zip(members).enumerate().map(run).collect();
+        let members = Member::beginning(jobs.len());
+        let numbered = jobs.iter().zip(members).enumerate();
+        let threads: Vec<_> =
+            numbered.map(|(number, (job, member))| scope.spawn(move || run(number, job, member))).collect();
         let joined = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| Err(anyhow!("it panicked: this is a defect of netdyno")))
         });
         joined.collect()
     });
     let mut status = 0;
-    let (mut reports, mut said) = (Vec::new(), String::new());
+    let (mut values, mut said) = (Vec::new(), String::new());
     for (number, (job, report)) in jobs.iter().zip(done).enumerate() {
-        let report = match report {
-            Ok(report) => report,
-            Err(error) => {
-                note(&format!("netdyno: {name}: jobs[{number}]: {}", crate::in_full(&error)));
-                status = 2;
-                continue;
-            }
+        let Ok(report) = report.as_ref().map_err(job::in_full).map_err(|error| {
+            values.push(serde_json::json!({ "error": error }));
+            status = 2;
+        }) else {
+            continue;
         };
-        let dir = output.report.as_ref().map(|dir| dir.join(folder(number, job)));
-        let page = written(&report, dir.as_deref())?;
+        // The result is printed even if it cannot be written: it took time to measure.
+        let page = written(report, folder(number, job).as_deref()).unwrap_or_else(|error| {
+            note(&format!("netdyno: {name}: jobs[{number}]: {}", job::in_full(&error)));
+            status = 2;
+            None
+        });
         said += &format!("jobs[{number}]: {}\n", job.kind());
-        said += &text::render(&report, text::Options { page: page.as_deref(), ..text::Options::default() });
+        said += &text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() });
         said += "\n";
         status = status.max(report.result.verdict.exit_status());
-        reports.push(report);
+        values.push(serde_json::to_value(report)?);
     }
     let text = match output.json {
-        true => serde_json::to_string_pretty(&reports)? + "\n",
+        true => serde_json::to_string_pretty(&values)? + "\n",
         false => said.trim_end().to_owned() + "\n",
     };
     match print(&text) {
@@ -238,25 +323,22 @@ fn stamping_clock(job: &Job) -> Option<Clock> {
 pub fn rerun(args: &Rerun) -> Result<u8> {
     let name = args.result.display().to_string();
     let before = report::read(&args.result)?;
-    let Some(job) = before.requested.job.clone() else {
-        bail!(
-            "{name}: it does not say which job it is of: it was written by `netdyno {}`, or by an earlier version",
-            printable(&before.command)
-        );
-    };
+    let job = of_result(&before).context(name.clone())?;
     if args.output.print_job {
-        return print_job(job);
+        return print_jobs(vec![job]);
     }
-    let consent = Consent { yes_disrupt: args.yes_disrupt.clone(), command: args.command.clone() };
+    let consent = args.allowed.consent();
     consent.covers(&job).map_err(|refused| unallowed(&refused)).context(name.clone())?;
-    let report = carry_out(&job, With { consent: &consent, output: &args.output, together: None })?;
+    needed(&consent, std::slice::from_ref(&job)).context(name.clone())?;
+    let report = attended(&job, consent, &args.output)?;
     let status = put(&job, &report, &args.output)?;
     let (a, b) = (
         [Named { name: printable(&name), report: &before }],
         [Named { name: "now".to_owned(), report: &report }],
     );
     let comparison = compare(&a, &b, args.least.0)?;
-    match args.output.json || args.output.json_lines || args.output.csv {
+    let taken = args.output.json || args.output.json_lines || args.output.csv || writes_to_stdout(&job);
+    match taken {
         // Standard output is for who reads it by program.
         true => aside(&render(&comparison)),
         false => print(&("\n".to_owned() + &render(&comparison)))?,

@@ -1,29 +1,16 @@
 //! One file for each verb: what its words mean together, then the libraries that do it.
 
-pub mod bridge;
 mod calibrate;
 mod compare;
 mod craft;
 mod demo;
 mod doctor;
 pub mod edit;
-pub mod edits;
-mod impair;
 mod info;
 pub mod jobs;
 pub mod lab;
-pub mod live;
-mod measure;
-mod reflect;
-pub mod replay;
-mod resolve;
-pub mod samples;
-mod search;
-mod send;
-pub mod shared;
+mod resume;
 mod synth;
-mod trial;
-mod what;
 
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;

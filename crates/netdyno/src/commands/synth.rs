@@ -22,7 +22,7 @@ pub fn run(args: Synth) -> Result<u8> {
 pub fn write(path: &Path, profile: ::synth::Profile, seed: u64) -> Result<()> {
     let mut synth = ::synth::Synth::new(profile, seed)?;
     let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
-    let stop = crate::run::stop_on_signals()?;
+    let stop = crate::client::Signals::heeded()?.stop;
     while let Some((time_ns, frame)) = synth.next() {
         if stop.load(std::sync::atomic::Ordering::Relaxed) {
             bail!("stopped by a signal: {} was not written", path.display());

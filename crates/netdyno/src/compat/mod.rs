@@ -3,6 +3,7 @@
 //! Called as `netdyno TOOL ...`, or through a link to netdyno that has the tool's name.
 
 mod autoopts;
+pub mod edits;
 mod presets;
 pub mod tcpbridge;
 pub mod tcpcapinfo;

@@ -1,13 +1,16 @@
 //! `netdyno tcpbridge`: tcpbridge's command line. What differs from tcpbridge stands in docs/compat.md.
 
+use super::edits;
+use crate::cli::Output;
 use crate::cli::bridge::Tcpbridge;
-use crate::commands::bridge::{self, Settings};
-use crate::commands::edits;
+use crate::client::{Line, Signals, attend};
 use crate::output::{note, print};
 use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
+use job::kinds::bridge::{self, Settings};
 use port::interface::Interface;
 use report::classic;
+use spec::Consent;
 
 /// Runs `netdyno tcpbridge`; returns the exit status.
 pub fn run(args: Tcpbridge) -> Result<u8> {
@@ -26,13 +29,17 @@ pub fn run(args: Tcpbridge) -> Result<u8> {
         count: args.limit,
         filter: bridge::filter(args.include.as_deref(), args.exclude.as_deref())?,
         plan: (plan != nothing).then_some(plan),
-        yes_disrupt: args.yes_disrupt,
         ..Settings::of_two("tcpbridge", between)
     };
     if args.pid {
         note(&format!("PID: {}", std::process::id()));
     }
-    let report = bridge::bridge(settings)?;
+    let consent = Consent { yes_disrupt: args.yes_disrupt, ..Consent::default() };
+    let session = Signals::handle(false)?.session(consent, None);
+    let output = Output::default();
+    let report = attend(&output, Line::Shown, session, |session| {
+        job::spawn(session, move |session| bridge::bridge(&settings, &session))
+    })?;
     print(&classic::render(&report))?;
     for reason in report.result.verdict.reasons() {
         note(&format!("Warning: {reason}"));

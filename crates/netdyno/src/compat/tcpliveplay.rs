@@ -4,7 +4,7 @@
 
 use super::autoopts::{self, Spec};
 use crate::cli::Output;
-use crate::commands::jobs::With;
+use crate::client::{Line, Signals, attend};
 use crate::output::{conclude, print};
 use anyhow::{Result, anyhow, bail};
 use spec::{Answers, Job, Live, Timing};
@@ -93,6 +93,8 @@ pub fn run(words: &[OsString]) -> Result<u8> {
     };
     let output = Output::default();
     let consent = Job::Live(Box::new(job.clone())).asks();
-    let with = With { consent: &consent, output: &output, together: None };
-    conclude(&crate::commands::live::run(&job, with)?, &output, false)
+    let session = Signals::handle(false)?.session(consent, None);
+    let mut report = attend(&output, Line::Not, session, |session| job::start(job.into(), session))?;
+    report.requested.command_line = crate::output::command_line();
+    conclude(&report, &output, false)
 }

@@ -12,16 +12,18 @@ mod tests;
 use super::autoopts::{self, Parsed, Spec};
 use super::{presets, tcpreplay_edit, watching};
 use crate::cli::Output;
-use crate::commands::replay::{self, Settings, TwoSides};
-use crate::commands::shared::{Pace, Through};
+use crate::client::{Line, Signals, attend};
 use crate::output::{aside, note, print};
-use crate::run::Interim;
-use crate::sides::Sides;
 use anyhow::{Context, Error, Result, bail};
 use engine::source::{Loss, Seam, Selection};
+use job::kinds::replay::{self, Settings, TwoSides};
+use job::kinds::shared::{Pace, Through};
+use job::run::Interim;
+use job::sides::Sides;
 use options::{Here, Known, OPTIONS};
 use port::interface::Interface;
 use report::{Report, Totals, classic};
+use spec::Consent;
 use spec::Oversize;
 use std::ffi::OsString;
 use std::num::NonZeroU64;
@@ -97,7 +99,7 @@ pub fn run(tool: Tool, words: &[OsString]) -> u8 {
         Ok(Wanted::Replay(plan)) => plan,
         Ok(other) => return told(tool, tell(tool, &other)),
         Err(error) => {
-            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), job::in_full(&error)));
             return USAGE;
         }
     };
@@ -111,16 +113,22 @@ pub fn run(tool: Tool, words: &[OsString]) -> u8 {
     match watching::hooks(&plan.given, device, plan.settings.loops.unwrap_or(1)) {
         Ok(hooks) => plan.settings.hooks = hooks,
         Err(error) => {
-            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), job::in_full(&error)));
             return FAILED;
         }
     }
     let (stats, flows, quiet, write) = (plan.stats, plan.flows, plan.quiet, plan.settings.write.clone());
     let by_device = flows && !plan.settings.preload;
-    let mut report = match replay::find_and_replay(tool.name(), plan.settings) {
+    let settings = plan.settings;
+    let output = Output { quiet: true, ..Output::default() };
+    let run = move |session| replay::find_and_replay(tool.name(), settings, session);
+    let start = |session| job::spawn(session, run);
+    let done = Signals::handle(false)
+        .and_then(|signals| attend(&output, Line::Not, signals.session(Consent::default(), None), start));
+    let mut report = match done {
         Ok(report) => report,
         Err(error) => {
-            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), job::in_full(&error)));
             return FAILED;
         }
     };
@@ -176,7 +184,7 @@ fn conclude(
 fn told(tool: Tool, printed: Result<()>) -> u8 {
     match printed {
         Err(error) if !crate::output::reader_left(&error) => {
-            note(&format!("netdyno {}: {}", tool.name(), crate::in_full(&error)));
+            note(&format!("netdyno {}: {}", tool.name(), job::in_full(&error)));
             FAILED
         }
         _ => 0,
@@ -337,7 +345,7 @@ fn translate(tool: Tool, words: &[OsString]) -> Result<Wanted> {
         defects: super::defects()?,
         loss: loss(&given)?,
         flow_expiry_s: number::<u64>(&given, "flow-expiry", 0)?.filter(|seconds| *seconds > 0),
-        ..Settings::of(files, Output { quiet: true, ..Output::default() })
+        ..Settings::of(files)
     };
     Ok(Wanted::Replay(Box::new(Plan {
         settings,

@@ -3,8 +3,8 @@
 //! They are declared for clap, in `cli::edit`; here they are read the way tcpreplay reads its own, mixed with those.
 
 use super::autoopts::{Parsed, Spec};
+use super::edits;
 use crate::cli::edit::TcprewriteEdits;
-use crate::commands::edits;
 use ::edit::rewrite::Plan;
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgAction, Args, Command, FromArgMatches};
@@ -97,7 +97,7 @@ mod tests {
             ("-e 1.2.3.4:5.6.7.8", "--cachefile"),
             ("-s 1 -s 2", "given twice"),
         ] {
-            let error = crate::in_full(&planned(line).expect_err(line));
+            let error = job::in_full(&planned(line).expect_err(line));
             assert!(error.contains(says) && error.lines().count() == 1, "{line}: {error}");
         }
     }

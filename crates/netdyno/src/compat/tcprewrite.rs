@@ -2,10 +2,10 @@
 //! what differs.
 
 use super::autoopts::{self, Spec};
+use super::edits::{new_link, tcprewrite_plan};
 use super::{presets, tcpdump};
 use crate::cli::edit::{FragmentSides, Tcprewrite};
 use crate::commands::edit::{fragmenting, pass, rules};
-use crate::commands::edits::{new_link, tcprewrite_plan};
 use crate::output::note;
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader};

@@ -2,8 +2,8 @@
 //! (`--oneatatime`), figures after each loop (`--stats=0`).
 
 use super::autoopts::Parsed;
+use crate::client::Signals;
 use crate::output::print;
-use crate::run;
 use anyhow::{Context, Result};
 use engine::source::{Hooks, Passed};
 use report::{Totals, classic};
@@ -27,7 +27,7 @@ fn after_each_loop(given: &Parsed) -> bool {
 pub fn hooks(given: &Parsed, device: &str, loops: u64) -> Result<Hooks> {
     let mut hooks = Hooks::default();
     if given.has("oneatatime") {
-        let mut steps = Steps { device: device.to_owned(), lines: lines(), stop: run::stop_on_signals()? };
+        let mut steps = Steps { device: device.to_owned(), lines: lines(), stop: Signals::heeded()?.stop };
         hooks.ask = Some(Box::new(move |number| steps.ask(number)));
     }
     if given.has("verbose") {

@@ -39,7 +39,7 @@ fn every_example_of_the_readme_is_a_job_that_runs() {
     let mut ran = 0;
     for (words, lab) in examples {
         let printed = typed(&dir, &format!("netdyno {words} --print-job")).ok();
-        let mut job = printed.json();
+        let job = printed.json();
         std::fs::write(dir.path().join("job.json"), &printed.stdout).expect("a file");
         assert_eq!(typed(&dir, "netdyno run job.json --print-job").ok().stdout, printed.stdout, "{words}");
         // Ports of one's own, a server and a session are not to be had here, and a search takes a minute: search.rs has such.
@@ -51,7 +51,6 @@ fn every_example_of_the_readme_is_a_job_that_runs() {
         let done = typed(&dir, &format!("{around}netdyno run job.json --json --quiet"));
         assert!(done.status < 2, "{words}: {done:?}");
         let mut asked = done.json()["requested"]["job"].take();
-        job.as_object_mut().expect("members").remove("schema");
         // What was drawn is added.
         for seed in ["/seed", "/bench/seed"] {
             if job.pointer(seed).is_none() && asked.pointer(seed).is_some() {
@@ -135,7 +134,9 @@ fn one_of_several_that_fails_does_not_take_the_others_results() {
         - {kind: send, what: ipv4/udp, links: [{on: tx0, measure: rx0}], rate: 1kpps, count: 5}\n";
     std::fs::write(&file, jobs).expect("a file");
     let ran = net.run(format!("netdyno run {file} --json")).with(2).says(&["jobs[0]", "nothere0"]);
-    assert_eq!(number(&ran.json()[0]["result"]["rx"]["frames"]), 5);
+    let results = ran.json();
+    assert!(results[0]["error"].as_str().is_some_and(|error| error.contains("nothere0")), "{results}");
+    assert_eq!(number(&results[1]["result"]["rx"]["frames"]), 5);
 }
 
 #[test]
@@ -179,8 +180,6 @@ fn a_file_allows_itself_nothing() {
     // The same of a result.
     let result = json!({"schema": "netdyno.report/1", "command": "search", "requested": {"job": reset},
         "environment": {"netdyno_version": "0"}, "result": {"verdict": {"outcome": "done"}}});
-    let mut result = result;
-    result["requested"]["job"].as_object_mut().expect("members").remove("schema");
     let file = net.file("result.json");
     std::fs::write(&file, result.to_string()).expect("a file");
     net.run(format!("netdyno rerun {file}")).refused(&["would run a program"]);
@@ -189,6 +188,68 @@ fn a_file_allows_itself_nothing() {
         {"kind": "reflect", "on": "tx0"}]});
     std::fs::write(&file, job.to_string()).expect("a file");
     net.run(format!("netdyno run {file}")).refused(&["jobs[0]", "eth9", "--yes-disrupt 'eth9'"]);
+    net.run(format!("netdyno run {file} --yes-disrupt eth9 --command reboot"))
+        .refused(&["--command 'reboot'", "leave it out"]);
+    // Nor may it overwrite anything.
+    let (target, capture) = (net.file("precious"), net.file("a.pcap"));
+    std::fs::write(&target, "precious").expect("a file");
+    net.run(format!("netdyno craft ipv4/udp --count 3 -w {capture}")).ok();
+    let job = json!({"schema": "netdyno.job/1", "kind": "replay", "captures": [capture], "write": target});
+    std::fs::write(&file, job.to_string()).expect("a file");
+    net.run(format!("netdyno run {file}")).refused(&["precious", "--write '"]);
+    net.run(format!("netdyno run {file} --write other")).refused(&["precious"]);
+    assert_eq!(std::fs::read_to_string(&target).expect("a file"), "precious");
+    net.run(format!("netdyno run {file} --write {target} --quiet")).ok();
+    assert_ne!(std::fs::read(&target).expect("a file"), b"precious");
+}
+
+/// A name that is no text cannot stand in a job; the result is there all the same.
+#[test]
+fn a_path_that_is_no_text_costs_no_result() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = folder();
+    let name = dir.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.pcap"));
+    let mut made = command("netdyno craft ipv4/udp --count 3 -w");
+    made.arg(&name);
+    start(made).wait().ok();
+    let replay = |options: &str| {
+        let mut replay = command(format!("netdyno replay --engine null {options}"));
+        replay.arg(&name);
+        start(replay).wait()
+    };
+    let report = replay("--json").json();
+    assert_eq!((&report["result"]["tx"]["frames"], &report["requested"]["job"]), (&json!(3), &Value::Null));
+    assert!(report["warnings"].to_string().contains("UTF-8"), "{report}");
+    replay("--print-job").refused(&["UTF-8"]);
+}
+
+#[test]
+fn a_trial_of_a_result_sends_the_same_frames() {
+    let _turn = alone();
+    let dir = folder();
+    let first = path(&dir, "first");
+    let trial = "netdyno trial ipv4(src=random(10.0.0.0/8))/udp --lab --rate 1kpps --duration 100ms";
+    let before = run(format!("{trial} --json --quiet --report {first}")).json();
+    let after = run(format!("netdyno rerun {first} --json --quiet")).json();
+    let seed = &before["requested"]["job"]["bench"]["seed"];
+    assert!(seed.is_u64(), "{seed}");
+    assert_eq!(*seed, after["requested"]["job"]["bench"]["seed"]);
+}
+
+#[test]
+fn a_search_out_of_a_file_goes_on_where_it_was_interrupted() {
+    let _turn = alone();
+    let dir = folder();
+    let (file, to) = (path(&dir, "job.yaml"), path(&dir, "to"));
+    let job = "schema: netdyno.job/1\nkind: search\nfind: {loss: {step: 50%}}\nmax: 2kpps\ntrial_duration: 2s\nbench: {lab: }\n";
+    std::fs::write(&file, job.replace("{lab: }", "{lab: {}, size: 64}")).expect("a file");
+    let mut first = start(command(format!("netdyno run {file} --report {to}")));
+    first.until_it_says("loss 64");
+    first.signal("INT");
+    assert_eq!(first.wait().status, 1);
+    let whole = run(format!("netdyno search loss --continue {to} --json --quiet --report {to}")).json();
+    assert_eq!(whole["result"]["search"]["complete"], true);
+    assert_eq!(whole["requested"]["job"]["max"], "2kpps");
 }
 
 #[test]
@@ -207,7 +268,10 @@ fn what_is_wrong_in_a_file_is_named_by_its_path() {
     said("schema: netdyno.job/9\nkind: reflect\n", &["schema: `netdyno.job/9`", "netdyno.job/1"]);
     said("schema: netdyno.job/1\nkind: measure\non: [\n", &["jobs.yaml:3:"]);
     said("schema: netdyno.job/1\nkind: send\nwhat: ipv4\nrate: 1kpps\n", &["where to?"]);
-    said("schema: netdyno.job/1\nkind: impair\nbetween: [a, b]\nfaults: {jitter: 1ms}\n", &["a"]);
+    said(
+        "schema: netdyno.job/1\nkind: impair\nbetween: [a, b]\nfaults: {jitter: 1ms}\n",
+        &["faults.jitter", "`delay`"],
+    );
     let both = two("{kind: trial, rate: 1kpps, bench: {lab: {}}}");
     said(&both, &["jobs[1]", "a file of their own"]);
     let clocks = "schema: netdyno.job/1\njobs:\n\

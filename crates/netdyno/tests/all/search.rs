@@ -114,8 +114,8 @@ fn a_search_that_was_interrupted_goes_on() {
     std::fs::write(&file, text.replace("\"duration_ns\": 500000000", "\"duration_ns\": 499999999"))
         .expect("written");
     run(&on).refused(&["--continue: trial 1 ", "another search"]);
-    std::fs::write(&file, text.replace("\"--trial-duration\"", "\"--trial-length\"")).expect("written");
-    run(&on).refused(&["command line", "this version takes"]);
+    std::fs::write(&file, text.replace("netdyno.job/1", "netdyno.job/9")).expect("written");
+    run(&on).refused(&["requested.job", "another version"]);
     std::fs::write(&file, text.replace("\"complete\": false", "\"complete\": true")).expect("written");
     run(&on).refused(&["is complete"]);
 }
@@ -189,14 +189,19 @@ fn nothing_that_a_foreign_result_says_is_run() {
     assert_ne!(text, foreign);
     std::fs::write(&file, foreign).expect("written");
     let on = format!("netdyno search reset --continue {dir}");
-    run(&on).refused(&["--command", "run a program", "give --command again"]);
+    run(&on).refused(&["--continue", "run a program", "give --command 'touch"]);
     let mut other = command(format!("{on} --command"));
     other.arg("echo harmless");
-    start(other).wait().refused(&["--command", "echo harmless", "must be the same"]);
-    let foreign = text.replace("\"--command\"", "\"--yes-disrupt\"");
-    std::fs::write(&file, foreign).expect("written");
-    run(&on).refused(&["--yes-disrupt", "default route", "give --yes-disrupt again"]);
-    run(format!("{on} --yes-disrupt lo")).refused(&["--yes-disrupt", "must be the same"]);
+    start(other).wait().refused(&["--continue", "echo harmless", "must be the same"]);
+    let mut foreign: Value = serde_json::from_str(&text).expect("JSON");
+    let job = &mut foreign["requested"]["job"];
+    job["find"]["reset"].as_object_mut().expect("members").remove("command");
+    job["yes_disrupt"] = serde_json::json!(["eth9"]);
+    std::fs::write(&file, foreign.to_string()).expect("written");
+    run(&on).refused(&["eth9", "default route", "give --yes-disrupt 'eth9'"]);
+    run(format!("{on} --yes-disrupt lo")).refused(&["eth9"]);
+    run(format!("{on} --yes-disrupt eth9 --yes-disrupt lo")).refused(&["lo", "leave it out"]);
+    run(format!("{on} --yes-disrupt eth9 --command reboot")).refused(&["reboot", "leave it out"]);
     assert!(!ran.exists(), "a file's command was run");
 }
 

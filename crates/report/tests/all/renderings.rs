@@ -110,7 +110,8 @@ fn the_schemas_in_docs_are_those_of_the_models() {
 fn each_definition_of_the_schemas_has_a_name_of_its_own() {
     for schema in [schema(), comparison_schema()] {
         let schema: serde_json::Value = serde_json::from_str(&schema).expect("JSON");
-        let names: Vec<&String> = schema["$defs"].as_object().expect("there are definitions").keys().collect();
+        let names: Vec<&String> =
+            schema["$defs"].as_object().expect("there are definitions").keys().collect();
         assert!(!names.is_empty());
         let numbered = |name: &&&String| name.ends_with(|c: char| c.is_ascii_digit());
         assert_eq!(names.iter().filter(numbered).collect::<Vec<_>>(), Vec::<&&String>::new());

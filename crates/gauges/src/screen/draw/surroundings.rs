@@ -1,9 +1,9 @@
 //! What stands around the frames: sending threads, cores, queues, and counters that tell where frames went.
 
 use super::{LABEL, Manner, View, label};
-use crate::{Core, Moment, Queue};
 use ratatui::text::{Line, Span};
 use report::units::{count, frame_rate, percent, printable};
+use snapshot::{Core, Queue, Snapshot};
 
 /// Cells side by side, in at most so many lines; where not all have room, the last one says how many have not.
 fn cells(name: &str, manner: Manner, cells: &[String], width: usize, lines: usize) -> Vec<Line<'static>> {
@@ -35,16 +35,16 @@ fn lines(height: usize) -> usize {
     }
 }
 
-pub fn load(view: &View, now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+pub fn load(view: &View, now: &Snapshot, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(before) = view.before() else { return Vec::new() };
     let span = now.at_ns - before.at_ns;
-    let worker = |(n, worker): (usize, &crate::Worker)| {
+    let worker = |(n, worker): (usize, &snapshot::Worker)| {
         // The next trial's begins at zero again.
         let same =
-            |then: &&crate::Worker| then.sent.frames <= worker.sent.frames && then.cpu_ns <= worker.cpu_ns;
+            |then: &&snapshot::Worker| then.sent.frames <= worker.sent.frames && then.cpu_ns <= worker.cpu_ns;
         let then = before.workers.get(n).filter(same).copied();
-        let then =
-            then.unwrap_or(crate::Worker { cpu_ns: worker.cpu_ns.map(|_| 0), ..crate::Worker::default() });
+        let then = then
+            .unwrap_or(snapshot::Worker { cpu_ns: worker.cpu_ns.map(|_| 0), ..snapshot::Worker::default() });
         let frames = worker.sent.frames.saturating_sub(then.sent.frames) as f64 * 1e9 / span as f64;
         let place = worker.cpu.map_or_else(|| format!("{n}"), |cpu| format!("cpu{cpu}"));
         let load = match (worker.cpu_ns, then.cpu_ns) {
@@ -99,7 +99,13 @@ impl Load {
 }
 
 /// Packets a second of each queue that was used: a line for each interface and direction.
-pub fn queues(view: &View, now: &Moment, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
+pub fn queues(
+    view: &View,
+    now: &Snapshot,
+    manner: Manner,
+    width: usize,
+    height: usize,
+) -> Vec<Line<'static>> {
     let mut drawn = Vec::new();
     let mut rest = &now.queues[..];
     while let Some(first) = rest.first() {
@@ -122,10 +128,10 @@ pub fn queues(view: &View, now: &Moment, manner: Manner, width: usize, height: u
     drawn
 }
 
-pub fn counters(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+pub fn counters(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let mut rows: Vec<_> = now.counters.iter().collect();
     rows.sort_by_key(|counter| std::cmp::Reverse(counter.rise));
-    let line = |c: &&crate::Counter| {
+    let line = |c: &&snapshot::Counter| {
         let text = format!("{} {} +{}: {}", c.place, c.name, count(c.rise), c.explains);
         Line::from(vec![label("dropped", manner), Span::styled(printable(&text), manner.alarm())])
     };
@@ -133,8 +139,8 @@ pub fn counters(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
 }
 
 /// A bridge's directions.
-pub fn passages(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>> {
-    let passage = |(n, p): (usize, &crate::Passage)| {
+pub fn passages(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+    let passage = |(n, p): (usize, &snapshot::Passage)| {
         let rate = view.rate_of(|m| Some(m.passages.get(n)?.forwarded.frames)).unwrap_or(0.0);
         let kept = p.received.frames.saturating_sub(p.forwarded.frames);
         let way: String = printable(&format!("{} > {}", p.from, p.to)).chars().take(24).collect();
@@ -150,7 +156,7 @@ pub fn passages(view: &View, now: &Moment, manner: Manner) -> Vec<Line<'static>>
 }
 
 /// Connections that are played.
-pub fn connections(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+pub fn connections(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(c) = now.connections else { return Vec::new() };
     let line = |name: &str, text: String| Line::from(vec![label(name, manner), text.into()]);
     let broken =

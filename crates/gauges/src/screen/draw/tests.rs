@@ -1,12 +1,12 @@
 use super::super::view::{Key, Order};
 use super::*;
-use crate::{Count, Counter, Hands, Request, Stream, Title, Worker};
 use proptest::prelude::*;
+use snapshot::{Count, Counter, Hands, Request, Stream, Title, Worker};
 use std::sync::Arc;
 
 const PLAIN: Manner = Manner { colour: false, unicode: false };
 
-fn moment(second: u64) -> Moment {
+fn moment(second: u64) -> Snapshot {
     let mut latency = Histogram::new();
     latency.record_n(2_000, 1_000 * second);
     latency.record_n(40_000, second);
@@ -26,7 +26,7 @@ fn moment(second: u64) -> Moment {
         rx: Some("rx0".into()),
         ..Title::default()
     };
-    Moment {
+    Snapshot {
         title: Arc::new(title),
         at_ns: second * 1_000_000_000,
         streams_at_ns: second * 1_000_000_000,
@@ -54,7 +54,7 @@ fn moment(second: u64) -> Moment {
             explains: "the ring was full".into(),
         }]),
         warnings: Arc::new(["two clocks".to_owned()]),
-        ..Moment::default()
+        ..Snapshot::default()
     }
 }
 
@@ -125,7 +125,7 @@ fn bars_show_the_least_that_is_more_than_nothing() {
 #[test]
 fn keys_ask_for_what_can_be_done_and_say_why_else_not() {
     let mut view = view();
-    assert_eq!(view.press(Key::Pause), Some(Request::Pause));
+    assert_eq!(view.press(Key::Pause), Some(Request::Toggle));
     assert_eq!(view.press(Key::Faster), Some(Request::Faster));
     let hands = Hands { no_rate: Some("at top speed there is none".into()), ..Hands::default() };
     let mut moment = moment(11);
@@ -165,7 +165,7 @@ fn a_wide_terminal_has_room_for_names_and_captures_go_by_their_own() {
     let mut view = view();
     let streams =
         [stream(0, "ipv4(src=10.0.0.0/16)/udp(dport=53)"), stream(1, "/home/someone/captures/a.pcap")];
-    view.update(Arc::new(Moment { streams: Arc::new(streams), ..moment(11) }));
+    view.update(Arc::new(Snapshot { streams: Arc::new(streams), ..moment(11) }));
     assert!(line(&text(&view, 80, 24), "0 ").starts_with("0 ipv4(src=10.0. "));
     line(&text(&view, 80, 24), "1 a.pcap ");
     let lines = text(&view, 120, 24);
@@ -176,7 +176,7 @@ fn a_wide_terminal_has_room_for_names_and_captures_go_by_their_own() {
 #[test]
 fn a_pause_and_a_changed_rate_stand_in_the_first_line() {
     let mut view = view();
-    let changed = Moment { phase: Phase::Paused, percent: 110, ..moment(11) };
+    let changed = Snapshot { phase: Phase::Paused, percent: 110, ..moment(11) };
     view.update(Arc::new(changed));
     assert!(text(&view, 80, 24)[0].contains("PAUSED at 110 %"));
 }
@@ -185,7 +185,7 @@ fn a_pause_and_a_changed_rate_stand_in_the_first_line() {
 fn a_name_cannot_drive_the_terminal() {
     let mut view = view();
     let title = Title { command: "send".into(), tx: Some("a\x1b[2J".into()), ..Title::default() };
-    view.update(Arc::new(Moment {
+    view.update(Arc::new(Snapshot {
         title: Arc::new(title),
         warnings: Arc::new(["\x1b]0;x\x07".into()]),
         ..moment(11)
@@ -196,7 +196,7 @@ fn a_name_cannot_drive_the_terminal() {
 #[test]
 fn a_search_tells_what_it_tries_what_it_knows_and_what_was_before() {
     let mut view = View::default();
-    let row = |number, verdict: &str| crate::Trial {
+    let row = |number, verdict: &str| snapshot::Trial {
         number,
         load: 48_000.0,
         duration_ns: 3_000_000_000,
@@ -204,8 +204,8 @@ fn a_search_tells_what_it_tries_what_it_knows_and_what_was_before() {
         p99_ns: Some(45_000),
         verdict: verdict.into(),
     };
-    let bound = |goal: &str, lower, upper| crate::Bound { goal: goal.into(), lower, upper };
-    let search = crate::Search {
+    let bound = |goal: &str, lower, upper| snapshot::Bound { goal: goal.into(), lower, upper };
+    let search = snapshot::Search {
         part: "throughput".into(),
         frame_size: "512".into(),
         size: (2, 3),
@@ -220,11 +220,11 @@ fn a_search_tells_what_it_tries_what_it_knows_and_what_was_before() {
             bound("loss=1%", None, Some(50_000.0)),
         ],
         rows: (0..40).map(|n| row(13 - n.min(12), if n % 2 == 0 { "loss" } else { "passed" })).collect(),
-        ..crate::Search::default()
+        ..snapshot::Search::default()
     };
     for second in 9..=10 {
         let moment =
-            Moment { search: Some(Arc::new(search.clone())), streams: Arc::default(), ..moment(second) };
+            Snapshot { search: Some(Arc::new(search.clone())), streams: Arc::default(), ..moment(second) };
         view.update(Arc::new(moment));
     }
     let lines = text(&view, 80, 24);
@@ -244,13 +244,13 @@ fn a_search_tells_what_it_tries_what_it_knows_and_what_was_before() {
 
 #[test]
 fn cores_and_queues_have_room_on_any_machine() {
-    let core = |number: usize, second: u64| crate::Core {
+    let core = |number: usize, second: u64| snapshot::Core {
         number,
         total_ticks: 100 * second,
         idle_ticks: (100 - number as u64).saturating_mul(second),
         interrupt_ticks: second,
     };
-    let queue = |number, receives, second| crate::Queue {
+    let queue = |number, receives, second| snapshot::Queue {
         interface: "eth1".into(),
         receives,
         number,
@@ -259,7 +259,7 @@ fn cores_and_queues_have_room_on_any_machine() {
     let mut view = View::default();
     for second in 1..=10 {
         let queues = (0..2).map(|n| queue(n, true, second)).chain((2..4).map(|n| queue(n, false, second)));
-        view.update(Arc::new(Moment {
+        view.update(Arc::new(Snapshot {
             cores: (0..64).map(|n| core(n, second)).collect(),
             queues: queues.collect(),
             counters_at_ns: second * 1_000_000_000,
@@ -275,7 +275,7 @@ fn cores_and_queues_have_room_on_any_machine() {
     let queues = line(&lines, "queues");
     assert!(queues.contains("eth1 rx") && queues.contains("0: 1.00 kpps"), "{queues}");
     assert!(!lines.iter().any(|line| line.contains("eth1 tx")), "none of these was used: {lines:#?}");
-    let two = Moment { cores: (0..2).map(|n| core(n, 11)).collect(), ..moment(11) };
+    let two = Snapshot { cores: (0..2).map(|n| core(n, 11)).collect(), ..moment(11) };
     view.update(Arc::new(two));
     assert!(line(&text(&view, 80, 24), "cores").contains("cpu0 0 % irq 1 %"));
 }
@@ -285,10 +285,10 @@ fn directions_and_connections_are_told_under_the_rates() {
     let mut view = view();
     let count = |frames| Count { frames, bytes: 0 };
     let passage =
-        crate::Passage { from: "a0".into(), to: "b0".into(), received: count(12), forwarded: count(9) };
+        snapshot::Passage { from: "a0".into(), to: "b0".into(), received: count(12), forwarded: count(9) };
     let connections =
-        crate::Connections { open: 2, over: 1, broken: 1, waiting: 5, ..crate::Connections::default() };
-    let moment = Moment { passages: vec![passage], connections: Some(connections), ..moment(11) };
+        snapshot::Connections { open: 2, over: 1, broken: 1, waiting: 5, ..snapshot::Connections::default() };
+    let moment = Snapshot { passages: vec![passage], connections: Some(connections), ..moment(11) };
     view.update(Arc::new(moment));
     let lines = text(&view, 80, 30);
     assert!(lines.iter().any(|line| line.contains("a0 > b0") && line.contains(" 9 forwarded")), "{lines:#?}");
@@ -308,7 +308,7 @@ proptest! {
     ) {
         let mut view = view();
         let n = |i: usize| numbers[i];
-        view.update(Arc::new(Moment {
+        view.update(Arc::new(Snapshot {
             at_ns: at,
             offered: Some(n(0)),
             tx: Some(Count { frames: n(1), bytes: n(2) }),

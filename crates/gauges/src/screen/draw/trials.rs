@@ -1,10 +1,10 @@
 //! How far a search has come: what is tried now, between which loads the answer lies, and the trials that are over.
 
 use super::{Manner, label};
-use crate::{Bound, Moment, Search};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use report::units::{self, count, percent, printable, time};
+use snapshot::{Bound, Search, Snapshot};
 
 fn load(search: &Search, load: f64) -> String {
     if search.of_rate { units::frame_rate(load) } else { count(load as u64) }
@@ -13,7 +13,7 @@ fn load(search: &Search, load: f64) -> String {
 /// Of several goals, or sizes, no more lines than that.
 const MOST: usize = 4;
 
-pub fn progress(now: &Moment, manner: Manner) -> Vec<Line<'static>> {
+pub fn progress(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(search) = now.search.as_deref() else { return Vec::new() };
     let line = |name: &str, text: String| Line::from(vec![label(name, manner), printable(&text).into()]);
     let size = match search.size {

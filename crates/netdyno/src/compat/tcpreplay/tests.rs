@@ -107,7 +107,7 @@ fn what_is_wrong_is_refused_with_what_to_do() {
         ("-i a --nonsense f", "no option --nonsense"),
     ] {
         let error = translate(Tool::Tcpreplay, &words(line)).map(|_| ()).expect_err(line);
-        let text = crate::in_full(&error);
+        let text = job::in_full(&error);
         assert!(text.contains(says), "{line}: {text}");
     }
 }

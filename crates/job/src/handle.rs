@@ -1,0 +1,163 @@
+//! A job that runs.
+
+use crate::kinds::{bridge, impair, live, measure, reflect, replay, search, send, trial};
+use crate::{Session, claims};
+use anyhow::{Result, anyhow};
+use report::Report;
+use snapshot::{Board, Request, Snapshot};
+use spec::Job;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+/// As a process's first thread has it.
+const STACK: usize = 8 << 20;
+
+/// Why a job came to no result.
+#[derive(Debug, Clone)]
+pub struct Failed(Arc<anyhow::Error>);
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::in_full(&self.0))
+    }
+}
+
+impl std::error::Error for Failed {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+type Outcome = std::result::Result<Arc<Report>, Failed>;
+
+/// A job that runs in a thread of its own. Dropping it stops the job and waits until nothing of it is left: no program at an
+/// interface, no namespace.
+#[derive(Debug)]
+pub struct Handle {
+    board: Arc<Board>,
+    stop: Arc<AtomicBool>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    outcome: Arc<OnceLock<Outcome>>,
+}
+
+/// Starts it. What it needs to be allowed is `session.consent`'s to give.
+///
+/// # Errors
+/// The system has no thread to spare. All else that goes wrong is told by [`Handle::wait`].
+pub fn start(job: Job, session: Session) -> std::io::Result<Handle> {
+    spawn(session, move |session| {
+        job.check()?;
+        carry_out(&job, session)
+    })
+}
+
+/// Runs a job that was checked ([`Job::check`]) to its end, in this thread.
+///
+/// # Errors
+/// What it needs is not allowed, or it cannot be done: nothing was measured.
+pub fn carry_out(job: &Job, session: Session) -> Result<Report> {
+    session.consent.covers(job)?;
+    match job {
+        Job::Send(job) => send::run(job, session),
+        Job::Replay(job) => replay::run(spec::Replay::clone(job), session),
+        Job::Measure(job) => measure::run(job, &session),
+        Job::Reflect(job) => reflect::run(job, &session),
+        Job::Bridge(job) => bridge::run(spec::Bridge::clone(job), &session),
+        Job::Impair(job) => impair::run(spec::Impair::clone(job), &session),
+        Job::Live(job) => live::run(job, &session),
+        Job::Trial(job) => trial::run(job, &session),
+        Job::Search(job) => search::run(job, None, &session),
+    }
+}
+
+/// Runs what is no job yet as if it were one.
+///
+/// # Errors
+/// The system has no thread to spare.
+pub fn spawn(
+    session: Session,
+    run: impl FnOnce(Session) -> Result<Report> + Send + 'static,
+) -> std::io::Result<Handle> {
+    static NUMBER: AtomicUsize = AtomicUsize::new(1);
+    let (board, stop) = (Arc::clone(&session.board), Arc::clone(&session.stop));
+    let outcome: Arc<OnceLock<Outcome>> = Arc::default();
+    let thread = std::thread::Builder::new().name("job".to_owned()).stack_size(STACK).spawn({
+        let (board, outcome) = (Arc::clone(&board), Arc::clone(&outcome));
+        let number = NUMBER.fetch_add(1, Relaxed);
+        move || {
+            claims::for_job(number);
+            // Nothing that the job has is used after it.
+            let done = catch_unwind(AssertUnwindSafe(|| run(session)));
+            let done = done.unwrap_or_else(|_| Err(anyhow!("it panicked: this is a defect of netdyno")));
+            claims::release();
+            let _ = outcome.set(done.map(Arc::new).map_err(|error| Failed(Arc::new(error))));
+            board.end();
+        }
+    })?;
+    Ok(Handle { board, stop, thread: Mutex::new(Some(thread)), outcome })
+}
+
+impl Handle {
+    /// Where it puts how it stands, for whoever looks on.
+    pub fn board(&self) -> &Arc<Board> {
+        &self.board
+    }
+
+    /// How it stands; `None` before it has begun.
+    pub fn snapshot(&self) -> Option<Arc<Snapshot>> {
+        self.board.latest()
+    }
+
+    /// Sends nothing until it is resumed. What cannot be paused is not (`snapshot.title.hands` says why).
+    pub fn pause(&self) {
+        self.board.request(Request::Pause);
+    }
+
+    /// Goes on.
+    pub fn resume(&self) {
+        self.board.request(Request::Resume);
+    }
+
+    /// Sends at so many percent of the rate that was asked for.
+    pub fn set_rate(&self, percent: u32) {
+        self.board.request(Request::Percent(percent));
+    }
+
+    /// Ends it in an orderly way: what was measured until then is its result. May be called again, and from any thread.
+    pub fn stop(&self) {
+        self.stop.store(true, Relaxed);
+    }
+
+    /// Is it over?
+    pub fn is_over(&self) -> bool {
+        self.outcome.get().is_some()
+    }
+
+    /// Waits for its end and tells what came of it: the same each time it is asked.
+    ///
+    /// # Errors
+    /// It came to no result.
+    pub fn wait(&self) -> Outcome {
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // What it panicked of is in the outcome.
+            let _ = thread.join();
+        }
+        match self.outcome.get() {
+            Some(outcome) => outcome.clone(),
+            None => Err(Failed(Arc::new(anyhow!("the job's thread ended without a word")))),
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Others may be ended by the same flag.
+        if !self.is_over() {
+            self.stop();
+        }
+        let _ = self.wait();
+    }
+}

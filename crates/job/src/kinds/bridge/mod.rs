@@ -1,0 +1,271 @@
+//! `netdyno bridge`: two interfaces become one cable, on which frames may be chosen and edited.
+
+mod outcome;
+mod pieces;
+mod ways;
+
+use super::edits;
+use super::shared;
+use crate::carrier::{self, Ends};
+use crate::environment;
+use crate::panel::{Names, Panel};
+use crate::place::Place;
+use crate::session::{Looked, Session};
+use ::bridge::Filter;
+use ::edit::rewrite::Plan;
+use anyhow::{Context, Result, bail};
+use meter::Forwarder;
+use outcome::Exit;
+use port::interface::Interface;
+use report::{Code, Report, Requested};
+use snapshot::{Count, Passage, Snapshot, Title};
+pub use spec::Bridge;
+use spec::{BridgeEngine, Faults, Word};
+use std::time::Duration;
+use ways::Counts;
+
+/// The interfaces are looked at every so many samples.
+const LOOK: u32 = 3;
+
+/// What is asked for, by `bridge` or by `tcpbridge`.
+#[derive(Debug)]
+pub struct Settings {
+    /// `bridge`, `tcpbridge`.
+    pub command: &'static str,
+    pub between: [String; 2],
+    pub one_way: bool,
+    pub count: Option<u64>,
+    pub duration: Option<Duration>,
+    pub filter: Option<Filter>,
+    /// `None`: frames stay as they are.
+    pub plan: Option<Plan>,
+    pub engine: BridgeEngine,
+    /// It is a device with these faults.
+    pub faults: Option<Faults>,
+}
+
+pub fn run(args: Bridge, session: &Session) -> Result<Report> {
+    let edits = args.edits.unwrap_or_default();
+    if edits.to_ethernet {
+        bail!("--to-ethernet: what comes from an Ethernet interface is Ethernet already; leave it out");
+    }
+    let plan = edits::plan(&edits, true)?;
+    let settings = Settings {
+        command: "bridge",
+        between: args.between,
+        one_way: args.one_way,
+        count: args.count.as_deref().copied(),
+        duration: args.duration.as_deref().copied(),
+        filter: filter(args.include.as_deref(), args.exclude.as_deref())?,
+        plan: (plan != Plan::default()).then_some(plan),
+        engine: args.engine,
+        faults: None,
+    };
+    bridge(&settings, session)
+}
+
+/// The one rule there may be.
+pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Filter>> {
+    Ok(match (include, exclude) {
+        (Some(rule), _) => Some(Filter::include(rule).context("--include")?),
+        (None, Some(rule)) => Some(Filter::exclude(rule).context("--exclude")?),
+        (None, None) => None,
+    })
+}
+
+/// Bridges until it is over, and says what went through.
+pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
+    let places = places(settings, &session.consent.yes_disrupt)?;
+    let mut warnings = warnings(&places, settings.one_way);
+    session.heed();
+    let mut leaving = places.iter().map(Exit::begin).collect::<Result<Vec<_>>>()?;
+    let mut ends = Ends::none();
+    for place in &places {
+        ends.optional(place, settings.command)?;
+    }
+    let (running, choice) = ways::start(&places, settings)?;
+    let mut report = Report::new(settings.command);
+    report.requested = Requested {
+        engine: settings.faults.is_none().then(|| settings.engine.name().to_owned()),
+        count: settings.count,
+        duration_ns: settings.duration.map(|d| d.as_nanos() as u64),
+        interfaces: settings.between.to_vec(),
+        ..Requested::default()
+    };
+    report.environment = environment::collect();
+    report.environment.interfaces = places.iter().map(|place| place.describe(settings.command)).collect();
+    let following = ends.wait(session, &mut report)?;
+    session.meet();
+    let arrow = if settings.one_way { "to" } else { "and" };
+    let [a, b] = &settings.between;
+    let doing = if settings.faults.is_some() { "between" } else { "bridging" };
+    session
+        .say(Code::Begun, format!("{doing} {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
+    session.warn(&warnings);
+    report.environment.engine = Some(choice);
+    report.warnings.append(&mut warnings);
+
+    let mut panel = Panel::of(&session.board);
+    let title = Title {
+        command: settings.command.to_owned(),
+        engine: report.environment.engine.as_ref().map(|engine| engine.name.clone()),
+        tx: Some(a.clone()),
+        rx: Some(b.clone()),
+        hands: shared::no_hands(),
+        ..Title::default()
+    };
+    let end = |(n, place): (usize, &Place)| {
+        let name = &place.interface.name;
+        Ok((place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, n == 0))?))
+    };
+    let ends = || places.iter().enumerate().map(end).collect::<Result<_>>();
+    panel.begin(title, &report.warnings, ends, Names::unknown(0))?;
+    let (mut looked, mut ended) = (0, None);
+    let watched = session.watch(&mut panel, settings.duration, |_| {
+        let ways = running.snapshot();
+        let sum = ways[0].plus(&ways[1]);
+        looked += 1;
+        ended = running.ended().or_else(|| (looked % LOOK == 0).then(|| trouble(&places)).flatten());
+        let enough = settings.count.is_some_and(|count| sum.forwarded + sum.refused >= count);
+        Looked::of(sum, enough || ended.is_some(), snapshot(settings, &ways, &sum))
+    });
+    session.board.end();
+    let way = running.name();
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
+    let (counts, lateness, said) = running.finish();
+    // What happened to an interface says more than what the bridge noticed of it.
+    let named = ended.as_ref().and_then(|_| trouble(&places));
+    let ended = named.or(said).or(ended);
+    outcome::fill(&mut report, settings, way, &counts, &lateness);
+    report.intervals = watched.samples.intervals().map(outcome::interval).collect();
+    watched.judge(&mut report);
+    let verdict = &mut report.result.verdict;
+    let forwarded = counts[0].forwarded + counts[1].forwarded;
+    if let Some(count) = settings.count
+        && forwarded < count
+    {
+        verdict.fall_short(format!("{forwarded} of the {count} frames waited for were forwarded"));
+    }
+    match ended {
+        Some(why) => verdict.fall_short(why),
+        None => outcome::compare(&mut report, &counts, &mut leaving, way, settings.one_way),
+    }
+    Ok(report)
+}
+
+/// Finds both interfaces, and refuses what cannot be a bridge or would cut the user off.
+fn places(settings: &Settings, yes_disrupt: &[String]) -> Result<[Place; 2]> {
+    let [first, second] = settings.between.each_ref().map(|spec| Place::find(spec));
+    let places = [first?, second?];
+    let [a, b] = &places;
+    if !a.shares_namespace(b)? {
+        bail!(
+            "{} and {} are in different network namespaces: a bridge stands in one, between cables that lead out of it",
+            a.spec,
+            b.spec
+        );
+    }
+    if a.interface.index == b.interface.index {
+        bail!("{} cannot be bridged with itself: name two interfaces", a.spec);
+    }
+    if a.is_joined_to(b) {
+        bail!("{} and {} are the two ends of one cable: frames would go round for ever", a.spec, b.spec);
+    }
+    if let Some(master) = a.interface.master
+        && b.interface.master == Some(master)
+    {
+        bail!(
+            "{} and {} belong to one bridge or bond already, and frames would go round: take one out (`ip link set {} \
+             nomaster`)",
+            a.spec,
+            b.spec,
+            b.interface.name
+        );
+    }
+    for place in &places {
+        place.guard(yes_disrupt)?;
+        if !place.interface.ethernet || place.interface.loopback {
+            bail!("{} is not an Ethernet interface: netdyno bridges Ethernet frames", place.spec);
+        }
+        if !place.interface.up {
+            bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+        }
+    }
+    for place in places.iter().take(if settings.one_way { 1 } else { 2 }) {
+        if place.run_in(|| Forwarder::is_at_work(&place.interface.name))?? {
+            bail!(
+                "{} is bridged already, and one of two bridges would get no frames: end the other one first",
+                place.spec
+            );
+        }
+    }
+    Ok(places)
+}
+
+/// What the user should know before frames go through.
+fn warnings(places: &[Place; 2], one_way: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    let [a, b] = places;
+    for (from, to) in [(a, b), (b, a)].into_iter().take(if one_way { 1 } else { 2 }) {
+        if from.interface.mtu > to.interface.mtu {
+            said.push(format!(
+                "{} carries packets of up to {} bytes (its MTU) and {} only {}: longer ones from {} are dropped",
+                from.spec, from.interface.mtu, to.spec, to.interface.mtu, from.spec
+            ));
+        }
+    }
+    said
+}
+
+/// Why nothing can go through any more.
+fn trouble(places: &[Place; 2]) -> Option<String> {
+    places.iter().find_map(|place| {
+        let name = &place.interface.name;
+        let now = place.run_in(|| Interface::by_name(name)).ok()?;
+        match now {
+            Ok(now) if now.index != place.interface.index => Some(format!("{} was removed", place.spec)),
+            Ok(now) if !now.up => Some(format!("{} went down", place.spec)),
+            Ok(_) => None,
+            Err(port::interface::InterfaceError::Unknown { .. }) => {
+                Some(format!("{} was removed", place.spec))
+            }
+            Err(_) => None,
+        }
+    })
+}
+
+/// How it stands.
+fn snapshot(settings: &Settings, ways: &[Counts; 2], sum: &Counts) -> Snapshot {
+    let [a, b] = &settings.between;
+    let both = [(a, b), (b, a)].into_iter().zip(ways).take(if settings.one_way { 1 } else { 2 });
+    let passage = |((from, to), c): ((&String, &String), &Counts)| Passage {
+        from: from.clone(),
+        to: to.clone(),
+        received: Count { frames: c.frames, bytes: c.bytes },
+        forwarded: Count { frames: c.forwarded, bytes: c.forwarded_bytes },
+    };
+    Snapshot {
+        rx: Some(Count { frames: sum.frames, bytes: sum.bytes }),
+        tx: Some(Count { frames: sum.forwarded, bytes: sum.forwarded_bytes }),
+        passages: both.map(passage).collect(),
+        ..Snapshot::default()
+    }
+}
+
+/// The settings that every bridge begins with.
+impl Settings {
+    pub fn of_two(command: &'static str, between: [String; 2]) -> Settings {
+        Settings {
+            command,
+            between,
+            one_way: false,
+            count: None,
+            duration: None,
+            filter: None,
+            plan: None,
+            engine: BridgeEngine::Auto,
+            faults: None,
+        }
+    }
+}

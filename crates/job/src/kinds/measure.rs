@@ -1,0 +1,152 @@
+//! `netdyno measure`: what arrives on an interface.
+
+use super::shared;
+use crate::carrier::{self, Ends};
+use crate::panel::{Names, Panel};
+use crate::place::Place;
+use crate::session::{Looked, Session};
+use crate::{environment, run};
+use anyhow::{Context, Result, bail};
+use meter::{Action, Meter};
+use report::{Code, Interval, Report, Requested};
+use snapshot::{Count, Snapshot, Title};
+use spec::{How, Measure};
+use std::sync::Arc;
+
+/// Streams that are told apart, of who names no number.
+const STREAMS: u32 = 1024;
+
+pub fn run(args: &Measure, session: &Session) -> Result<Report> {
+    let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
+    let streams = args.streams.unwrap_or(STREAMS);
+    let stream_histograms = args.stream_histograms.unwrap_or(shared::STREAM_HISTOGRAMS);
+    let place = Place::find(&args.on)?;
+    // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
+    if args.how != How::Packet || args.drop {
+        place.guard(&session.consent.yes_disrupt)?;
+    }
+    shared::measurable(&place)?;
+    let options = meter::Options {
+        action: if args.drop { Action::Drop } else { Action::Pass },
+        mode: shared::meter_mode(args.how),
+        hardware: shared::hardware(&place, args.timestamps, args.how)?,
+        streams,
+        stream_histograms,
+        clock: shared::stamp_clock(args.clock),
+        midstream: true,
+        tags_taken_out: shared::takes_tags_out(&place),
+        tags_told: shared::tells_tags(&place),
+        // What is to be dropped only XDP can keep from the host.
+        not_by_xdp: run::not_by_xdp(&place, place.interface.mtu as usize + 14).filter(|_| !args.drop),
+        ..meter::Options::default()
+    };
+    let takes =
+        u64::from(streams) * meter::STREAM_BYTES + u64::from(stream_histograms) * meter::HISTOGRAM_BYTES;
+    let available = engine::memory::available();
+    if takes > available {
+        bail!(
+            "--streams {streams} and their percentiles take {} of memory, and {} are available: give fewer",
+            report::units::bytes(takes),
+            report::units::bytes(available)
+        );
+    }
+    let name = &place.interface.name;
+    let mut ends = Ends::none();
+    ends.optional(&place, "measure")?;
+    let attached = place.run_in(|| Meter::attach(name, &options))?;
+    let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
+    session.heed();
+    let mut report = Report::new("measure");
+    report.requested = Requested {
+        count,
+        duration_ns: duration.map(|d| d.as_nanos() as u64),
+        interfaces: vec![place.spec.clone()],
+        ..Requested::default()
+    };
+    report.environment = environment::collect();
+    report.environment.interfaces.push(place.describe("measure"));
+    report.environment.meter = Some(run::mode(&meter));
+    report.warnings.extend(run::blind(&meter, &place));
+    let following = ends.wait(session, &mut report)?;
+
+    let clock = run::WatchedClock::start(options.clock);
+    session.meet();
+    session.say(
+        Code::Begun,
+        format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()),
+    );
+    let mut panel = Panel::of(&session.board);
+    let title = Title {
+        command: "measure".to_owned(),
+        meter: report.environment.meter.as_ref().map(|meter| meter.name.clone()),
+        rx: Some(place.spec.clone()),
+        hands: shared::no_hands(),
+        ..Title::default()
+    };
+    let ends = || Ok(vec![(place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, true))?)]);
+    panel.begin(title, &report.warnings, ends, Names::unknown(streams))?;
+    // Frames and bytes since the start.
+    let watched = session.watch(&mut panel, duration, |_| {
+        let seen = meter.snapshot();
+        let signed = seen.signed > 0;
+        let snapshot = Snapshot {
+            rx: Some(Count { frames: seen.frames, bytes: seen.bytes }),
+            reordered: signed.then_some(seen.reordered),
+            duplicated: signed.then_some(seen.duplicates),
+            latency: (!seen.latency.is_empty()).then(|| Arc::new(seen.latency.clone())),
+            ..Snapshot::default()
+        };
+        Looked {
+            counts: (seen.frames, seen.bytes),
+            over: count.is_some_and(|count| seen.frames >= count) || !meter.is_attached(),
+            snapshot,
+            meter: (signed || meter.drops()).then_some(&meter),
+            delays: seen.latency,
+        }
+    });
+    session.board.end();
+    if !meter.is_attached() {
+        let what = format!("{} was removed, or the meter detached from it by force", place.spec);
+        report.result.verdict.fall_short(what);
+    }
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
+    let measured = meter.finish();
+    run::fill_measured(&mut report, &measured);
+    clock.tell(&mut report, &measured);
+    let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
+    run::list_streams(&mut report, streams);
+    // Where a sender began anew it is not known.
+    if !measured.streams.is_empty() && measured.streams.iter().all(|stream| stream.renewed == 0) {
+        // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
+        let lost = measured.lost();
+        let arrived: u64 = measured.streams.iter().map(|s| s.distinct()).sum();
+        report.result.loss = Some(report::Loss::of(lost, arrived + lost));
+    }
+    report.intervals = watched
+        .samples
+        .intervals()
+        .enumerate()
+        .map(|(number, [(start_ns, before), (end_ns, now)])| {
+            let mut interval = Interval {
+                start_ns,
+                end_ns,
+                rx_frames: Some(now.0 - before.0),
+                rx_bytes: Some(now.1 - before.1),
+                ..Interval::default()
+            };
+            watched.spreads.fill(number + 1, &mut interval);
+            interval
+        })
+        .collect();
+    watched.judge(&mut report);
+    if let Some(count) = count
+        && measured.totals.frames < count
+    {
+        report
+            .result
+            .verdict
+            .fall_short(format!("{} of the {count} frames waited for arrived", measured.totals.frames));
+    }
+    Ok(report)
+}

@@ -1,0 +1,197 @@
+//! `netdyno reflect`: the far end of a round trip.
+
+use super::shared;
+use crate::carrier::{self, Ends};
+use crate::environment;
+use crate::panel::{Names, Panel};
+use crate::place::Place;
+use crate::run::counters::{self, Leaving, Told};
+use crate::session::{Looked, Session};
+use anyhow::{Context, Result};
+use meter::Mode;
+use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
+use port::interface::xdp_features;
+use report::{Choice, Code, Interval, Reflection, Report, Requested, Rx, Totals, Tx};
+use snapshot::{Count, Snapshot, Title};
+use spec::Reflect;
+
+pub fn run(args: &Reflect, session: &Session) -> Result<Report> {
+    let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
+    let place = Place::find(&args.on)?;
+    place.guard(&session.consent.yes_disrupt)?;
+    shared::measurable(&place)?;
+    let options = Options {
+        mode: if args.generic { ReflectMode::XdpGeneric } else { ReflectMode::Auto },
+        only_signed: args.only_signed,
+        mac_only: args.mac_only,
+        ..Options::default()
+    };
+    session.heed();
+    let mut leaving = Leaving::begin(&place)?;
+    let name = &place.interface.name;
+    let mut ends = Ends::none();
+    ends.optional(&place, "reflect")?;
+    let attached = place.run_in(|| Reflector::attach(name, &options))?;
+    let reflector = attached.with_context(|| format!("reflecting on {}", place.spec))?;
+    let mut report = Report::new("reflect");
+    report.requested = Requested {
+        count,
+        duration_ns: duration.map(|d| d.as_nanos() as u64),
+        interfaces: vec![place.spec.clone()],
+        ..Requested::default()
+    };
+    report.environment = environment::collect();
+    report.environment.interfaces.push(place.describe("reflect"));
+    report.environment.engine = Some(choice(&reflector));
+    report.warnings.extend(tags(&place, &reflector));
+    let following = ends.wait(session, &mut report)?;
+
+    session.meet();
+    let by = reflector.reason();
+    session.say(Code::Begun, format!("reflecting on {} by {by}; Ctrl-C ends and reports", place.spec));
+    if let Some(obstacle) = obstacle(&place, &reflector) {
+        session.say(Code::Begun, obstacle);
+    }
+    session.warn(&report.warnings);
+    let mut panel = Panel::of(&session.board);
+    let title = Title {
+        command: "reflect".to_owned(),
+        engine: Some(mode_name(reflector.mode()).to_owned()),
+        tx: Some(place.spec.clone()),
+        rx: Some(place.spec.clone()),
+        hands: shared::no_hands(),
+        ..Title::default()
+    };
+    let ends = || Ok(vec![(place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, true))?)]);
+    panel.begin(title, &report.warnings, ends, Names::unknown(0))?;
+    let watched = session.watch(&mut panel, duration, |_| {
+        let now = reflector.snapshot();
+        let snapshot = Snapshot {
+            rx: Some(Count { frames: now.frames, bytes: now.bytes }),
+            tx: Some(Count { frames: now.reflected, bytes: now.reflected_bytes }),
+            ..Snapshot::default()
+        };
+        let over = count.is_some_and(|count| now.reflected >= count) || !reflector.is_attached();
+        Looked::of(now, over, snapshot)
+    });
+    session.board.end();
+    let (detached, mode) = (!reflector.is_attached(), reflector.mode());
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
+    let done = reflector.finish();
+    fill(&mut report, &done, mode);
+    report.intervals = watched.samples.intervals().map(interval).collect();
+    let verdict = &mut report.result.verdict;
+    if detached {
+        verdict.fall_short(format!("{} was removed, or the reflector detached from it by force", place.spec));
+    } else {
+        compare(&mut report, &place, mode, &done, &mut leaving);
+    }
+    watched.judge(&mut report);
+    let verdict = &mut report.result.verdict;
+    if let Some(count) = count
+        && done.reflected < count
+    {
+        verdict.fall_short(format!("{} of the {count} frames waited for were sent back", done.reflected));
+    }
+    Ok(report)
+}
+
+fn choice(reflector: &Reflector) -> Choice {
+    Choice {
+        name: mode_name(reflector.mode()).to_owned(),
+        reason: reflector.reason().to_owned(),
+        ..Choice::default()
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    if mode == Mode::XdpGeneric { "xdp-generic" } else { "xdp" }
+}
+
+/// What would keep frames from leaving although they are sent back, if it can be seen from here.
+fn obstacle(place: &Place, reflector: &Reflector) -> Option<String> {
+    if reflector.mode() != Mode::XdpNative {
+        return None;
+    }
+    let index = place.interface.index;
+    let features = place.run_in(|| xdp_features(index)).ok()?.ok()??;
+    // Of a veth this says whether the peer takes them now. (It is also said of a peer with GRO and without a program;
+    // that one takes what is redirected to it, but what is sent back waits there for something to wake it.)
+    (is_veth(place) && !features.transmit).then(|| {
+        format!(
+            "the other end of {} takes no frames from XDP yet: it does while it has an XDP program of its own, such as \
+             the meter of `netdyno send --round-trip`; --generic does without",
+            place.spec
+        )
+    })
+}
+
+/// That frames go back without the VLAN tags they came with, if they do. In the kernel's receive path a tag that was taken
+/// out stays with its frame.
+fn tags(place: &Place, reflector: &Reflector) -> Option<String> {
+    (reflector.mode() == Mode::XdpNative && shared::takes_tags_out(place)).then(|| {
+        format!(
+            "frames with a VLAN tag go back without it: {} takes tags out before XDP sees a frame (`ethtool -K {} rxvlan \
+             off`, or --generic, keeps them)",
+            place.spec, place.interface.name
+        )
+    })
+}
+
+fn is_veth(place: &Place) -> bool {
+    place.interface.kind.as_deref() == Some("veth")
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, Reflected); 2]) -> Interval {
+    Interval {
+        start_ns,
+        end_ns,
+        rx_frames: Some(now.frames - before.frames),
+        rx_bytes: Some(now.bytes - before.bytes),
+        tx_frames: Some(now.reflected - before.reflected),
+        tx_bytes: Some(now.reflected_bytes - before.reflected_bytes),
+        ..Interval::default()
+    }
+}
+
+fn fill(report: &mut Report, done: &Reflected, mode: Mode) {
+    let span = done.duration_ns();
+    report.result.rx = Some(Rx { totals: Totals::over(done.frames, done.bytes, span), ..Rx::default() });
+    report.result.tx = Some(Tx {
+        totals: Totals::over(done.reflected, done.reflected_bytes, span),
+        engine: mode_name(mode).to_owned(),
+        ..Tx::default()
+    });
+    report.result.reflection = Some(Reflection {
+        reflected_frames: done.reflected,
+        echo_replies: done.echoes,
+        group_frames: done.group,
+        resolution_frames: done.resolution,
+        unsigned_frames: done.without_signature,
+        malformed_frames: done.malformed,
+    });
+}
+
+/// The program hands frames to the driver and never learns what became of them: the interface's own counter tells, or its
+/// driver's.
+fn compare(report: &mut Report, place: &Place, mode: Mode, done: &Reflected, leaving: &mut Leaving) {
+    let Some(moved) = leaving.settled(done.reflected) else {
+        report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+        return;
+    };
+    let natively = mode == Mode::XdpNative;
+    let seen = leaving.seen(done.reflected, &moved, natively);
+    let told = Told {
+        unaccounted: match natively && is_veth(place) {
+            true => {
+                "; the other end of a veth takes them only while it has an XDP program of its own, such as the meter of \
+                 `netdyno send --round-trip`; --generic does without"
+            }
+            false => "",
+        },
+        nobody: "--generic sends them by the kernel, which counts them; whoever sent them sees what came back",
+        completions: "",
+    };
+    counters::account(report, counters::compare(&place.spec, done.reflected, &moved), &moved, &seen, &told);
+}

@@ -1,0 +1,684 @@
+//! `netdyno replay`: captures onto an interface.
+
+use super::shared::{Metering, Pace, Through};
+use super::{edits, shared};
+use crate::learning::{self, Learning};
+use crate::place::Place;
+use crate::run::{self, Interim, Second, Setup};
+use crate::session::Session;
+use crate::sides::Sides;
+use ::edit::rewrite::Plan;
+use anyhow::{Context, Result, bail};
+use capture::{FileFormat, Reader, Writer};
+use engine::record::FileTx;
+use engine::source::preload::{Loaded, preload};
+use engine::source::stream::{self, StreamSource, Timing};
+use engine::source::{Hooks, Input, Limit, Loss, Reading, Seam, Selection, Source, SourceError};
+use engine::{Ended, Engine, Job, Userspace};
+use report::{Code, Report, Requested, RequestedRate, units};
+pub use spec::Replay;
+use spec::{Consent, Engine as EngineName, Oversize, Side, Sign, Word};
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use traffic::schedule::Speed;
+use traffic::{Rate, Schedule};
+use wire::LinkType;
+
+/// Captures up to this size are read into memory in any case: it costs nothing, and flows can be counted.
+const SMALL: u64 = 32 << 20;
+/// ... unless their contents take more than this: a packed file does not tell.
+const MOST_UNASKED: u64 = 4 * SMALL;
+/// Buffers of a streamed replay: as long as any frame that an interface takes.
+const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
+
+/// A replay in full: what `netdyno replay` asks for, and what other command lines ask for besides.
+#[derive(Debug)]
+pub struct Settings {
+    pub files: Vec<PathBuf>,
+    pub interface: Option<String>,
+    pub two: TwoSides,
+    pub write: Option<PathBuf>,
+    pub speed: Option<Speed>,
+    pub pace: Pace,
+    /// Passes, 0 without end; `None`: once, or as often as a time or a number of frames takes.
+    pub loops: Option<u64>,
+    pub preload: bool,
+    pub stream: bool,
+    /// Every so many passes get addresses of their own.
+    pub unique_every: Option<NonZeroU64>,
+    pub sign: bool,
+    pub oversize: Oversize,
+    pub skip_corrupt: bool,
+    pub through: Through,
+    pub metering: Metering,
+    /// The packets that are sent of each file.
+    pub packets: Option<Selection>,
+    pub seam: Seam,
+    /// Longer waits between two frames are cut to this.
+    pub longest_gap: Option<Duration>,
+    /// Frames captured short get zeros up to the length they had.
+    pub whole_length: bool,
+    /// Waited between two passes.
+    pub pause: Duration,
+    /// So many frames leave together, when the first of them is due.
+    pub together: NonZeroU64,
+    /// Count the flows of a streamed capture, too.
+    pub count_flows: bool,
+    /// A rate that is not reached is told, and no failure.
+    pub best_effort: bool,
+    /// Into a file, frames keep the times they were captured at.
+    pub stamps: bool,
+    /// Tell now and then what was sent so far.
+    pub interim: Option<Interim>,
+    /// Edits of each frame.
+    pub edits: Option<Arc<Plan>>,
+    /// As tcpreplay 4.5.5 by mistake: frames without IP addresses are left out of passes with addresses of their own,
+    /// and files say that their nanoseconds are microseconds.
+    pub defects: bool,
+    /// Frames that get lost on purpose.
+    pub loss: Option<Loss>,
+    /// A flow that was silent for longer counts as another.
+    pub flow_expiry_s: Option<u64>,
+    /// Who else has a say while it sends.
+    pub hooks: Hooks,
+}
+
+/// The second side of a capture, and how it is told apart.
+#[derive(Debug, Clone, Default)]
+pub struct TwoSides {
+    pub on2: Option<String>,
+    pub sides: Option<Sides>,
+    pub only_side: Option<Side>,
+    pub measure2: Option<String>,
+}
+
+impl Settings {
+    /// Captures sent once, as captured, and nothing of them measured.
+    pub fn of(files: Vec<PathBuf>) -> Settings {
+        Settings {
+            files,
+            interface: None,
+            two: TwoSides::default(),
+            write: None,
+            speed: None,
+            pace: Pace::default(),
+            loops: None,
+            preload: false,
+            stream: false,
+            unique_every: None,
+            sign: false,
+            oversize: Oversize::Refuse,
+            skip_corrupt: false,
+            through: Through::default(),
+            metering: Metering::default(),
+            packets: None,
+            seam: Seam::MeanGap,
+            longest_gap: None,
+            whole_length: false,
+            pause: Duration::ZERO,
+            together: NonZeroU64::MIN,
+            count_flows: false,
+            best_effort: false,
+            stamps: false,
+            interim: None,
+            edits: None,
+            defects: false,
+            loss: None,
+            flow_expiry_s: None,
+            hooks: Hooks::default(),
+        }
+    }
+
+    /// What a job asks for.
+    pub fn of_job(job: Replay, consent: &Consent) -> Result<Settings> {
+        let (pace, through) = (job.pace(), job.through());
+        let mut links = job.links.into_iter();
+        let (first, second) = (links.next().unwrap_or_default(), links.next().unwrap_or_default());
+        let sides = job.sides.as_deref().map(str::parse::<Sides>).transpose().context("--sides")?;
+        let edits = match &job.edits {
+            None => None,
+            Some(edits) => {
+                let plan = edits::plan(edits, sides.is_some())?;
+                (edits.to_ethernet || plan != Plan::default()).then(|| Arc::new(plan))
+            }
+        };
+        let loss = job.loss.map(|lost| loss(lost.share.0, lost.seed.unwrap_or(1))).transpose()?.flatten();
+        Ok(Settings {
+            interface: first.on,
+            two: TwoSides { on2: second.on, sides, only_side: job.only_side, measure2: second.measure },
+            write: job.write,
+            speed: job.speed.map(spec::Written::into_value),
+            pace: pace.into(),
+            loops: job.loops,
+            preload: job.preload == Some(true),
+            stream: job.preload == Some(false),
+            unique_every: job.unique_ip.then_some(NonZeroU64::MIN),
+            sign: job.sign == Sign::Always,
+            oversize: job.oversize,
+            skip_corrupt: job.skip_corrupt,
+            through: Through::of(through, consent),
+            metering: Metering { measure: first.measure, round_trip: job.round_trip, how: job.meter },
+            edits,
+            loss,
+            ..Settings::of(job.captures)
+        })
+    }
+}
+
+/// Frames to lose of every hundred.
+pub fn loss(percent: Speed, seed: u64) -> Result<Option<Loss>> {
+    if percent.numerator == 0 {
+        return Ok(None);
+    }
+    match Loss::new(percent.numerator, percent.denominator.saturating_mul(100), seed) {
+        Some(loss) => Ok(Some(loss)),
+        None => bail!("--loss: of 100% or more nothing would be sent; give less"),
+    }
+}
+
+impl Settings {
+    /// The stream of the signatures, if frames are to be signed.
+    fn signature(&self) -> Option<u32> {
+        (self.sign || self.metering.round_trip).then_some(0)
+    }
+
+    fn rate(&self) -> Option<Rate> {
+        self.pace.rate
+    }
+
+    /// The schedule of a rate. What is more than the link carries is refused, or then has to be the most it carries. Of
+    /// two interfaces the rate is that of both together, which is more than one link's.
+    fn schedule(&self, rate: Rate, place: Option<&Place>, flows: Option<(u64, u64)>) -> Result<Schedule> {
+        if self.best_effort || self.two.on2.is_some() {
+            return shared::any_schedule(rate, place, flows);
+        }
+        shared::schedule(rate, place, flows)
+    }
+
+    fn speed(&self) -> Speed {
+        self.speed.unwrap_or(Speed::ONE)
+    }
+
+    /// A time that passes while frames leave, as time of the capture.
+    fn captured(&self, time: Duration) -> u64 {
+        let Speed { numerator, denominator } = self.speed();
+        Speed { numerator: denominator, denominator: numerator }.scale(time.as_nanos())
+    }
+
+    /// Do frames keep the times they were captured at? How long a run lasts is told by when they leave.
+    fn keeps_stamps(&self) -> bool {
+        self.stamps && self.write.is_some() && self.pace.duration.is_none()
+    }
+
+    /// What the interface of the frames' side takes.
+    fn reading(&self, place: Option<&Place>, second: Option<&Place>) -> Reading {
+        let takes = |p: &Place| (p.interface.name.clone(), p.interface.mtu);
+        Reading {
+            two_ways: self.two.on2.is_some(),
+            only_side: self.two.only_side.map(|side| u8::from(side == Side::Second)),
+            limit: Limit {
+                interface: place.map(takes),
+                second: second.map(takes),
+                oversize: match self.oversize {
+                    Oversize::Refuse => engine::source::Oversize::Refuse,
+                    Oversize::Skip => engine::source::Oversize::Skip,
+                },
+            },
+            packets: self.packets.clone(),
+            seam: self.seam,
+            longest_gap_ns: self.longest_gap.map(|gap| self.captured(gap)),
+            whole_length: self.whole_length,
+            edits: self.edits.clone(),
+        }
+    }
+
+    /// Are the captures read before the first frame leaves?
+    fn is_preloaded(&self, readers: &[Reader]) -> bool {
+        let passes = self.unique_every.map_or(1, NonZeroU64::get);
+        let unknown = self.rate() == Some(Rate::TopSpeed) || passes > 1;
+        // What is decided frame by frame, or told to somebody, happens where captures are streamed.
+        let watched = !self.hooks.is_empty() || self.loss.is_some() || self.flow_expiry_s.is_some();
+        if self.stream
+            || watched
+            || (self.defects && self.unique_every.is_some())
+            || self.keeps_stamps()
+            || (unknown && !self.pause.is_zero())
+        {
+            // When a pass ends at top speed is not known before; passes held in memory together have no pause.
+            return false;
+        }
+        let size = readers.iter().try_fold(0u64, |sum, reader| Some(sum + reader.file_len()?));
+        self.preload || size.is_some_and(|size| size.saturating_mul(passes) <= SMALL)
+    }
+}
+
+pub fn run(job: Replay, session: Session) -> Result<Report> {
+    let settings = Settings::of_job(job, &session.consent)?;
+    find_and_replay("replay", settings, session)
+}
+
+/// Finds the interfaces that are named, and replays.
+pub fn find_and_replay(command: &'static str, settings: Settings, session: Session) -> Result<Report> {
+    shared::check_pace(&settings.pace)?;
+    let sending = settings.interface.as_deref();
+    let place = match &settings.write {
+        Some(_) => None,
+        None => shared::sending_place(sending, &settings.through)?,
+    };
+    let paced = settings.rate() != Some(Rate::TopSpeed);
+    if settings.metering.how.check_content {
+        bail!(
+            "--check-content: of captures each frame has content of its own, which the meter is not told: `send` can check"
+        );
+    }
+    let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;
+    let second = match &place {
+        None => Second::default(),
+        Some(place) => shared::second(&settings.two, &settings.through, &settings.metering, paced, place)?,
+    };
+    replay(command, settings, (place, rx, second), session)
+}
+
+/// Opens the captures and sends them from `place`, those of the second side from `second`.
+pub fn replay(
+    command: &'static str,
+    mut settings: Settings,
+    (place, rx, second): (Option<Place>, Option<(Place, meter::Options)>, Second),
+    session: Session,
+) -> Result<Report> {
+    let mut readers = open(&settings.files, settings.skip_corrupt)?;
+    let again = settings.loops.is_some_and(|loops| loops != 1)
+        || (settings.loops.is_none() && settings.pace.duration.is_some());
+    let piped = settings.files.iter().any(|file| file.as_os_str() == "-");
+    let preloaded = settings.is_preloaded(&readers);
+    if piped && again && !preloaded {
+        bail!("standard input cannot be read a second time for a loop: add --preload, or give a file");
+    }
+    if settings.two.sides.is_some()
+        && settings.two.on2.is_none()
+        && settings.two.only_side.is_none()
+        && place.is_some()
+        && settings.edits.is_none()
+    {
+        bail!(
+            "--sides tells frames of two interfaces apart: name the second one with --on2, or send one side with --only-side"
+        );
+    }
+    let pipes: Vec<_> = readers.iter().filter_map(Reader::patience).collect();
+    // Of a cable's other end everything arrives. What edits make of addresses is seen where the capture is read beforehand.
+    let learns = match (&place, &rx) {
+        (Some(place), Some((at, _))) => {
+            second.tx.is_none() && !settings.metering.round_trip && !place.is_joined_to(at)
+        }
+        _ => false,
+    };
+    let mut kept = match learns && !preloaded && settings.edits.is_none() && settings.two.only_side.is_none()
+    {
+        true => readers.first_mut().and_then(learning::look_through),
+        false => None,
+    };
+    let mut inputs = match &settings.two.sides {
+        None => readers.into_iter().map(Input::from).collect(),
+        Some(sides) => sides.inputs(readers)?,
+    };
+    if matches!(settings.two.sides, Some(Sides::Cache(_))) {
+        // The captures are read through once before, so that nothing is sent that does not fit.
+        inputs.iter_mut().try_for_each(Input::check_sides)?;
+    }
+    let reading = settings.reading(place.as_ref(), second.tx.as_ref());
+    // Told to go on for a time or a number of frames, a capture is looped as often as that takes.
+    let open_ended = settings.pace.duration.is_some() || settings.pace.count.is_some();
+    let loops = match settings.loops {
+        Some(0) => None,
+        Some(n) => Some(n),
+        None if open_ended => None,
+        None => Some(1),
+    };
+    let (mut warnings, mut damage) = (Vec::new(), Vec::new());
+    if settings.unique_every.is_some() && loops == Some(1) {
+        warnings.push(
+            "--unique-ip changes addresses from the second pass on, and there is only one: add --loop".into(),
+        );
+    }
+    let asked = Requested {
+        source: Some(report::Source::Files {
+            files: settings.files.iter().map(|f| f.display().to_string()).collect(),
+        }),
+        engine: Some(settings.through.engine.name().to_owned()),
+        loops,
+        count: settings.pace.count,
+        duration_ns: settings.pace.duration.map(|d| d.as_nanos() as u64),
+        unique_ip: Some(settings.unique_every.is_some()),
+        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &second, &settings.metering),
+        ..Requested::default()
+    };
+    let loaded = match preloaded {
+        true => load(&mut inputs, &reading, &settings, &session)?,
+        false => None,
+    };
+    let (source, requested_rate, total, truncated, longest) = if let Some(mut loaded) = loaded {
+        run::oddities(&loaded.odd, &mut warnings);
+        damage = std::mem::take(&mut loaded.odd.cut_short);
+        let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
+        if learns {
+            let mut learning = Learning::default();
+            (0..loaded.templates.len()).for_each(|n| learning.frame(loaded.templates.get(n)));
+            kept = learning.kept();
+        }
+        let pass = loaded.templates.len() as u64;
+        let whole = loops.map(|loops| loops.saturating_mul(pass));
+        let total = match (whole, settings.pace.count) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        let name = settings.files.first().map_or(String::new(), |f| f.display().to_string());
+        if let Some(every) = settings.unique_every {
+            let passes = loops.map_or(every.get(), |loops| every.get().min(loops));
+            loaded.repeat(passes).map_err(|what| SourceError::NotTaken { file: name.clone(), what })?;
+        }
+        let (schedule, rate) = preloaded_schedule(&settings, &loaded, loops, place.as_ref())?;
+        let longest = loaded.templates.longest() as usize;
+        let unique = settings.unique_every.is_some();
+        let program = loaded.into_program(name, schedule, unique, settings.signature());
+        (Source::Program(Arc::new(program)), rate, total, truncated, longest)
+    } else {
+        let (mut source, rate) =
+            streamed(&settings, inputs, reading, loops, place.as_ref(), second.tx.as_ref())?;
+        if let Source::Stream(stream) = &mut source {
+            stream.hooks = std::mem::take(&mut settings.hooks);
+        }
+        let longest = stream_buffer(place.as_ref(), second.tx.as_ref());
+        (source, rate, settings.pace.count, ([0, 0], 1), longest)
+    };
+    let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
+    session.heed();
+    // From now on a signal must not wait for who writes into a pipe.
+    pipes.iter().for_each(|pipe| pipe.until(&session.stop));
+    let job = Job {
+        source,
+        count: total,
+        duration: settings.pace.duration,
+        catch_up: settings.pace.catch_up,
+        spin: settings.pace.spin,
+    };
+    if let Some(path) = &settings.write {
+        let mut report =
+            write(command, asked, requested_rate, job, path, longest, &session.stop, warnings, &settings)?;
+        for why in damage {
+            report.result.verdict.fall_short(why);
+        }
+        return Ok(report);
+    }
+    if let (Some(kept), Some(place)) = (&kept, &place) {
+        let warning = kept.warning(&place.spec);
+        session.warn(std::slice::from_ref(&warning));
+        warnings.push(warning);
+    }
+    let mut report = run::run(Setup {
+        requested: Requested { rate: Some(requested_rate), ..asked },
+        total,
+        endless: loops.is_none() && !open_ended,
+        best_effort: settings.best_effort,
+        patient: true,
+        interim: settings.interim,
+        // The null engine sends nothing, so no counter moves.
+        tx: place.filter(|_| settings.through.engine != EngineName::Null),
+        rx,
+        second,
+        round_trip: settings.metering.round_trip,
+        cpus,
+        warnings,
+        damage,
+        truncated,
+        session,
+        ..Setup::of(command, shared::open_by(&settings.through, false)?, job, longest)
+    })?;
+    if let Some(kept) = kept {
+        kept.tell(&mut report);
+    }
+    Ok(report)
+}
+
+pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {
+    let mut readers = Vec::with_capacity(files.len());
+    for file in files {
+        let reader = Reader::open(file)?;
+        readers.push(if lenient { reader.lenient() } else { reader });
+    }
+    Ok(readers)
+}
+
+/// Reads captures into memory. `None` if they turned out to be large, and nobody asked for it: then they are read while
+/// sending.
+fn load(
+    inputs: &mut [Input],
+    reading: &Reading,
+    settings: &Settings,
+    session: &Session,
+) -> Result<Option<Loaded>> {
+    let start = Instant::now();
+    let passes = settings.unique_every.map_or(1, NonZeroU64::get);
+    let passes = settings.loops.filter(|loops| *loops > 0).map_or(passes, |loops| passes.min(loops));
+    let available = engine::memory::available();
+    let most = if settings.preload { available } else { available.min(MOST_UNASKED) };
+    let loaded = match preload(inputs, reading, most / passes) {
+        Err(SourceError::NoRoom { .. }) if !settings.preload => {
+            inputs.iter_mut().try_for_each(Input::rewind)?;
+            return Ok(None);
+        }
+        loaded => loaded?,
+    };
+    if start.elapsed().as_millis() > 200 {
+        session.say(
+            Code::CaptureRead,
+            format!(
+                "preloaded {} ({}) in {}",
+                units::counted(loaded.templates.len() as u64, "frame"),
+                units::bytes(loaded.templates.total_bytes()),
+                units::time(start.elapsed().as_nanos() as u64)
+            ),
+        );
+    }
+    Ok(Some(loaded))
+}
+
+/// The schedule of a preloaded capture, and how the result tells it.
+fn preloaded_schedule(
+    settings: &Settings,
+    loaded: &Loaded,
+    loops: Option<u64>,
+    place: Option<&Place>,
+) -> Result<(Schedule, RequestedRate)> {
+    if let Some(rate) = settings.rate() {
+        let frames = loaded.templates.len() as u64;
+        let flows = matches!(rate, Rate::Flows(_)).then(|| (loaded.flows(), frames));
+        let schedule = settings.schedule(rate, place, flows)?;
+        let asked = shared::requested_rate(rate, &schedule);
+        let schedule = grouped(schedule, settings.together);
+        return Ok((paused(schedule, loaded, settings.pause), asked));
+    }
+    let speed = settings.speed();
+    if loaded.span_ns() == 0 && loops != Some(1) && settings.pause.is_zero() {
+        if settings.seam == Seam::Nothing {
+            // Pass after pass without a pause between or within them.
+            return Ok((Schedule::TopSpeed, capture_rate(speed)));
+        }
+        let names: Vec<String> = settings.files.iter().map(|f| f.display().to_string()).collect();
+        return Err(SourceError::NoDuration(names.join(", ")).into());
+    }
+    let mut timing = loaded.timing(speed);
+    if let Schedule::Times { period_ns, .. } = &mut timing {
+        *period_ns = period_ns.saturating_add(settings.captured(settings.pause));
+    }
+    Ok((timing, capture_rate(speed)))
+}
+
+/// Frames of a schedule in groups that take no time; stated times for no more frames than this.
+const MOST_STATED: u64 = 1 << 20;
+
+/// Frames evenly in time leave `together` of them at a time instead, at the time of the first.
+fn grouped(schedule: Schedule, together: NonZeroU64) -> Schedule {
+    let Schedule::Frames { frames, per_ns } = schedule else { return schedule };
+    let size = together.get();
+    let begins = |group: u64| u128::from(group) * u128::from(size) * u128::from(per_ns) / u128::from(frames);
+    let whole = (u128::from(size) * u128::from(per_ns)).is_multiple_of(frames.into());
+    match u64::try_from(begins(1)) {
+        _ if size == 1 => Schedule::Frames { frames, per_ns },
+        Ok(period_ns) if whole && period_ns > 0 => Schedule::Bursts { frames: size, gap_ns: 0, period_ns },
+        // A period of many groups is a whole number of nanoseconds, or nearly so: less than one in a million groups off.
+        _ => {
+            let groups = frames.min(MOST_STATED / size).max(1);
+            let at = |group| u64::try_from(begins(group)).unwrap_or(u64::MAX);
+            let offsets = (0..groups).flat_map(|group| std::iter::repeat_n(at(group), size as usize));
+            Schedule::Times { offsets: offsets.collect(), period_ns: at(groups), speed: Speed::ONE }
+        }
+    }
+}
+
+/// `schedule` with a pause behind each pass of the capture.
+fn paused(schedule: Schedule, loaded: &Loaded, pause: Duration) -> Schedule {
+    if pause.is_zero() {
+        return schedule;
+    }
+    let mut cursor = schedule.cursor();
+    let lengths = (0..loaded.templates.len()).map(|i| loaded.templates.get(i).len() as u32);
+    let offsets = lengths.map(|length| {
+        let due = cursor.due();
+        cursor.advance(length);
+        due
+    });
+    let offsets = offsets.collect();
+    let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
+    Schedule::Times { offsets, period_ns: cursor.due().saturating_add(pause), speed: Speed::ONE }
+}
+
+fn capture_rate(speed: Speed) -> RequestedRate {
+    let times = speed.numerator as f64 / speed.denominator as f64;
+    let text = if times == 1.0 { "capture".to_owned() } else { format!("capture x{times}") };
+    RequestedRate { text, ..RequestedRate::default() }
+}
+
+/// Buffers for what both interfaces take.
+fn stream_buffer(place: Option<&Place>, second: Option<&Place>) -> usize {
+    let takes = |place: &Place| place.interface.mtu as usize + 64;
+    place.into_iter().chain(second).map(takes).max().unwrap_or(STREAM_BUFFER)
+}
+
+fn streamed(
+    settings: &Settings,
+    inputs: Vec<Input>,
+    reading: Reading,
+    loops: Option<u64>,
+    place: Option<&Place>,
+    second: Option<&Place>,
+) -> Result<(Source, RequestedRate)> {
+    let (timing, asked) = match settings.rate() {
+        _ if settings.keeps_stamps() => (Timing::Stamps, capture_rate(Speed::ONE)),
+        Some(rate) => {
+            let schedule = settings.schedule(rate, place, None)?;
+            let asked = shared::requested_rate(rate, &schedule);
+            (Timing::Schedule(schedule), asked)
+        }
+        None => (Timing::Capture(settings.speed()), capture_rate(settings.speed())),
+    };
+    let longest = stream_buffer(place, second);
+    let options = stream::Options {
+        loops,
+        unique_every: settings.unique_every,
+        only_unique: settings.defects,
+        sign: settings.signature(),
+        reading,
+        timing,
+        together: settings.together,
+        pause_ns: u64::try_from(settings.pause.as_nanos()).unwrap_or(u64::MAX),
+        count_flows: settings.count_flows,
+        flow_expiry_s: settings.flow_expiry_s,
+        loss: settings.loss,
+    };
+    Ok((Source::Stream(Box::new(StreamSource::new(inputs, options, longest))), asked))
+}
+
+/// `replay -w`: the frames and their times into a file.
+#[expect(clippy::too_many_arguments, reason = "each is used once, by the one caller")]
+fn write(
+    command: &'static str,
+    asked: Requested,
+    rate: RequestedRate,
+    mut job: Job,
+    path: &std::path::Path,
+    longest: usize,
+    stop: &Arc<std::sync::atomic::AtomicBool>,
+    warnings: Vec<String>,
+    settings: &Settings,
+) -> Result<Report> {
+    // At top speed all frames have the same time, so that no duration is ever over.
+    let timed = settings.pace.duration.is_some() && rate.text != Rate::TopSpeed.to_string();
+    let looped = settings.loops.unwrap_or(u64::from(settings.pace.duration.is_none()));
+    if looped == 0 && job.count.is_none() && !timed {
+        bail!("a file cannot take frames without end: give --count or --loop, or --duration with a --rate");
+    }
+    let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    if settings.defects {
+        writer.claim_microseconds();
+    }
+    let spacing = if rate.text == Rate::TopSpeed.to_string() { 1_000 } else { 0 };
+    let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
+    let mut engine = Userspace::without_waiting("file", tx);
+    let control = engine::Control { stop: Arc::clone(stop), ..engine::Control::default() };
+    let sent = engine.run(&mut job, &control);
+    let mut report = Report::new(command);
+    report.requested = Requested { rate: Some(rate), ..asked };
+    report.environment = crate::environment::collect();
+    report.warnings = warnings;
+    run::stream_notes(&job, &mut report);
+    match sent.ended {
+        // Nothing half-written: the file gets its name only when it is whole.
+        Ended::Done => engine.into_inner().finish()?,
+        Ended::Stopped => bail!("stopped by a signal: {} was not written", path.display()),
+        Ended::Fault(fault) => return Err(fault.into()),
+        Ended::SourceFault(fault) => return Err(fault.into()),
+    }
+    let c = sent.counters;
+    report.result.tx = Some(report::Tx {
+        totals: report::Totals::over(c.frames, c.bytes, sent.duration_ns),
+        engine: "file".to_owned(),
+        ..report::Tx::default()
+    });
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_in_groups_hold_their_rate_over_five_billion_frames() {
+        const FRAMES: u64 = 5_000_000_000;
+        // (frames, in so many ns): dividing a second evenly, or not; slow, odd and fast.
+        for (frames, per_ns) in [
+            (1_000_000, 1_000_000_000),
+            (1_488_095, 1_000_000_000),
+            (3, 1_000_000_000),
+            (150_000_007, 1_000_000_000),
+        ] {
+            for size in [1, 2, 7, 64, 1000] {
+                let even = Schedule::Frames { frames, per_ns };
+                let groups = grouped(even, NonZeroU64::new(size).unwrap());
+                let mut cursor = groups.cursor();
+                let n = FRAMES / size * size;
+                cursor.seek(n, |_| 60);
+                let exact = u128::from(n) * u128::from(per_ns) / u128::from(frames);
+                let off = u128::from(cursor.due()).abs_diff(exact);
+                assert!(off <= 10_000 && off * 1_000_000 <= exact, "{frames} in {size}: {off} ns off");
+                // All of a group have its first frame's time.
+                for _ in 1..size {
+                    let due = cursor.due();
+                    cursor.advance(60);
+                    assert_eq!(cursor.due(), due);
+                }
+            }
+        }
+    }
+}

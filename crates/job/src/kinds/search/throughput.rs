@@ -1,0 +1,387 @@
+//! `netdyno search throughput`: the highest rate that passes. Other searches find it first, too.
+
+use super::{Notes, Sized, unfinished};
+
+use crate::trials::goal::excuse;
+use crate::trials::{Goal, How, Offer, Series, is_the_testers, nanos, outcome_of, rows_of};
+use anyhow::{Result, bail};
+use report::search::Trial;
+use report::units;
+use spec::{Axis, Finding, Method, Throughput};
+use std::time::Duration;
+use trial::mlr::Plan;
+use trial::{Bisect, BisectPlan, Bounded, Direction, MlrSearch, Resolution, Wanted, bounded};
+
+/// Searches that take longer than this do not converge: in trials of full length, for each goal.
+const MOST_TRIALS: f64 = 60.0;
+
+pub fn check(args: &Throughput) -> Result<()> {
+    let goals = goals(&args.finding)?;
+    if args.axis != Axis::Rate {
+        if args.rate.is_none() {
+            bail!("--axis: at which rate? Give --rate 100kpps or 1gbps");
+        }
+        if goals.iter().any(|goal| goal.by_one_trial().is_none()) {
+            bail!("--goal: exceed, sum and trial are of MLRsearch; with --axis one trial decides");
+        }
+        if goals.len() > 1 {
+            bail!("--axis: one --goal at a time, but for the rate");
+        }
+    } else if args.rate.is_some() {
+        bail!("--rate: the rate is what is searched for; --max and --min bound it");
+    }
+    Ok(())
+}
+
+/// The goals asked for.
+pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
+    if finding.short.is_some() && finding.method != Method::Bisect {
+        bail!("--short is of --method bisect: MLRsearch begins with short trials by itself");
+    }
+    if !(1e-6..1.0).contains(&finding.precision()) {
+        bail!("--precision: give more than 0.0001% and less than 100%");
+    }
+    let goals = finding.goals().into_iter().map(Goal::parse).collect::<Result<Vec<_>>>()?;
+    if finding.method == Method::Bisect {
+        if goals.len() > 1 {
+            bail!("--method bisect searches for one goal: give one --goal, or --method mlrsearch");
+        }
+        let Some(goals) = goals.iter().map(Goal::by_one_trial).collect() else {
+            bail!("--goal: exceed, sum and trial are of MLRsearch; bisection decides by one trial");
+        };
+        return Ok(goals);
+    }
+    Ok(goals)
+}
+
+/// What is to be said where a goal has trials of its own length, and another was `asked` for. Refused, if with it nothing
+/// of the search would be as asked: `measures` trials of that length besides.
+pub fn own_lengths(finding: &Finding, asked: Option<Duration>, measures: bool) -> Result<Option<String>> {
+    let Some(asked) = asked.filter(|_| finding.method == Method::Mlrsearch) else { return Ok(None) };
+    let goals = goals(finding)?;
+    let own = goals.iter().zip(finding.goals()).filter_map(|(goal, text)| Some((text, goal.trial?)));
+    let others: Vec<_> = own.filter(|(_, own)| *own != asked).collect();
+    let Some((text, own)) = others.first() else { return Ok(None) };
+    let said = format!(
+        "--trial-duration {}: the goal `{text}` has trials of {} of its own; --goal {text},trial={} changes that",
+        written(asked),
+        written(*own),
+        written(asked)
+    );
+    if others.len() == goals.len() && !measures {
+        bail!("{said}, or leave --trial-duration out");
+    }
+    Ok(Some(said))
+}
+
+/// A time as options take it.
+fn written(time: Duration) -> String {
+    let ns = time.as_nanos();
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.into_iter().find(|(unit, _)| ns.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
+}
+
+/// Finds the throughput of one frame size; false when interrupted.
+pub fn find(
+    series: &mut Series,
+    finding: &Finding,
+    trial: Duration,
+    sized: &mut Sized,
+    notes: &mut Notes,
+) -> Result<bool> {
+    let goals: Vec<_> = goals(finding)?.into_iter().map(|goal| goal.within(finding.precision())).collect();
+    let size = sized.size.clone();
+    let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
+    series.goals = goals.iter().map(Goal::text).collect();
+    // Verdicts of single trials are by the first goal.
+    let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
+    let part = "throughput";
+    let (least, greatest) = (sized.result.least, sized.result.greatest);
+    let rate = |rate: f64| units::frame_rate(rate);
+    let (whole, found) = match finding.method {
+        Method::Bisect => {
+            let mut bisect = Bisect::new(BisectPlan {
+                least,
+                greatest,
+                resolution: Resolution::Relative(finding.precision()),
+                direction: Direction::Greatest,
+                limits: first.limits,
+                trial_ns: nanos(trial),
+                short_ns: nanos(finding.short.as_deref().copied().unwrap_or(trial).min(trial)),
+                retries: 0,
+                retry_loss_ratio: 0.0,
+            })?;
+            let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &rate);
+            let how = How { part, goal: &first, offer: &offer, known: &known, of_rate: true };
+            let whole = series.drive(&mut bisect, &how)?;
+            if bisect.is_inconsistent() {
+                notes.warnings.push(format!(
+                    "frames of {} bytes: what passed a short trial failed a full one: the device does not do the same each time",
+                    sized.name
+                ));
+            }
+            let found = trial::mlr::Found {
+                lower: bisect.passed(),
+                upper: bisect.failed(),
+                conditional_throughput: None,
+                reached: whole,
+            };
+            (whole, vec![found])
+        }
+        Method::Mlrsearch => {
+            let goal = |goal: &Goal| {
+                let trial = goal.trial.unwrap_or(trial).as_secs_f64();
+                let mut wanted = trial::Goal::rfc2544(trial, finding.precision());
+                if goal.trial.is_some() {
+                    wanted.initial_trial_s = trial;
+                }
+                wanted.limits = goal.limits;
+                wanted.exceed_ratio = goal.exceed;
+                wanted.duration_sum_s = goal.sum.map_or(trial, |sum| sum.as_secs_f64());
+                wanted
+            };
+            let wanted: Vec<_> = goals.iter().map(goal).collect();
+            let most_s =
+                wanted.iter().map(|goal| goal.duration_sum_s.max(goal.final_trial_s) * MOST_TRIALS).sum();
+            let plan = Plan { goals: wanted, least, greatest, warm_up_s: 0.0, most_s };
+            let mut mlr = MlrSearch::new(plan)?;
+            let known = |mlr: &MlrSearch| {
+                let found = mlr.found();
+                if found.iter().all(|found| found.lower.or(found.upper).is_none()) {
+                    return String::new();
+                }
+                let of = |found: &trial::mlr::Found| match between(found.lower, found.upper, &rate) {
+                    text if text.is_empty() => "unknown".to_owned(),
+                    text => text,
+                };
+                found.iter().map(of).collect::<Vec<_>>().join(", ")
+            };
+            let how = How { part, goal: &first, offer: &offer, known: &known, of_rate: true };
+            let whole = series.drive(&mut mlr, &how)?;
+            if mlr.timed_out() {
+                notes.shortfalls.push(format!(
+                    "frames of {} bytes: the search did not converge in {} of trials: the device does not do the same each time (a goal with exceed=50% and a sum of many trials may), or --precision asks for too much",
+                    sized.name,
+                    units::time((most_s * 1e9) as u64)
+                ));
+            }
+            (whole, mlr.found())
+        }
+    };
+    let rows: Vec<_> = rows_of(&series.rows, part, &sized.name).collect();
+    flapping(&rows, &sized.name, notes);
+    let mean = sized.result.mean_frame_bytes;
+    // Of a search that did not come to its end no value is a result, and what was not tried is not said.
+    let (decided, open) = by_decided(&goals, &found, whole);
+    let unfinished = open.into_iter().map(|goal| {
+        unfinished::bound(series, (part, &sized.name), goal, "frames_per_second", Direction::Greatest)
+    });
+    sized.result.unfinished.extend(unfinished);
+    for (goal, found) in decided {
+        let bound =
+            found.upper.map(|upper| bounded(found.lower, upper, tried(series, part, &sized.name, goal)));
+        let (upper, undetermined) = match bound {
+            Some(Bounded::ByDevice(upper)) => (Some(upper), None),
+            Some(Bounded::NotDetermined(least)) => {
+                let excuse = excuse(rows.iter().map(|row| &*row.verdict));
+                (least, Some(not_determined(found.lower, least, &excuse, &rate)))
+            }
+            None => (None, None),
+        };
+        let throughput = found.lower.map(|lower| report::search::Throughput {
+            failed_frames_per_second: upper,
+            conditional_frames_per_second: found.conditional_throughput,
+            frame_size: sized.name.clone(),
+            goal: goal.text(),
+            reached: found.reached && undetermined.is_none(),
+            ..report::search::Throughput::of(lower, mean)
+        });
+        if let Some(said) = undetermined {
+            notes.shortfalls.push(format!("frames of {} bytes, {}: {said}", sized.name, goal.text()));
+        } else if throughput.is_none() {
+            let least = found.upper.unwrap_or(least);
+            notes.shortfalls.push(format!(
+                "frames of {} bytes: no throughput with {}: not even {} passed",
+                sized.name,
+                goal.text(),
+                units::frame_rate(least)
+            ));
+        }
+        sized.result.throughput.push(throughput);
+    }
+    Ok(whole)
+}
+
+/// The goals of which something was found, each with it, and those that the search left open. Each goal stands by itself.
+fn by_decided<'a>(
+    goals: &'a [Goal],
+    found: &'a [trial::mlr::Found],
+    whole: bool,
+) -> (Vec<(&'a Goal, &'a trial::mlr::Found)>, Vec<&'a Goal>) {
+    let decided =
+        |(_, found): &(&Goal, &trial::mlr::Found)| whole && (found.lower.is_some() || found.reached);
+    let (decided, open): (Vec<_>, Vec<_>) = goals.iter().zip(found).partition(decided);
+    (decided, open.into_iter().map(|(goal, _)| goal).collect())
+}
+
+/// A part's trials of one size, as a goal sees them.
+pub(super) fn tried<'a>(
+    series: &'a Series,
+    part: &'a str,
+    size: &'a str,
+    goal: &'a Goal,
+) -> impl Iterator<Item = (f64, Option<trial::Broken>)> + 'a {
+    rows_of(&series.rows, part, size).map(|row| (row.load, goal.limits.broken(&outcome_of(row))))
+}
+
+/// That, and why, no trial could say more, in words.
+pub(super) fn not_determined(
+    passed: Option<f64>,
+    failed: Option<f64>,
+    excuse: &str,
+    show: &dyn Fn(f64) -> String,
+) -> String {
+    let known = match between(passed, failed, show) {
+        known if known.is_empty() => "nothing is certain".to_owned(),
+        known => format!("certain is only: {known}"),
+    };
+    format!(
+        "not determined, because {excuse} however often it was tried: {known}. Search again on a quieter machine, or with \
+         lower loads (--max) where this one cannot do more; `netdyno doctor` says what it could do better"
+    )
+}
+
+/// What is known of the bounds, in words.
+pub(super) fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f64) -> String) -> String {
+    match (passed, failed) {
+        (Some(passed), Some(failed)) => format!("between {} and {}", show(passed), show(failed)),
+        (Some(passed), None) => format!("{} or more", show(passed)),
+        (None, Some(failed)) => format!("less than {}", show(failed)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The device lost frames of a load although no fewer frames came through whole at one no lower: whatever it forwards and
+/// buffers, if that is always the same it cannot do so. That far fewer come through of more is possible, but to be told.
+fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
+    let inverted = rows.iter().any(|failed| {
+        let by_device = failed.verdict != "passed" && !is_the_testers(&failed.verdict);
+        by_device
+            && rows.iter().any(|passed| {
+                passed.lost_frames == 0
+                    && passed.sent_frames >= failed.sent_frames
+                    && passed.load >= failed.load
+            })
+    });
+    let collapsed = rows.iter().any(|failed| {
+        let fewer = |whole: u64| failed.verdict == "loss" && failed.received_frames < whole * 3 / 4;
+        rows.iter().any(|passed| {
+            passed.lost_frames == 0
+                && passed.load <= failed.load
+                && passed.duration_ns <= failed.duration_ns
+                && fewer(passed.received_frames)
+        })
+    });
+    if !inverted && collapsed {
+        notes.warnings.push(format!(
+            "frames of {size} bytes: of a load far fewer frames came through than of a lower one in no more time: the device collapses under overload, or it, or this machine, does not do the same each time"
+        ));
+    }
+    if inverted {
+        notes.warnings.push(format!(
+            "frames of {size} bytes: frames of a load were lost although no fewer came through whole at one no lower: the device, or this machine, does not do the same each time"
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_goal_that_did_not_converge_leaves_the_others_what_they_found() {
+        let goals = ["ndr", "pdr"].map(|text| Goal::parse(text).expect("a goal"));
+        let found = |lower: Option<f64>, reached| trial::mlr::Found {
+            lower,
+            upper: Some(9.0),
+            conditional_throughput: None,
+            reached,
+        };
+        let of = |found: [trial::mlr::Found; 2], whole| {
+            let (decided, open) = by_decided(&goals, &found, whole);
+            let decided: Vec<_> = decided.iter().map(|(goal, found)| (goal.text(), found.lower)).collect();
+            (decided, open.into_iter().map(Goal::text).collect::<Vec<_>>())
+        };
+        let [ndr, pdr] = [goals[0].text(), goals[1].text()];
+        let open = found(None, false);
+        let (decided, left) = of([open, found(Some(5.0), true)], true);
+        assert_eq!((decided, left), (vec![(pdr.clone(), Some(5.0))], vec![ndr.clone()]));
+        // That nothing passes is an answer, and a bound that is not near enough is one, too.
+        let (decided, left) = of([found(None, true), found(Some(5.0), false)], true);
+        assert_eq!((decided, left.len()), (vec![(ndr.clone(), None), (pdr.clone(), Some(5.0))], 0));
+        // Interrupted.
+        let (decided, left) = of([found(Some(5.0), true), open], false);
+        assert_eq!((decided.len(), left), (0, vec![ndr, pdr]));
+    }
+
+    #[test]
+    fn a_trials_length_is_kept_or_refused_or_told() {
+        let finding = |goals: &[&str], method| Finding {
+            method,
+            goals: goals.iter().map(|goal| (*goal).to_owned()).collect(),
+            precision: "1%".parse().ok(),
+            short: None,
+        };
+        let asked = Some(Duration::from_millis(300));
+        let ndr = finding(&["ndr"], Method::Mlrsearch);
+        let refused = own_lengths(&ndr, asked, false).expect_err("1 s is not 300 ms").to_string();
+        assert!(
+            refused.contains("`ndr` has trials of 1s") && refused.contains("ndr,trial=300ms"),
+            "{refused}"
+        );
+        // What is measured afterwards has that length.
+        assert!(own_lengths(&ndr, asked, true).is_ok_and(|said| said.is_some()));
+        let both = finding(&["loss=0%", "pdr"], Method::Mlrsearch);
+        assert!(
+            own_lengths(&both, asked, false).is_ok_and(|said| said.is_some_and(|said| said.contains("pdr")))
+        );
+        for fine in [
+            own_lengths(&ndr, None, false),
+            own_lengths(&ndr, Some(Duration::from_secs(1)), false),
+            own_lengths(&finding(&["ndr,trial=300ms"], Method::Mlrsearch), asked, false),
+            own_lengths(&finding(&["loss=0%"], Method::Mlrsearch), asked, false),
+            // By one trial, of the length that was asked for.
+            own_lengths(&finding(&["ndr"], Method::Bisect), asked, false),
+        ] {
+            assert_eq!(fine.expect("fine"), None);
+        }
+        assert!(goals(&Finding { short: "300ms".parse().ok(), ..ndr }).is_err());
+    }
+
+    #[test]
+    fn a_device_that_does_not_do_the_same_each_time_is_told() {
+        let trial = |load: f64, lost_frames: u64, verdict: &str| Trial {
+            load,
+            duration_ns: 1_000_000_000,
+            sent_frames: load as u64,
+            received_frames: load as u64 - lost_frames,
+            lost_frames,
+            verdict: verdict.to_owned(),
+            ..Trial::default()
+        };
+        let told = |rows: &[Trial]| {
+            let mut notes = Notes::default();
+            flapping(&rows.iter().collect::<Vec<_>>(), "64", &mut notes);
+            notes.warnings.join("; ")
+        };
+        let (passed, lost) = (trial(1000.0, 0, "passed"), trial(2000.0, 900, "loss"));
+        assert_eq!(told(&[lost.clone(), passed.clone()]), "");
+        let flapped = told(&[trial(900.0, 90, "loss"), passed.clone()]);
+        assert!(flapped.contains("does not do the same each time"), "{flapped}");
+        let collapsed = told(&[trial(2000.0, 1900, "loss"), passed.clone()]);
+        assert!(collapsed.contains("collapses under overload"), "{collapsed}");
+        // What the sender did not send is no sign of the device.
+        assert_eq!(told(&[trial(900.0, 90, "sender uneven"), passed]), "");
+    }
+}

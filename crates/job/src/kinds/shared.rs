@@ -1,0 +1,415 @@
+//! What several verbs do alike.
+
+use crate::claims::{self, Claim};
+use crate::cores::{self, Taken};
+use crate::place::Place;
+use crate::run::Second;
+use anyhow::{Context as _, Result, bail};
+use engine::Priority;
+use report::RequestedRate;
+use spec::{Clock, Consent, Cores, Engine, How, Stamps, Timestamps};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use traffic::rate::Context;
+use traffic::schedule::LAYER1_OVERHEAD;
+use traffic::{Program, Rate, Schedule};
+
+pub use crate::engines::{open_by, open_engines};
+
+/// Frames of a run that are timed one by one at the receiver.
+const ARRIVALS: usize = 4_000_000;
+
+/// How fast, for how long.
+#[derive(Debug, Clone)]
+pub struct Pace {
+    pub rate: Option<Rate>,
+    pub duration: Option<Duration>,
+    pub count: Option<u64>,
+    /// After a stall, at most so many times the rate.
+    pub catch_up: f64,
+    /// Never sleep.
+    pub spin: bool,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { rate: None, duration: None, count: None, catch_up: 2.0, spin: false }
+    }
+}
+
+impl From<spec::Pace> for Pace {
+    fn from(asked: spec::Pace) -> Pace {
+        let spec::Pace { rate, duration, count, catch_up, spin } = asked;
+        Pace {
+            rate: rate.as_deref().copied(),
+            duration: duration.as_deref().copied(),
+            count: count.as_deref().copied(),
+            catch_up: catch_up.unwrap_or(Pace::default().catch_up),
+            spin,
+        }
+    }
+}
+
+/// Through what, and by which interfaces although they are in use.
+#[derive(Debug, Clone, Default)]
+pub struct Through {
+    pub engine: Engine,
+    pub calibration: Option<PathBuf>,
+    pub cores: Option<Cores>,
+    pub tx_timestamps: Option<Stamps>,
+    pub yes_disrupt: Vec<String>,
+}
+
+impl Through {
+    /// What a job asks for, as far as it is allowed.
+    pub fn of(asked: spec::Through, consent: &Consent) -> Through {
+        let spec::Through { engine, calibration, cores, tx_timestamps } = asked;
+        let cores = cores.map(spec::Written::into_value);
+        Through { engine, calibration, cores, tx_timestamps, yes_disrupt: consent.yes_disrupt.clone() }
+    }
+}
+
+/// What is measured, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Metering {
+    pub measure: Option<String>,
+    /// Frames come back to where they are sent.
+    pub round_trip: bool,
+    pub how: spec::Meter,
+}
+
+/// Streams that get percentiles, of who names no number.
+pub const STREAM_HISTOGRAMS: u32 = 64;
+
+/// Finds where to send, and refuses what would cut the user off.
+pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Place>> {
+    let Some(spec) = spec else {
+        if through.engine == Engine::Null {
+            return Ok(None);
+        }
+        bail!("where to? Name an interface with --on IFACE (`ip -br link` lists them), or use --engine null");
+    };
+    let place = Place::find(spec)?;
+    place.guard(&through.yes_disrupt)?;
+    if !place.interface.ethernet {
+        bail!("{spec} is not an Ethernet interface: netdyno sends Ethernet frames");
+    }
+    if !place.interface.up {
+        bail!("{spec} is down: bring it up with `ip link set {} up`", place.interface.name);
+    }
+    Ok(Some(place))
+}
+
+/// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere. Where they are left to us, CPUs that
+/// another netdyno sends on are taken last. What is taken is ours from then on ([`claims`]).
+pub fn cpus(through: &Through, place: Option<&Place>, second: Option<&Place>) -> Result<Vec<Option<usize>>> {
+    cpus_apart(through, (place, second), Priority::Ordinary, true)
+}
+
+/// The same for senders of a priority. Not `apart`: the others' CPUs do not matter.
+pub fn cpus_apart(
+    through: &Through,
+    (place, second): (Option<&Place>, Option<&Place>),
+    priority: Priority,
+    apart: bool,
+) -> Result<Vec<Option<usize>>> {
+    let places = place.into_iter().chain(second);
+    let queues = places.map(|place| place.interface.tx_queues).min().unwrap_or(1);
+    let cores = through.cores.clone().unwrap_or(Cores::Number(1));
+    let Some(allowed) = crate::environment::allowed_cpus() else {
+        return Ok(match cores {
+            Cores::List(list) => list.into_iter().map(Some).collect(),
+            Cores::Number(n) => vec![None; n],
+        });
+    };
+    let apart = apart && matches!(cores, Cores::Number(_));
+    let held = |cpu: &usize| Some((*cpu, claims::held_by_another(*cpu)?.real_time));
+    let mut taken: Taken = allowed.iter().filter(|_| apart).filter_map(held).collect();
+    loop {
+        let chosen =
+            cores::choose(&cores, &allowed, &taken, queues).with_context(|| format!("--cores {cores}"))?;
+        // Another may have been quicker.
+        let lost =
+            chosen.iter().filter(|cpu| apart && !taken.contains_key(cpu)).find_map(
+                |cpu| match claims::claim(*cpu, priority) {
+                    Claim::Held(holder) => Some((*cpu, holder.real_time)),
+                    Claim::Ours => None,
+                },
+            );
+        match lost {
+            Some((cpu, real_time)) => taken.insert(cpu, real_time),
+            None => return Ok(chosen.into_iter().map(Some).collect()),
+        };
+    }
+}
+
+/// Finds where to measure: for a round trip where frames are sent, on `sending`.
+pub fn measuring_place(
+    metering: &Metering,
+    through: &Through,
+    paced: bool,
+    sending: Option<&str>,
+) -> Result<Option<(Place, meter::Options)>> {
+    engine::clock::stamp_by_tai(metering.how.clock == Clock::Tai);
+    let (spec, option) = match (&metering.measure, sending) {
+        (Some(spec), _) => (spec.as_str(), format!("--measure {spec}")),
+        (None, Some(sending)) if metering.round_trip => (sending, "--round-trip".to_owned()),
+        _ => return Ok(None),
+    };
+    if through.engine == Engine::Null {
+        bail!("--engine null sends nothing, so {option} has nothing to measure: leave one of them out");
+    }
+    let place = Place::find(spec)?;
+    // What arrives is dropped: that would cut the user off as well as sending would.
+    place.guard(&through.yes_disrupt)?;
+    let how = &metering.how;
+    let (place, options) = with_meter(place, (how.how, how.timestamps), paced)?;
+    let clock = stamp_clock(how.clock);
+    let stream_histograms = how.stream_histograms.unwrap_or(STREAM_HISTOGRAMS);
+    Ok(Some((place, meter::Options { stream_histograms, clock, ..options })))
+}
+
+/// Finds where the second side's frames leave and arrive.
+pub fn second(
+    two: &super::replay::TwoSides,
+    through: &Through,
+    metering: &Metering,
+    paced: bool,
+    first: &Place,
+) -> Result<Second> {
+    let Some(spec) = two.on2.as_deref() else { return Ok(Second::default()) };
+    let Some(place) = sending_place(Some(spec), through)? else { return Ok(Second::default()) };
+    if place.is_same_as(first) {
+        bail!(
+            "{} is named for both sides: name another interface for the second one, or no second side at all",
+            place.spec
+        );
+    }
+    if metering.round_trip {
+        bail!(
+            "--round-trip measures at one interface: with --on2 say where frames arrive with --measure and --measure2"
+        );
+    }
+    let rx = match &two.measure2 {
+        None => None,
+        Some(spec) => {
+            let at = Place::find(spec)?;
+            at.guard(&through.yes_disrupt)?;
+            Some(with_meter(at, (metering.how.how, metering.how.timestamps), paced)?)
+        }
+    };
+    if metering.measure.is_some() && rx.is_none() {
+        bail!(
+            "--measure sees only what arrives of one side: name with --measure2 where the other side's frames arrive"
+        );
+    }
+    Ok(Second { tx: Some(place), rx })
+}
+
+/// The interfaces that the user named, each once.
+pub fn interfaces(
+    place: Option<&Place>,
+    rx: Option<&(Place, meter::Options)>,
+    second: &Second,
+    metering: &Metering,
+) -> Vec<String> {
+    let measured = rx.filter(|_| !metering.round_trip).into_iter().chain(&second.rx).map(|(place, _)| place);
+    let mut names: Vec<String> = Vec::new();
+    for place in place.into_iter().chain(&second.tx).chain(measured) {
+        if !names.contains(&place.spec) {
+            names.push(place.spec.clone());
+        }
+    }
+    names
+}
+
+/// Meter options for a port that only receives what this run sends.
+pub fn with_meter(
+    place: Place,
+    (how, who): (How, Timestamps),
+    paced: bool,
+) -> Result<(Place, meter::Options)> {
+    measurable(&place)?;
+    let options = meter::Options {
+        mode: meter_mode(how),
+        hardware: hardware(&place, who, how)?,
+        arrivals: if paced { ARRIVALS } else { 0 },
+        tags_taken_out: takes_tags_out(&place),
+        tags_told: tells_tags(&place),
+        ..meter::Options::default()
+    };
+    Ok((place, options))
+}
+
+/// Refuses interfaces whose frames would be misread.
+pub fn measurable(place: &Place) -> Result<()> {
+    if !place.interface.ethernet {
+        bail!("{} is not an Ethernet interface: netdyno measures Ethernet frames", place.spec);
+    }
+    if !place.interface.up {
+        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+    }
+    Ok(())
+}
+
+/// Whether XDP programs there see frames without their VLAN tags.
+pub fn takes_tags_out(place: &Place) -> bool {
+    place.run_in(|| place.interface.takes_tags_out()).unwrap_or(false)
+}
+
+/// Whether XDP programs there can ask for the VLAN tags that were taken out.
+pub fn tells_tags(place: &Place) -> bool {
+    let features = place.run_in(|| port::interface::xdp_features(place.interface.index));
+    matches!(features, Ok(Ok(Some(features))) if features.receive_tags)
+}
+
+/// Time stamps of the hardware at `place`: asked for, or there to be had.
+pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter::Hardware>> {
+    match who {
+        Timestamps::Software => return Ok(None),
+        Timestamps::Auto if how == How::XdpGeneric => return Ok(None),
+        Timestamps::Hardware if how == How::XdpGeneric => {
+            bail!("--timestamps hardware: generic XDP sees none; leave out --meter, or take --meter packet")
+        }
+        Timestamps::Auto | Timestamps::Hardware => {}
+    }
+    let (name, index) = (&place.interface.name, place.interface.index);
+    let stamping = match place.run_in(|| port::timestamps::receive_stamps(name, index))? {
+        Ok(stamping) => stamping,
+        Err(_) if who == Timestamps::Auto => return Ok(None),
+        Err(why) => bail!("--timestamps hardware on {}: {why}", place.spec),
+    };
+    let (clock, to_xdp) = (stamping.clock, stamping.to_xdp);
+    let compare = move || {
+        let port::phc::Comparison { before_ns, device_ns, after_ns } = clock.compare()?;
+        Ok(meter::Comparison { before_ns, device_ns, after_ns })
+    };
+    let required = who == Timestamps::Hardware;
+    Ok(Some(meter::Hardware { compare: Arc::new(compare), to_xdp, required }))
+}
+
+pub fn stamp_clock(clock: Clock) -> meter::Clock {
+    match clock {
+        Clock::Monotonic => meter::Clock::Monotonic,
+        Clock::Tai => meter::Clock::Tai,
+    }
+}
+
+pub fn meter_mode(how: How) -> meter::Mode {
+    match how {
+        How::Auto => meter::Mode::Auto,
+        How::Xdp => meter::Mode::XdpNative,
+        How::XdpGeneric => meter::Mode::XdpGeneric,
+        How::Packet => meter::Mode::PacketSocket,
+    }
+}
+
+/// The schedule of a rate on `place`, even if its link cannot carry that.
+pub fn any_schedule(
+    rate: Rate,
+    place: Option<&Place>,
+    flows_per_pass: Option<(u64, u64)>,
+) -> Result<Schedule> {
+    let link_bits_per_second = place.and_then(Place::bits_per_second);
+    let schedule = rate.schedule(Context { link_bits_per_second, flows_per_pass });
+    schedule.with_context(|| match place {
+        Some(place) => format!("--rate {rate} on {}", place.spec),
+        None => format!("--rate {rate}"),
+    })
+}
+
+/// The schedule of a rate on `place`; what its link cannot carry is refused.
+pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, u64)>) -> Result<Schedule> {
+    let schedule = any_schedule(rate, place, flows_per_pass)?;
+    if let (Some(place), Some(link)) = (place, place.and_then(Place::bits_per_second))
+        && !place.is_virtual()
+    {
+        let too_fast = match (&schedule, rate) {
+            (_, Rate::Percent(_)) => false,
+            (Schedule::Bits { bits_per_second, .. }, _) => *bits_per_second > link,
+            // The smallest frame takes 84 bytes of the wire.
+            (Schedule::Frames { frames, per_ns }, _) => {
+                *frames as f64 * 1e9 / *per_ns as f64 * f64::from(60 + LAYER1_OVERHEAD) * 8.0 > link as f64
+            }
+            _ => false,
+        };
+        if too_fast {
+            bail!(
+                "--rate {rate} is more than {} can do: its link runs at {}; give at most 100%, or --topspeed",
+                place.spec,
+                report::units::bit_rate(link as f64)
+            );
+        }
+    }
+    Ok(schedule)
+}
+
+/// The rate as the result tells it.
+pub fn requested_rate(rate: Rate, schedule: &Schedule) -> RequestedRate {
+    let mut asked = RequestedRate { text: rate.to_string(), ..RequestedRate::default() };
+    match schedule {
+        Schedule::Frames { frames, per_ns } => {
+            asked.frames_per_second = Some(*frames as f64 * 1e9 / *per_ns as f64);
+        }
+        Schedule::Bits { bits_per_second, overhead_bytes: 0 } => {
+            asked.bits_per_second = Some(*bits_per_second as f64);
+        }
+        Schedule::Bits { bits_per_second, .. } => asked.bits_per_second_l1 = Some(*bits_per_second as f64),
+        Schedule::TopSpeed | Schedule::Times { .. } | Schedule::Bursts { .. } | Schedule::Steps { .. } => {}
+    }
+    if let Rate::Flows(flows) = rate {
+        asked.flows_per_second = Some(flows.as_f64());
+    }
+    asked
+}
+
+/// A key for random values, small enough for JSON readers that keep numbers as floats.
+pub fn draw_seed() -> u64 {
+    let mut bytes = [0; 8];
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()) {
+        Ok(8) => u64::from_le_bytes(bytes) >> 11,
+        _ => engine::clock::now() >> 11,
+    }
+}
+
+/// Refuses limits that make no sense.
+pub fn check_pace(pace: &Pace) -> Result<()> {
+    if !(pace.catch_up.is_finite() && pace.catch_up >= 1.2) {
+        bail!("--catch-up {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
+    }
+    Ok(())
+}
+
+/// Refuses frames that the interface is too small for.
+pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
+    // A VLAN tag may stand on top of the MTU.
+    let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));
+    let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
+    if program.longest() as usize > most {
+        bail!(
+            "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
+            program.longest() + traffic::expr::FCS,
+            place.spec,
+            place.interface.mtu,
+            place.interface.name,
+            program.longest() - 14
+        );
+    }
+    Ok(())
+}
+
+/// What can be done by hand to a run that only takes what comes.
+pub fn no_hands() -> snapshot::Hands {
+    let why = || {
+        Some("nothing is sent from here at a rate of its own: there is nothing to pause or change".to_owned())
+    };
+    snapshot::Hands { no_pause: why(), no_rate: why() }
+}
+
+/// Nothing of a trial, whose load is what is tried.
+pub fn no_hands_on_trials() -> snapshot::Hands {
+    let why =
+        || Some("a trial is at its load for its time: changed by hand, it would say nothing".to_owned());
+    snapshot::Hands { no_pause: why(), no_rate: why() }
+}

@@ -1,0 +1,111 @@
+//! What to send: a packet expression, or a scenario file.
+
+use crate::place::Place;
+use anyhow::{Context as _, Result, bail};
+use std::io::Read;
+use std::path::Path;
+use traffic::scenario::{Compiled, Context, MAX_BYTES, Scenario, Sign, parse};
+
+/// The first word after the verb.
+#[derive(Debug)]
+pub enum What<'a> {
+    Expression(&'a str),
+    /// A file, and what it was called.
+    Scenario(Box<Scenario>, &'a str),
+}
+
+impl What<'_> {
+    /// Looks at the word, and reads the file if it names one: by its ending, by being there, or `-`.
+    pub fn of(word: &str) -> Result<What<'_>> {
+        let path = Path::new(word);
+        let named =
+            path.extension().is_some_and(|e| e.eq_ignore_ascii_case("yaml") || e.eq_ignore_ascii_case("yml"));
+        if word != "-" && !named && (path.is_dir() || !path.exists()) {
+            return Ok(What::Expression(word));
+        }
+        let name = if word == "-" { "standard input" } else { word };
+        let mut bytes = Vec::new();
+        let most = MAX_BYTES as u64 + 1;
+        let read = match word {
+            "-" => std::io::stdin().lock().take(most).read_to_end(&mut bytes),
+            _ => std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)),
+        };
+        read.with_context(|| format!("reading the scenario {name}"))?;
+        let Ok(text) = String::from_utf8(bytes) else {
+            bail!(
+                "{name} is not text in UTF-8: a scenario is a YAML file (to send a capture, use `netdyno replay`)"
+            );
+        };
+        Ok(What::Scenario(Box::new(parse(&text, name)?), word))
+    }
+}
+
+/// Frames that have been decided to the last byte, and their times.
+#[derive(Debug)]
+pub struct Made {
+    pub compiled: Compiled,
+    pub seed: u64,
+    pub warnings: Vec<String>,
+}
+
+/// Compiles a scenario for `place`, and finds the Ethernet addresses it asks for.
+pub fn scenario(
+    scenario: &Scenario,
+    seed: Option<u64>,
+    context: Context,
+    place: Option<&Place>,
+) -> Result<Made> {
+    let seed = seed.or(scenario.seed()).unwrap_or_else(super::shared::draw_seed);
+    let link_bits_per_second = place.and_then(Place::bits_per_second);
+    let measured = context.sign == Sign::WhereRoom;
+    let mut compiled = scenario.compile(&Context { seed, link_bits_per_second, ..context })?;
+    let mut warnings = Vec::new();
+    if measured && !compiled.unsigned.is_empty() {
+        warnings.push(format!(
+            "the frames of {} have no room for a signature: order and latency are not measured there",
+            compiled.unsigned.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    match place {
+        Some(place) => resolve(&mut compiled, place)?,
+        None if !compiled.resolve.is_empty() => {
+            warnings.push(
+                "nobody is asked for Ethernet addresses (`resolve`): these frames are not sent on an interface"
+                    .to_owned(),
+            );
+        }
+        None => {}
+    }
+    Ok(Made { compiled, seed, warnings })
+}
+
+/// Asks for the Ethernet addresses that a scenario wants, each once.
+fn resolve(compiled: &mut Compiled, place: &Place) -> Result<()> {
+    if !compiled.resolve.is_empty() {
+        crate::carrier::await_link(place)?;
+    }
+    let mut known = std::collections::HashMap::new();
+    for unresolved in compiled.resolve.clone() {
+        let (name, next_hop, source) = (&place.interface.name, unresolved.next_hop, unresolved.source);
+        let mac = match known.get(&next_hop) {
+            Some(mac) => *mac,
+            None => {
+                let stream = compiled.program.streams.get(unresolved.stream).map_or("", |s| &s.name);
+                let asked = place.run_in(|| port::resolve::neighbour(name, next_hop, source))?;
+                let mac = asked.with_context(|| format!("stream `{stream}` (`resolve`)"))?;
+                known.insert(next_hop, mac);
+                mac
+            }
+        };
+        let own = place.interface.mac.context("the interface has no Ethernet address of its own")?;
+        compiled.resolved(&unresolved, mac, own);
+    }
+    Ok(())
+}
+
+impl Made {
+    /// Frames of the whole file, where every stream ends by itself.
+    pub fn total(&self) -> Option<u64> {
+        self.compiled.program.lanes.iter().map(|lane| lane.frames).sum()
+    }
+}

@@ -1,0 +1,46 @@
+//! Carries out jobs: a [`spec::Job`] goes in, a [`report::Report`] comes out, and meanwhile there is a [`Handle`].
+//!
+//! ```text
+//!   Job, Session -- start --> Handle: snapshot, pause, resume, set_rate, stop, wait --> Report
+//!                     |
+//!        kinds: send, replay, measure, reflect, bridge, impair, live, trial, search
+//!                     |
+//!        run (frames sent, and what became of them), trials (runs that are judged)
+//! ```
+//!
+//! Each job has a thread of its own, and several may run in one process, in one or several network namespaces. Nothing here
+//! handles signals, prints, or ends the process: whoever starts a job sees how it goes on its [`snapshot::Board`], and ends it.
+
+pub mod calibration;
+mod carrier;
+mod claims;
+mod cores;
+pub mod engines;
+pub mod environment;
+mod handle;
+pub mod impaired;
+pub mod kinds;
+mod learning;
+mod panel;
+pub mod place;
+pub mod run;
+mod samples;
+pub mod session;
+pub mod sides;
+mod trials;
+
+pub use handle::{Failed, Handle, carry_out, spawn, start};
+pub use run::together::Member;
+pub use session::Session;
+
+/// The error and its causes, leaving out causes that the words before already told.
+pub fn in_full(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text += if text.is_empty() { "" } else { ": " };
+            text += &cause;
+        }
+    }
+    text
+}

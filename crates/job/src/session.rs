@@ -1,0 +1,126 @@
+//! What all kinds of jobs are run with, and the loop of those that wait until something is over.
+
+use crate::panel::Panel;
+use crate::run::together::{Member, Stage};
+use crate::samples::{SAMPLE, Samples, Spreads};
+use histogram::Histogram;
+use meter::Meter;
+use report::{Code, Note, Report};
+use snapshot::{Board, Snapshot};
+use spec::Consent;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// What a job is allowed, who ends it and who looks on.
+#[derive(Debug, Default)]
+pub struct Session {
+    pub consent: Consent,
+    /// Set by whoever ends it.
+    pub stop: Arc<AtomicBool>,
+    /// Nobody looks at `stop` yet: whoever ends it may as well end the process.
+    pub deaf: Arc<AtomicBool>,
+    pub board: Arc<Board>,
+    /// Other jobs that begin with it.
+    pub together: Option<Member>,
+}
+
+impl Session {
+    /// From now on it ends in an orderly way when `stop` is set.
+    pub fn heed(&self) {
+        self.deaf.store(false, Relaxed);
+    }
+
+    /// Says how it goes.
+    pub fn say(&self, code: Code, text: impl Into<String>) {
+        self.board.say(Note::info(code, text));
+    }
+
+    /// Says what a result warns of, where it may be long until then.
+    pub fn warn(&self, warnings: &[String]) {
+        for warning in warnings {
+            self.board.say(Note::info(Code::Warning, format!("Warning: {warning}")));
+        }
+    }
+
+    /// All is attached that will be, and the carriers are there: waits for the jobs that begin with it.
+    pub fn meet(&self) {
+        if let Some(together) = &self.together {
+            together.meet(Stage::Attached, &self.stop);
+            together.meet(Stage::Ready, &self.stop);
+        }
+    }
+
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Looks ten times a second, until somebody ends it, its time is over, or what is seen says so.
+    pub(crate) fn watch<'m, T: Copy + Default>(
+        &self,
+        panel: &mut Panel,
+        duration: Option<Duration>,
+        mut look: impl FnMut(u64) -> Looked<'m, T>,
+    ) -> Watched<T> {
+        let start = Instant::now();
+        let (mut samples, mut spreads) = (Samples::new(), Spreads::new());
+        loop {
+            let left = duration.map(|d| d.saturating_sub(start.elapsed()));
+            std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
+            let at_ns = start.elapsed().as_nanos() as u64;
+            let Looked { counts, over, snapshot, meter, delays } = look(at_ns);
+            let in_time = duration.is_none_or(|duration| start.elapsed() < duration);
+            let over = over || !in_time || self.is_stopped();
+            let kept = samples.push(at_ns, counts, over);
+            spreads.follow(kept, &delays);
+            let remaining_ns = left.map(|left| left.as_nanos() as u64);
+            panel.show(Snapshot { at_ns, remaining_ns, ..snapshot }, meter);
+            if over {
+                return Watched {
+                    samples,
+                    spreads,
+                    early: self.is_stopped() && duration.is_some() && in_time,
+                };
+            }
+        }
+    }
+}
+
+/// What was seen at one look.
+pub(crate) struct Looked<'m, T> {
+    /// Since the start.
+    pub counts: T,
+    /// It is over.
+    pub over: bool,
+    pub snapshot: Snapshot,
+    /// Whose streams are shown.
+    pub meter: Option<&'m Meter>,
+    /// Of signed frames, since the start.
+    pub delays: Histogram,
+}
+
+impl<T> Looked<'_, T> {
+    /// Of what nobody times.
+    pub fn of(counts: T, over: bool, snapshot: Snapshot) -> Self {
+        Looked { counts, over, snapshot, meter: None, delays: Histogram::new() }
+    }
+}
+
+/// What was seen until it was over.
+#[derive(Debug)]
+pub(crate) struct Watched<T> {
+    pub samples: Samples<T>,
+    pub spreads: Spreads,
+    /// Somebody ended it before its time was over.
+    early: bool,
+}
+
+impl<T> Watched<T> {
+    /// Says in the result that it was ended before its time.
+    pub fn judge(&self, report: &mut Report) {
+        if self.early {
+            report.result.verdict.fall_short("stopped by a signal before its time was over");
+        }
+    }
+}

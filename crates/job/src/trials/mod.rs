@@ -1,0 +1,60 @@
+//! Trials carried out: what `netdyno trial` and `netdyno search` share.
+//!
+//! ```text
+//!   trial::Search -- Wanted --> Series -- Offer --> Rig -- run::run, one for each way --> Report
+//!                 <- Outcome --         <- Ran ----                                   <--
+//! ```
+
+mod blame;
+pub mod floor;
+pub mod goal;
+mod outcome;
+mod ports;
+mod rig;
+mod series;
+mod show;
+mod softirq;
+mod watch;
+
+pub use goal::{Goal, is_the_testers};
+pub use ports::{frame_sizes, mean_bytes};
+pub use rig::{Offer, Ran, Rig};
+pub use series::{How, Series, outcome_of, row, rows_of, shown};
+
+use std::time::Duration;
+use traffic::{Rate, Schedule};
+
+/// A time in a trial's own unit.
+pub fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The schedule of so many frames a second, to a thousandth of a frame.
+pub fn schedule(frames_per_second: f64) -> Schedule {
+    let frames = (frames_per_second * 1000.0).round().max(1.0) as u64;
+    let mut per_ns = 1_000_000_000_000u64;
+    let (mut a, mut b) = (frames, per_ns);
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    per_ns /= a;
+    Schedule::Frames { frames: frames / a, per_ns }
+}
+
+/// A rate in frames a second, of frames of `mean` bytes (the FCS counted) on a link of `bits_per_second`.
+pub fn frames_per_second(rate: Rate, mean: f64, bits_per_second: Option<u64>) -> anyhow::Result<f64> {
+    let on_the_wire = (mean + trial::ethernet::BETWEEN_FRAMES as f64) * 8.0;
+    Ok(match rate {
+        Rate::Frames(exact) => exact.as_f64(),
+        Rate::Bits { bits_per_second, layer1: false } => bits_per_second as f64 / ((mean - 4.0) * 8.0),
+        Rate::Bits { bits_per_second, layer1: true } => bits_per_second as f64 / on_the_wire,
+        Rate::Percent(percent) => match bits_per_second {
+            Some(link) => percent.as_f64() / 100.0 * link as f64 / on_the_wire,
+            None => anyhow::bail!(
+                "{rate}: the link states no speed to take a percentage of; give 100kpps or 1gbps"
+            ),
+        },
+        Rate::Flows(_) => anyhow::bail!("{rate}: give frames or bits per second here"),
+        Rate::TopSpeed => anyhow::bail!("`top` is no load that can be compared: give 100kpps, 1gbps or 40%"),
+    })
+}

@@ -1,0 +1,598 @@
+//! One trial on real ports: every way's run side by side, and the outcome of all together.
+
+use super::outcome::{Around, add, outcome_of};
+use super::ports::{Ports, Way};
+use super::schedule;
+use super::show::Show;
+use super::softirq::PacketThreads;
+use super::watch::Watch;
+use crate::claims;
+use crate::kinds::shared::{self, Through};
+use crate::run::together::Member;
+use crate::run::{self, Setup};
+use crate::session::Session;
+use anyhow::{Context, Result, anyhow, bail};
+use engine::{Awake, Job, Priority};
+use report::{Code, Environment, Note, Report};
+use snapshot::Board;
+use spec::{Bench, Engine as EngineName, How, Timestamps};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+use traffic::expr::{Options, Size, compile};
+use traffic::{Program, Schedule};
+use trial::{Again, Broken, Outcome, Policy};
+
+/// What is offered, on every way.
+#[derive(Debug, Clone)]
+pub struct Offer {
+    pub schedule: Schedule,
+    pub duration: Option<Duration>,
+    pub count: Option<u64>,
+    pub size: Size,
+    /// Takes the place of `{flows}` in what is sent.
+    pub flows: Option<u64>,
+    /// Look at the meter every millisecond.
+    pub closely: bool,
+    /// Run this, so long after the start.
+    pub command: Option<(String, Duration)>,
+}
+
+impl Offer {
+    /// A load for a time.
+    pub fn steady(frames_per_second: f64, duration_ns: u64, size: &Size) -> Offer {
+        Offer {
+            schedule: schedule(frames_per_second),
+            duration: Some(Duration::from_nanos(duration_ns)),
+            count: None,
+            size: size.clone(),
+            flows: None,
+            closely: false,
+            command: None,
+        }
+    }
+}
+
+impl Offer {
+    /// How long so many of its frames take, where they follow each other evenly.
+    pub fn lasts(&self, frames: u64) -> u64 {
+        let Schedule::Frames { frames: each, per_ns } = self.schedule else { return 0 };
+        let ns = u128::from(frames) * u128::from(per_ns) / u128::from(each.max(1));
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    pub outcome: Outcome,
+    /// Of each port, as sent.
+    pub frames_per_second: f64,
+    /// Times it was done before.
+    pub repeated: u32,
+    /// Ended by a signal.
+    pub stopped: bool,
+    /// A port of ours had no link for a time, or is gone: nothing can be said of the device.
+    pub port_lost: Option<String>,
+    /// The report of the first way, for what it says of the machine and the engine.
+    pub report: Report,
+}
+
+impl Ran {
+    /// Nothing, because it was stopped or a port was lost.
+    fn ended(stopped: bool, port_lost: Option<String>) -> Ran {
+        let (outcome, report) = (Outcome::default(), Report::new("trial"));
+        Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report }
+    }
+}
+
+/// The ports, and how they are used.
+#[derive(Debug)]
+pub struct Rig {
+    pub ports: Ports,
+    through: Through,
+    distrusted: crate::engines::Distrusted,
+    /// Where all that frames pass is on this machine: what moves them there.
+    packet_threads: Option<PacketThreads>,
+    meter: How,
+    timestamps: Timestamps,
+    seed: u64,
+    again: Again,
+    warm_up: Option<Duration>,
+    learning: bool,
+    learnt: Option<Instant>,
+    /// Trials begun: each signs its frames as another stream, so that what arrives late is not taken for the next one's.
+    begun: u32,
+    /// Nothing arrived of the trial before, for as long as stragglers are waited for.
+    dead: bool,
+    /// Frames that arrived when their trial was over.
+    late: u64,
+    /// Frames that the lab's device lost without being told to.
+    troubled: u64,
+    told_trouble: bool,
+    /// Of the sending threads.
+    priority: Priority,
+    stop: Arc<AtomicBool>,
+    board: Arc<Board>,
+    /// What is to be said once about the ports.
+    pub warnings: Vec<String>,
+    pub environment: Option<Environment>,
+    /// What shows the trials while they last.
+    pub show: Option<Show>,
+}
+
+/// So many trials later frames are signed as the same stream again.
+const TRIALS_APART: u32 = 8;
+/// Switches forget addresses after minutes (IEEE 802.1D: 300 s).
+const FORGOTTEN: Duration = Duration::from_secs(60);
+
+impl Rig {
+    pub fn new(bench: &Bench, session: &Session) -> Result<Rig> {
+        if bench.engine == EngineName::Null {
+            bail!("--engine null sends nothing: a trial needs frames that arrive");
+        }
+        let consent = &session.consent;
+        let ports = Ports::find(bench, consent)?;
+        let in_a_lab = ports.on_this_machine();
+        let packet_threads = in_a_lab.then(PacketThreads::find);
+        let mut warnings = Vec::new();
+        if packet_threads.as_ref().is_some_and(|threads| threads.waited_ns().is_none()) {
+            warnings.push(
+                "the kernel does not tell here how long its packet threads (ksoftirqd) waited for a processor: what the device \
+                 loses while this machine is busy cannot be told from what it loses by itself"
+                    .to_owned(),
+            );
+        }
+        Ok(Rig {
+            ports,
+            packet_threads,
+            through: Through::of(bench.through(), consent),
+            distrusted: crate::engines::Distrusted::default(),
+            meter: bench.how,
+            timestamps: bench.timestamps,
+            seed: bench.seed.unwrap_or_else(shared::draw_seed),
+            again: Again::new(Policy { retries: bench.retries(), in_a_lab }),
+            warm_up: bench.warm_up.as_deref().copied(),
+            learning: !bench.no_learning,
+            learnt: None,
+            begun: 0,
+            dead: false,
+            late: 0,
+            troubled: 0,
+            told_trouble: false,
+            priority: match bench.no_real_time {
+                true => Priority::Ordinary,
+                false => Priority::RealTime,
+            },
+            stop: Arc::clone(&session.stop),
+            board: Arc::clone(&session.board),
+            warnings,
+            environment: None,
+            show: None,
+        })
+    }
+
+    /// Shows what `command` does.
+    pub fn show(&mut self, command: &str) -> Result<()> {
+        self.show = Some(Show::begin(command, &self.ports, &self.board)?);
+        Ok(())
+    }
+
+    /// Says how it goes.
+    pub fn say(&self, note: Note) {
+        self.board.say(note);
+    }
+
+    /// Was the whole search interrupted?
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// The speed that the slowest sending port states.
+    pub fn bits_per_second(&self) -> Result<Option<u64>> {
+        let mut least = None;
+        for way in &self.ports.ways {
+            let place = way.sender()?;
+            // Virtual devices state a speed and do not keep to it.
+            let speed = place.bits_per_second().filter(|_| !place.is_virtual());
+            least = match (least, speed) {
+                (Some(a), Some(b)) => Some(std::cmp::min::<u64>(a, b)),
+                (a, b) => a.or(b),
+            };
+        }
+        Ok(least)
+    }
+
+    /// Does it; again when it did not pass for a moment in which this machine did something else. `broken` says what it did
+    /// not keep. A port that is lost once trials have been done is told in what came of it, and is no error: what was
+    /// measured before is worth keeping.
+    pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Ran> {
+        match self.attempt(offer, broken) {
+            // Whatever it was that did not become ready, it is no longer waited for.
+            Err(_) if self.is_stopped() => Ok(Ran::ended(true, None)),
+            Err(error) if self.environment.is_some() => {
+                let lacking = self.lacking_ports();
+                if lacking.is_empty() {
+                    return Err(error);
+                }
+                Ok(Ran::ended(false, Some(lacking.join("; "))))
+            }
+            other => other,
+        }
+    }
+
+    /// The ports that are gone, down or without their carrier, each in words.
+    fn lacking_ports(&self) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for way in &self.ports.ways {
+            for (name, place) in [(&way.from_name, way.sender()), (&way.to_name, way.receiver())] {
+                let what = match place {
+                    Err(_) => "was removed",
+                    Ok(place) if !place.interface.up => "is down",
+                    Ok(place) if !place.interface.carrier => "has no carrier",
+                    Ok(_) => continue,
+                };
+                lacking.push(format!("{name} {what}"));
+            }
+        }
+        lacking.dedup();
+        lacking
+    }
+
+    fn attempt(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Ran> {
+        self.teach(offer)?;
+        if let Some(warm_up) = self.warm_up {
+            let warming = Offer { duration: Some(warm_up), count: None, command: None, ..offer.clone() };
+            self.once(&warming)?;
+        }
+        let mut repeated = 0;
+        self.again.begin();
+        loop {
+            let mut ran = self.once(offer)?;
+            if ran.port_lost.is_some() {
+                // A link that came back is worth another try.
+                let for_good = ran.report.result.link_events.iter().any(|event| event.duration_ns.is_none());
+                if !for_good && repeated < self.again.policy().retries && !ran.stopped {
+                    repeated += 1;
+                    continue;
+                }
+                ran.repeated = repeated;
+                return Ok(ran);
+            }
+            let seconds = offer.duration.map(|duration| duration.as_secs_f64());
+            let wait = self.again.after(broken(&ran.outcome), &ran.outcome, seconds);
+            match wait {
+                Some(ns) if !ran.stopped => self.pause(Duration::from_nanos(ns)),
+                _ => {
+                    ran.repeated = repeated;
+                    return Ok(ran);
+                }
+            }
+            repeated += 1;
+        }
+    }
+
+    /// Waits for this machine to become quieter; not any longer when all is interrupted.
+    fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while !self.is_stopped() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Frames from where ours will arrive, so that a switch knows where that is (RFC 2544, 23 b).
+    fn teach(&mut self, offer: &Offer) -> Result<()> {
+        let known = self.learnt.is_some_and(|at| at.elapsed() < FORGOTTEN);
+        if known || !self.learning || self.is_stopped() {
+            return Ok(());
+        }
+        for way in &self.ports.ways {
+            let Some(what) = &way.learning else { continue };
+            let program = self.program(what, &offer.size, None, None)?.with_schedule(schedule(1000.0));
+            let setup = Setup {
+                tx: Some(way.receiver()?),
+                open: shared::open_engines(EngineName::Packet),
+                ..self.setup(program, Some(3), None, (Arc::clone(&self.stop), None))
+            };
+            run::run(setup).with_context(|| format!("learning frames from {}", way.to_name))?;
+        }
+        self.learnt = Some(Instant::now());
+        Ok(())
+    }
+
+    fn program(
+        &self,
+        what: &str,
+        size: &Size,
+        flows: Option<u64>,
+        signature: Option<u32>,
+    ) -> Result<Program> {
+        let what = match flows {
+            Some(flows) => {
+                what.replace("{flows}", &flows.to_string()).replace("{last}", &(1023 + flows).to_string())
+            }
+            None => what.to_owned(),
+        };
+        let options = Options { size: Some(size.clone()), seed: self.seed, signature, name: String::new() };
+        Ok(compile(&what, &options)?)
+    }
+
+    fn setup(
+        &self,
+        program: Program,
+        count: Option<u64>,
+        duration: Option<Duration>,
+        (stop, together): (Arc<AtomicBool>, Option<Member>),
+    ) -> Setup {
+        let longest = program.longest() as usize;
+        let job = Job { count, duration, catch_up: engine::pacer::NEVER, ..Job::program(program) };
+        Setup {
+            distrusted: self.distrusted.clone(),
+            best_effort: true,
+            discarded: true,
+            patient: !self.dead,
+            priority: self.priority,
+            // What its runs say of themselves is told of the trial.
+            session: Session { stop, together, ..Session::default() },
+            ..Setup::of("trial", shared::open_engines(self.through.engine), job, longest)
+        }
+    }
+
+    /// The CPUs of each way's workers. Ways that are not told which share out those there are.
+    fn cpus(&self, way: usize) -> Result<Vec<Option<usize>>> {
+        let told = self.through.cores.is_some();
+        match crate::environment::allowed_cpus() {
+            Some(allowed) if !told && self.ports.ways.len() > 1 => {
+                // As with one way, the work of the lab's device is left where it is.
+                let held = |cpu: usize| self.ports.lab.is_none() && claims::held_by_another(cpu).is_some();
+                Ok(vec![claims::free_first(&allowed, held).into_iter().cycle().nth(way)])
+            }
+            _ => {
+                let sender = self.ports.ways.get(way).map(Way::sender).transpose()?;
+                // The work of the lab's device is done on the other CPUs.
+                let apart = self.ports.lab.is_none();
+                shared::cpus_apart(&self.through, (sender.as_ref(), None), self.priority, apart)
+            }
+        }
+    }
+
+    /// Does it once.
+    fn once(&mut self, offer: &Offer) -> Result<Ran> {
+        let stops: Vec<_> = self.ports.ways.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
+        let watches: Vec<_> = self.ports.ways.iter().map(|_| Watch::default()).collect();
+        self.begun += 1;
+        let rig = &*self;
+        let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
+        // A core that is halted in each of the sender's rests is given back late.
+        let cpus: Vec<usize> = match self.priority {
+            Priority::Ordinary => Vec::new(),
+            Priority::RealTime => {
+                let ways = 0..self.ports.ways.len();
+                ways.filter_map(|way| self.cpus(way).ok()).flatten().flatten().collect()
+            }
+        };
+        let _awake = Awake::keep(&cpus);
+        let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
+        let waited_before = waited_ns();
+        let started = Instant::now();
+        let members = Member::of(self.ports.ways.len());
+        let reports: Vec<Result<(Report, Option<u64>)>> = std::thread::scope(|scope| {
+            let runs: Vec<_> = rig
+                .ports
+                .ways
+                .iter()
+                .enumerate()
+                .zip(members)
+                .zip(&watches)
+                .map(|(((number, way), member), watch)| {
+                    let onlooker = onlookers.get(number).cloned();
+                    let (stops, job) = (&stops, claims::job());
+                    scope.spawn(move || {
+                        claims::for_job(job);
+                        let stop = Arc::clone(&stops[number]);
+                        let done = rig.one_way(number, way, offer, (stop, onlooker, member), watch);
+                        if done.is_err() {
+                            // Nothing comes of the others any more.
+                            stops.iter().for_each(|stop| stop.store(true, Relaxed));
+                        }
+                        done
+                    })
+                })
+                .collect();
+            let mut command = offer.command.clone();
+            while !runs.iter().all(|run| run.is_finished()) {
+                if rig.stop.load(Relaxed) {
+                    stops.iter().for_each(|stop| stop.store(true, Relaxed));
+                }
+                if let Some((text, after)) = &command
+                    && started.elapsed() >= *after
+                {
+                    rig.reset(text);
+                    command = None;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let panicked = || anyhow!("a trial's thread panicked: this is a defect of netdyno");
+            runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked()))).collect()
+        });
+        let (reports, dues): (Vec<_>, Vec<_>) =
+            reports.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let events: Vec<_> =
+            reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();
+        let mut outcome = Outcome::default();
+        let in_a_lab = self.packet_threads.is_some();
+        let machine_waited_ns = waited_ns().unwrap_or(0).saturating_sub(waited_before.unwrap_or(0));
+        let lab_device = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
+        let mut rate = 0.0f64;
+        let (mut late, mut arrived) = (0, false);
+        let ways = self.ports.ways.iter().enumerate().zip(dues);
+        for ((report, ((number, way), due)), watch) in reports.iter().zip(ways).zip(&watches) {
+            let around = Around {
+                receiver: &way.to_name,
+                due,
+                signature: self.signature(number),
+                in_a_lab,
+                machine_waited_ns,
+                lab_device,
+            };
+            let one = match outcome_of(report, offer, &around) {
+                // Of what was sent without a link nothing follows.
+                Err(_) if !events.is_empty() => Outcome::default(),
+                one => one.with_context(|| format!("from {} to {}", way.from_name, way.to_name))?,
+            };
+            // Which frames of a run without a link are whose is not known.
+            late += if events.is_empty() { self.late_in(report) } else { 0 };
+            arrived |= report.result.rx.as_ref().is_some_and(|rx| rx.totals.frames > 0);
+            rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
+            add(&mut outcome, &one);
+            if offer.closely {
+                let seen = watch.seen();
+                let own = report.streams.iter().filter(|stream| stream.tx_frames.is_some());
+                // Behind these no arrival shows that they are missing.
+                let at_end: u64 = own.map(|stream| stream.lost_at_end_frames).sum();
+                let whole = offer.duration.filter(|_| at_end > 0).map(super::nanos);
+                outcome.lost_at_end = outcome.lost_at_end.max(at_end);
+                outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns).max(whole);
+                outcome.outage_ns = outcome.outage_ns.max(Some(seen.outage_ns.max(offer.lasts(at_end))));
+            }
+        }
+        let mut reports = reports.into_iter();
+        let mut report = reports.next().context("there are no ports")?;
+        if self.environment.is_none() {
+            let mut environment = report.environment.clone();
+            environment.interfaces.extend(reports.flat_map(|report| report.environment.interfaces));
+            self.environment = Some(environment);
+        }
+        for warning in &report.warnings {
+            // Each trial says that of itself, and what is late is told above.
+            let said = warning.starts_with("the rate was not reached")
+                || warning.starts_with(crate::carrier::LOST)
+                || late > 0 && warning.contains("arrived that this run did not send");
+            if !said && !self.warnings.contains(warning) && self.warnings.len() < 8 {
+                self.warnings.push(warning.clone());
+            }
+        }
+        self.dead = !arrived;
+        self.tell_late(late);
+        self.look_at_the_device(offer.schedule.is_paced())?;
+        if let Some(show) = &self.show {
+            show.warn(&self.warnings);
+        }
+        let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
+        let stopped = self.is_stopped();
+        // A device that is reset takes its links down, which is what is timed (RFC 6201).
+        let port_lost = crate::carrier::told(&events).filter(|_| offer.command.is_none());
+        report.result.link_events = events;
+        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, port_lost, report })
+    }
+
+    /// The number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
+    /// other ways, whose frames a device may send back.
+    fn signature(&self, way: usize) -> u32 {
+        let ways = self.ports.ways.len() as u32;
+        self.begun.wrapping_sub(1) % TRIALS_APART * ways + way as u32
+    }
+
+    /// Frames of earlier trials that arrived in this one.
+    fn late_in(&self, report: &Report) -> u64 {
+        let workers = self.cpus(0).map_or(1, |cpus| cpus.len()) as u32;
+        let ours = TRIALS_APART * self.ports.ways.len() as u32 * workers;
+        let late = report.streams.iter().filter(|s| s.tx_frames.is_none() && s.stream < ours);
+        late.map(|stream| stream.rx_frames).sum()
+    }
+
+    fn tell_late(&mut self, late: u64) {
+        const WORDS: &str = "arrived only when their trial was over";
+        if late > 0 {
+            self.late += late;
+            self.warnings.retain(|warning| !warning.contains(WORDS));
+            self.warnings.push(format!(
+                "{} {WORDS}: there they count as lost, and in no other trial as anything. The device holds frames for \
+                 longer than stragglers are waited for (docs/method.md), or sends them again",
+                report::units::counted(self.late, "frame")
+            ));
+        }
+    }
+
+    /// A lab's device of ours that could not do what it was told to is no device to measure.
+    fn look_at_the_device(&mut self, paced: bool) -> Result<()> {
+        let Some(device) = &mut self.ports.device else { return Ok(()) };
+        if let Some(why) = device.ended() {
+            bail!("the lab's device works no more: {why}");
+        }
+        let own: u64 = device.snapshot().iter().map(|did| did.missed + did.full).sum();
+        let troubled = own + device.dropped().iter().sum::<u64>();
+        let before = std::mem::replace(&mut self.troubled, troubled);
+        // The sender is tried at top speed before a search, which no device need bear.
+        if troubled > before && paced && !std::mem::replace(&mut self.told_trouble, true) {
+            self.warnings.push(
+                "the lab's device itself lost frames beyond what it was told to, because they came faster than this \
+                 machine can carry them, or too many waited: lower the load (--max, --rate)"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Its report, and the frames that were due in all its time.
+    fn one_way(
+        &self,
+        number: usize,
+        way: &Way,
+        offer: &Offer,
+        (stop, onlooker, member): (Arc<AtomicBool>, Option<run::Onlooker>, Member),
+        watch: &Watch,
+    ) -> Result<(Report, Option<u64>)> {
+        let program = match self.program(&way.what, &offer.size, offer.flows, Some(self.signature(number))) {
+            Ok(program) => program,
+            Err(error) => return Err(error.context("a trial's frames end with a signature of 18 bytes")),
+        };
+        let program = program.with_schedule(offer.schedule.clone());
+        // The frame that is due at the very end belongs to what comes after.
+        let due = offer.duration.and_then(|time| program.frames_due_by(super::nanos(time).checked_sub(1)?));
+        let (tx, rx) = (way.sender()?, way.receiver()?);
+        shared::check_mtu(&program, &tx)?;
+        // What the other way sends arrives here.
+        let crossed = self.ports.ways.iter().any(|other| other.receiver().is_ok_and(|at| at.is_same_as(&tx)));
+        let setup = Setup {
+            tx: Some(tx),
+            rx: Some(shared::with_meter(rx, (self.meter, self.timestamps), false)?),
+            cpus: self.cpus(number)?,
+            open: shared::open_by(&self.through, crossed)?,
+            onlooker,
+            ..self.setup(program, offer.count, offer.duration, (stop, Some(member)))
+        };
+        let workers = setup.cpus.len() as u32;
+        let first = self.signature(number) * workers;
+        let own = first..first + workers;
+        let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, own.clone(), over);
+        let report = run::run_observed(setup, if offer.closely { Some(&observe) } else { None })?;
+        Ok((report, due))
+    }
+
+    /// Runs the user's command, on the lab's device if there is one. It must not hold up the trial: nobody waits for it.
+    fn reset(&self, text: &str) {
+        let device = self.ports.lab.as_ref().and_then(|lab| lab.device.as_ref());
+        let command = match device {
+            Some([port, _]) => port
+                .namespace
+                .command(port::outside::program("sh").get_program())
+                .map_err(|error| error.to_string()),
+            None => Ok(port::outside::program("sh")),
+        };
+        let child = command.and_then(|mut command| {
+            let command = command.arg("-c").arg(text).stdin(std::process::Stdio::null());
+            // Standard output is the result's.
+            command.stdout(std::io::stderr());
+            command.spawn().map_err(|error| error.to_string())
+        });
+        match child {
+            // Reaped when it ends.
+            Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+            Err(error) => {
+                self.board.say(Note::warning(Code::CommandFailed, format!("cannot run `{text}`: {error}")))
+            }
+        }
+    }
+}

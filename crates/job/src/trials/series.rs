@@ -1,0 +1,356 @@
+//! A search's trials, one after the other: done, or taken from an earlier result; told to the search, kept for the report.
+
+use super::{Goal, Offer, Ran, Rig};
+use anyhow::{Result, bail};
+use report::search::{Bounds, Trial, TrialLatency};
+use report::{Code, Note, units};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+use traffic::expr::Size;
+use trial::{Broken, FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted};
+
+/// How trials of a search are carried out.
+#[derive(Clone, Copy)]
+pub struct How<'a, S> {
+    /// `throughput`, `latency`, ...
+    pub part: &'a str,
+    pub goal: &'a Goal,
+    /// What a load means.
+    pub offer: &'a dyn Fn(&Wanted) -> Offer,
+    /// What is known so far, for a person.
+    pub known: &'a dyn Fn(&S) -> String,
+    /// The axis is the rate.
+    pub of_rate: bool,
+}
+
+/// The trials of one command.
+#[derive(Debug)]
+pub struct Series {
+    pub rig: Rig,
+    /// All that were done, in order.
+    pub rows: Vec<Trial>,
+    /// Those of an earlier result that were not asked for yet.
+    kept: VecDeque<Trial>,
+    /// The frames that are sent now.
+    pub size_name: String,
+    pub size: Size,
+    /// Which of how many sizes that is, from 1.
+    pub size_number: (usize, usize),
+    /// Of the search for throughput, as they are written.
+    pub goals: Vec<String>,
+    /// What ended the search: a port of ours that was lost.
+    pub port_lost: Option<String>,
+    /// Or a trial that could not be carried out.
+    pub fault: Option<String>,
+    started: Instant,
+    sending_ns: u64,
+    /// Time between the trials done here, to tell how long the rest takes.
+    between: Duration,
+    done_here: u32,
+}
+
+impl Series {
+    pub fn new(rig: Rig, kept: Vec<Trial>) -> Series {
+        Series {
+            rig,
+            rows: Vec::new(),
+            kept: kept.into(),
+            size_name: String::new(),
+            size: Size::Fixed(64),
+            size_number: (1, 1),
+            goals: Vec::new(),
+            port_lost: None,
+            fault: None,
+            started: Instant::now(),
+            sending_ns: 0,
+            between: Duration::ZERO,
+            done_here: 0,
+        }
+    }
+
+    /// Was the search ended before its end, by a signal or by what befell a trial?
+    pub fn is_ended(&self) -> bool {
+        self.rig.is_stopped() || self.port_lost.is_some() || self.fault.is_some()
+    }
+
+    pub fn sending_ns(&self) -> u64 {
+        self.sending_ns
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Trials of an earlier result that this search did not ask for.
+    pub fn left_over(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Does one trial; `None` when it ended the search. An error does so only if nothing was measured before that is worth
+    /// keeping.
+    pub fn run(&mut self, offer: &Offer, broken: &dyn Fn(&Outcome) -> Option<Broken>) -> Result<Option<Ran>> {
+        match self.rig.run(offer, broken) {
+            Err(error) if !self.rows.is_empty() => {
+                self.fault = Some(crate::in_full(&error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+            Ok(ran) if ran.stopped || ran.port_lost.is_some() => {
+                self.port_lost = ran.port_lost;
+                Ok(None)
+            }
+            Ok(ran) => Ok(Some(ran)),
+        }
+    }
+
+    /// Carries a search to its end; false when it was interrupted before, or a port was lost.
+    pub fn drive<S: Search>(&mut self, search: &mut S, how: &How<'_, S>) -> Result<bool> {
+        while let Some(wanted) = search.next() {
+            if let Some(outcome) = self.earlier(&wanted, how.part)? {
+                search.tell(&outcome);
+                continue;
+            }
+            if self.rig.is_stopped() {
+                return Ok(false);
+            }
+            let started = Instant::now();
+            let offer = (how.offer)(&wanted);
+            self.show_begin(&wanted, search, how);
+            let Some(ran) = self.run(&offer, &|outcome| how.goal.limits.broken(outcome))? else {
+                return Ok(false);
+            };
+            let sending = Duration::from_nanos(wanted.sending_ns());
+            self.between += started.elapsed().saturating_sub(sending);
+            self.done_here += 1;
+            let mut row = self.row(&wanted, &ran, how);
+            row.number = self.rows.len() as u32 + 1;
+            search.tell(&ran.outcome);
+            let bounds = |(passed, failed)| Bounds { passed, failed };
+            row.bounds = search.bounds().into_iter().map(bounds).collect();
+            self.say(&row, search, how);
+            self.show_over(&row, search, how);
+            self.rows.push(row);
+        }
+        Ok(true)
+    }
+
+    /// The outcome that an earlier result has of it.
+    fn earlier(&mut self, wanted: &Wanted, part: &str) -> Result<Option<Outcome>> {
+        let Some(trial) = self.kept.pop_front() else { return Ok(None) };
+        let same = trial.part == part
+            && trial.frame_size == self.size_name
+            && wanted_of(&trial).is_some_and(|kept| kept.is(wanted));
+        if !same {
+            bail!(
+                "--continue: trial {} of that result is not the one that this search would do there: it is of another search, or of another version of netdyno; start anew without --continue",
+                trial.number
+            );
+        }
+        let outcome = outcome_of(&trial);
+        self.sending_ns += wanted.sending_ns();
+        self.rows.push(trial);
+        Ok(Some(outcome))
+    }
+
+    fn row<S>(&mut self, wanted: &Wanted, ran: &Ran, how: &How<'_, S>) -> Trial {
+        self.sending_ns += wanted.sending_ns();
+        let mut row = row(wanted, ran, how.goal);
+        row.part = how.part.to_owned();
+        row.frame_size.clone_from(&self.size_name);
+        if !how.of_rate {
+            row.offered_frames_per_second = None;
+        }
+        row
+    }
+
+    /// How long the rest takes, at a guess: not less than the next trial, and while one is to come never nothing.
+    fn left<S: Search>(&self, search: &S) -> Duration {
+        const SOME: Duration = Duration::from_secs(1);
+        let Some(next) = search.next() else { return Duration::ZERO };
+        let left = search.left();
+        let each = self.between.as_secs_f64() / f64::from(self.done_here.max(1));
+        let sending = Duration::from_nanos(left.sending_ns.max(next.sending_ns()));
+        (sending + Duration::from_secs_f64(each * left.trials.max(1) as f64)).max(SOME)
+    }
+
+    /// Shows what is tried now.
+    fn show_begin<S: Search>(&self, wanted: &Wanted, search: &S, how: &How<'_, S>) {
+        let Some(show) = &self.rig.show else { return };
+        show.change(|now| {
+            how.part.clone_into(&mut now.part);
+            now.frame_size.clone_from(&self.size_name);
+            (now.of_rate, now.size) = (how.of_rate, self.size_number);
+        });
+        // Of one size only: nobody knows how long the searches of the others take.
+        let left = (self.size_number.0 == self.size_number.1).then(|| self.left(search));
+        show.trial(wanted.load, wanted.sending_ns(), left);
+    }
+
+    /// Shows what came of it.
+    fn show_over<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
+        let Some(show) = &self.rig.show else { return };
+        let goal = |nth: usize| self.goals.get(nth).cloned().unwrap_or_default();
+        let bound = |(nth, (lower, upper))| snapshot::Bound { goal: goal(nth), lower, upper };
+        let bounds: Vec<_> = search.bounds().into_iter().enumerate().map(bound).collect();
+        let known = if bounds.is_empty() { (how.known)(search) } else { String::new() };
+        show.over(shown(row), bounds, known);
+    }
+
+    fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
+        let load = match row.offered_frames_per_second {
+            Some(rate) => units::frame_rate(rate),
+            None => units::count(row.load as u64),
+        };
+        let known = (how.known)(search);
+        let time = self.left(search);
+        let ahead = match search.next() {
+            None => String::new(),
+            Some(_) => format!("; about {} left", units::clock(super::nanos(time))),
+        };
+        let lost = match row.verdict.as_str() {
+            "passed" => "passed".to_owned(),
+            "loss" => format!("lost {}", units::percent(row.loss_ratio)),
+            "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
+            "sender uneven" => {
+                format!("lost {} while this machine was busy", units::percent(row.loss_ratio))
+            }
+            "receiver lost" => {
+                format!("lost {}, at the tester's own receiver", units::percent(row.loss_ratio))
+            }
+            "unconfirmed" => {
+                format!(
+                    "{} missing, and nobody saw them leave the tester",
+                    units::counted(row.lost_frames, "frame")
+                )
+            }
+            other => format!("failed by {other}"),
+        };
+        let said = format!(
+            "{} {}: {load} for {}: {lost}{}{known}{ahead}",
+            how.part,
+            self.size_name,
+            units::time(row.duration_ns + row.then_duration_ns.unwrap_or(0)),
+            if known.is_empty() { "" } else { "; " },
+        );
+        self.rig.say(Note::info(Code::Trial, said));
+    }
+}
+
+/// A trial as the screen has it.
+pub fn shown(row: &Trial) -> snapshot::Trial {
+    snapshot::Trial {
+        number: row.number.into(),
+        load: row.load,
+        duration_ns: row.duration_ns + row.then_duration_ns.unwrap_or(0),
+        loss_ratio: row.loss_ratio,
+        p99_ns: row.latency_ns.map(|latency| latency.p99),
+        verdict: row.verdict.clone(),
+    }
+}
+
+/// The verdict of a trial that is not judged.
+pub const PORT_LOST: &str = "port lost";
+
+/// A trial as the report has it.
+pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
+    let outcome = &ran.outcome;
+    let stage = match wanted.stage {
+        Stage::WarmUp => "warm_up",
+        Stage::Search => "search",
+        Stage::Confirm => "confirm",
+        Stage::Measure => "measure",
+    };
+    Trial {
+        stage: stage.to_owned(),
+        load: wanted.load,
+        offered_frames_per_second: Some(wanted.load),
+        duration_ns: wanted.duration_ns,
+        then_load: wanted.then.map(|then| then.load),
+        then_duration_ns: wanted.then.map(|then| then.duration_ns),
+        intended_frames: outcome.intended,
+        sent_frames: outcome.sent,
+        received_frames: outcome.received,
+        lost_frames: outcome.lost(),
+        loss_ratio: match goal.limits.tolerates_shortfall(outcome) {
+            true => outcome.lost() as f64 / outcome.intended.max(1) as f64,
+            false => outcome.loss_ratio(),
+        },
+        shortfall_ratio: outcome.shortfall_ratio(),
+        duplicated_frames: outcome.duplicated,
+        reordered_frames: outcome.reordered,
+        uneven_frames: outcome.uneven,
+        missed_frames: outcome.missed,
+        unconfirmed_frames: outcome.unconfirmed,
+        latency_ns: outcome.latency.map(|latency| TrialLatency {
+            count: latency.frames,
+            min: latency.min_ns,
+            mean: latency.mean_ns,
+            p50: latency.p50_ns,
+            p90: latency.p90_ns,
+            p99: latency.p99_ns,
+            p999: latency.p999_ns,
+            max: latency.max_ns,
+            frame_to_frame_p50: latency.frame_to_frame.map(|steps| steps.p50_ns),
+            frame_to_frame_p999: latency.frame_to_frame.map(|steps| steps.p999_ns),
+            frame_to_frame_max: latency.frame_to_frame.map(|steps| steps.max_ns),
+            jitter: latency.frame_to_frame.map(|steps| steps.jitter_ns),
+        }),
+        last_loss_ns: outcome.last_loss_ns,
+        outage_ns: outcome.outage_ns,
+        lost_at_end_frames: outcome.lost_at_end,
+        repeated: ran.repeated,
+        verdict: if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) }.to_owned(),
+        ..Trial::default()
+    }
+}
+
+/// The trials of one part and size.
+pub fn rows_of<'a>(rows: &'a [Trial], part: &'a str, size: &'a str) -> impl Iterator<Item = &'a Trial> {
+    rows.iter().filter(move |row| row.part == part && row.frame_size == size)
+}
+
+fn wanted_of(trial: &Trial) -> Option<Wanted> {
+    let stage = match trial.stage.as_str() {
+        "warm_up" => Stage::WarmUp,
+        "search" => Stage::Search,
+        "confirm" => Stage::Confirm,
+        "measure" => Stage::Measure,
+        _ => return None,
+    };
+    let then = trial.then_load.zip(trial.then_duration_ns);
+    let then = then.map(|(load, duration_ns)| Then { load, duration_ns });
+    Some(Wanted { load: trial.load, duration_ns: trial.duration_ns, then, stage })
+}
+
+/// What a trial in a report came to.
+pub fn outcome_of(trial: &Trial) -> Outcome {
+    Outcome {
+        intended: trial.intended_frames,
+        sent: trial.sent_frames,
+        received: trial.received_frames,
+        duplicated: trial.duplicated_frames,
+        reordered: trial.reordered_frames,
+        uneven: trial.uneven_frames,
+        missed: trial.missed_frames,
+        unconfirmed: trial.unconfirmed_frames,
+        latency: trial.latency_ns.map(|latency| Latency {
+            min_ns: latency.min,
+            mean_ns: latency.mean,
+            p50_ns: latency.p50,
+            p90_ns: latency.p90,
+            p99_ns: latency.p99,
+            p999_ns: latency.p999,
+            max_ns: latency.max,
+            frames: latency.count,
+            frame_to_frame: latency.frame_to_frame_p999.map(|p999_ns| FrameToFrame {
+                p50_ns: latency.frame_to_frame_p50.unwrap_or(0),
+                p999_ns,
+                max_ns: latency.frame_to_frame_max.unwrap_or(0),
+                jitter_ns: latency.jitter.unwrap_or(0),
+            }),
+        }),
+        last_loss_ns: trial.last_loss_ns,
+        outage_ns: trial.outage_ns,
+        lost_at_end: trial.lost_at_end_frames,
+    }
+}

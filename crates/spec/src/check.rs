@@ -1,0 +1,294 @@
+//! What contradicts itself in a job, as far as that is seen without looking at the machine.
+
+use crate::bench::{Bench, Find};
+use crate::{Edits, Faults, Job, Live, Replay, Send, Sign};
+
+/// Two members that do not go together, or one that does nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{member}: {what}")]
+pub struct Contradiction {
+    /// Its path within the job.
+    pub member: String,
+    /// What is wrong, and the mend.
+    pub what: String,
+}
+
+/// Members, whether each is wrong, and what to say then.
+type Rules<'a> = &'a [(&'a str, bool, &'a str)];
+
+fn hold(path: &str, rules: Rules<'_>) -> Result<(), Contradiction> {
+    match rules.iter().find(|(_, wrong, _)| *wrong) {
+        None => Ok(()),
+        Some((member, _, what)) => {
+            Err(Contradiction { member: format!("{path}{member}"), what: (*what).to_owned() })
+        }
+    }
+}
+
+impl Job {
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// What does not, and the mend.
+    pub fn check(&self) -> Result<(), Contradiction> {
+        match self {
+            Job::Send(job) => send(job),
+            Job::Replay(job) => replay(job),
+            Job::Measure(_) | Job::Reflect(_) => Ok(()),
+            Job::Bridge(job) => {
+                let both = job.include.is_some() && job.exclude.is_some();
+                hold("", &[("include", both, "there is one rule; leave out `exclude`")])?;
+                let none = Edits::default();
+                let edits_given = job.edits.as_ref().unwrap_or(&none);
+                let already = "what comes from an Ethernet interface is Ethernet already; leave it out";
+                hold("edits.", &[("to_ethernet", edits_given.to_ethernet, already)])?;
+                edits(edits_given)
+            }
+            Job::Impair(job) => faults("faults.", &job.faults),
+            Job::Live(job) => live(job),
+            Job::Trial(job) => bench(&job.bench),
+            Job::Search(job) => bench(&job.bench).and_then(|()| find(&job.find)),
+        }
+    }
+}
+
+fn send(job: &Send) -> Result<(), Contradiction> {
+    let first = job.links.first();
+    let measured = first.is_some_and(|link| link.measure.is_some());
+    let sends = first.is_some_and(|link| link.on.is_some());
+    hold(
+        "",
+        &[
+            (
+                "links",
+                job.links.len() > 1,
+                "frames of an expression or a scenario leave by one interface; give one link",
+            ),
+            (
+                "round_trip",
+                job.round_trip && measured,
+                "frames that come back are measured where they are sent; leave out `measure`",
+            ),
+            (
+                "round_trip",
+                job.round_trip && job.sign == Sign::Never,
+                "what comes back is told by its signature; leave out `sign: never`",
+            ),
+            ("resolve", job.resolve && !sends, "on which interface is the next hop? Say where frames leave"),
+        ],
+    )
+}
+
+fn replay(job: &Replay) -> Result<(), Contradiction> {
+    let two = job.links.len();
+    let measured = |number: usize| job.links.get(number).is_some_and(|link| link.measure.is_some());
+    hold(
+        "",
+        &[
+            ("captures", job.captures.is_empty(), "there is none to send"),
+            ("links", two > 2, "a capture has two sides at most; give one link or two"),
+            (
+                "sides",
+                two == 2 && job.sides.is_none(),
+                "with two links say which side sent each frame: `sides: auto`",
+            ),
+            (
+                "links[1].measure",
+                measured(1) && !measured(0),
+                "of two sides both are measured or none; say where the first one's frames arrive, too",
+            ),
+            (
+                "only_side",
+                job.only_side.is_some() && (job.sides.is_none() || two == 2),
+                "it is sent by one link, and `sides` says which frames it has",
+            ),
+            (
+                "speed",
+                job.rate.is_some() && job.speed.is_some(),
+                "it goes without `rate`, which says how fast whatever the capture says",
+            ),
+            (
+                "write",
+                job.write.is_some() && (two > 0 || job.round_trip || job.cores.is_some()),
+                "into a file, frames leave by no interface: leave out `links`, `round_trip` and `cores`",
+            ),
+            (
+                "round_trip",
+                job.round_trip && job.links.iter().any(|link| link.measure.is_some()),
+                "frames that come back are measured where they are sent; leave out `measure`",
+            ),
+        ],
+    )?;
+    job.edits.as_ref().map_or(Ok(()), edits)
+}
+
+fn live(job: &Live) -> Result<(), Contradiction> {
+    hold("", &[("all", job.all && job.flow.is_some(), "leave out `flow`, which names one connection")])
+}
+
+fn edits(edits: &Edits) -> Result<(), Contradiction> {
+    let (no_tag, no_fuzz) = (edits.vlan_add.is_none(), edits.fuzz_seed.is_none());
+    let tag = "there is no tag to have it: give `vlan_add`";
+    hold(
+        "edits.",
+        &[
+            (
+                "keep_mac_bytes",
+                edits.keep_mac_bytes.is_some() && edits.scramble_mac.is_none(),
+                "nothing is scrambled: give `scramble_mac`",
+            ),
+            ("vlan_priority", edits.vlan_priority.is_some() && no_tag, tag),
+            ("vlan_dei", edits.vlan_dei.is_some() && no_tag, tag),
+            ("vlan_kind", edits.vlan_kind.is_some() && no_tag, tag),
+            ("fuzz_factor", edits.fuzz_factor.is_some() && no_fuzz, "nothing is damaged: give `fuzz_seed`"),
+        ],
+    )
+}
+
+fn faults(path: &str, faults: &Faults) -> Result<(), Contradiction> {
+    hold(
+        path,
+        &[
+            ("jitter", faults.jitter.is_some() && faults.delay.is_none(), "it is of a `delay`: give one"),
+            ("keep_order", faults.keep_order && faults.jitter.is_none(), "it is of a `jitter`: give one"),
+            (
+                "copies",
+                faults.copies.is_some() && faults.duplicate.is_none(),
+                "nothing is copied: give `duplicate`",
+            ),
+            (
+                "copies",
+                faults.copies.is_some_and(|copies| !(1..=100_000).contains(&copies)),
+                "give 1 to 100000",
+            ),
+            (
+                "reorder_by",
+                faults.reorder_by.is_some() && faults.reorder.is_none(),
+                "nothing is put back: give `reorder`",
+            ),
+            (
+                "mend_checksum",
+                faults.mend_checksum && faults.corrupt.is_none(),
+                "nothing is damaged: give `corrupt`",
+            ),
+        ],
+    )
+}
+
+fn bench(bench: &Bench) -> Result<(), Contradiction> {
+    hold(
+        "bench.",
+        &[
+            (
+                "back",
+                bench.back.is_some() && !bench.both_ways,
+                "nothing is sent back: give `both_ways: true`",
+            ),
+            (
+                "back",
+                bench.back.is_some() && bench.what.is_none(),
+                "it goes with `what`, which says what is sent there",
+            ),
+            (
+                "gateway",
+                !bench.gateway.is_empty() && bench.what.is_some(),
+                "frames of `what` have the addresses that stand there; leave one of them out",
+            ),
+            (
+                "links",
+                bench.lab.is_some() && !bench.links.is_empty(),
+                "a lab brings its own ports; leave one of them out",
+            ),
+            (
+                "links",
+                bench.lab.is_none() && bench.links.is_empty(),
+                "between which ports? `links: [{on: eth1, measure: eth2}]`, or try it in a lab: `lab: {}`",
+            ),
+        ],
+    )?;
+    for (number, link) in bench.links.iter().enumerate() {
+        let path = format!("bench.links[{number}].");
+        hold(
+            &path,
+            &[
+                ("on", link.on.is_none(), "where do its frames leave?"),
+                ("measure", link.measure.is_none(), "where do its frames arrive?"),
+            ],
+        )?;
+    }
+    let Some(lab) = &bench.lab else { return Ok(()) };
+    let (free, what) = (lab.bottleneck.is_none(), "it is of a `bottleneck`: give one");
+    let own = lab.impair.is_some();
+    let instead = "the device with faults is another one; leave out `impair`, or say its loss there";
+    hold(
+        "bench.lab.",
+        &[
+            ("queue", lab.queue.is_some() && free, what),
+            ("burst", lab.burst.is_some() && free, what),
+            ("bottleneck", own && lab.bottleneck.is_some(), instead),
+            ("loss", own && lab.loss.is_some(), instead),
+        ],
+    )?;
+    lab.impair.as_ref().map_or(Ok(()), |impair| faults("bench.lab.impair.", impair))
+}
+
+fn find(find: &Find) -> Result<(), Contradiction> {
+    let Find::Recovery(recovery) = find else { return Ok(()) };
+    let least = recovery.repetitions == Some(0);
+    hold("find.recovery.", &[("repetitions", least, "give 1 or more")])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::File;
+
+    #[test]
+    fn what_contradicts_itself_is_named_by_its_path() {
+        for (job, says) in [
+            ("kind: send, what: ipv4, links: [{on: a}, {on: b}]", "links: frames of an expression"),
+            (
+                "kind: send, what: ipv4, links: [{on: a, measure: b}], round_trip: true",
+                "round_trip: frames that",
+            ),
+            ("kind: replay, captures: []", "captures: there is none"),
+            ("kind: replay, captures: [a], links: [{on: a}, {on: b}]", "sides: with two links"),
+            (
+                "kind: replay, captures: [a], sides: auto, links: [{on: a}, {on: b, measure: c}]",
+                "links[1].measure: of two sides both",
+            ),
+            ("kind: replay, captures: [a], links: [{on: a}], write: b", "write: into a file"),
+            (
+                "kind: replay, captures: [a], edits: {vlan_priority: 3}",
+                "edits.vlan_priority: there is no tag",
+            ),
+            ("kind: bridge, between: [a, b], include: src=a, exclude: src=b", "include: there is one rule"),
+            ("kind: impair, between: [a, b], faults: {copies: 3}", "faults.copies: nothing is copied"),
+            (
+                "kind: impair, between: [a, b], faults: {duplicate: 1%, copies: 0}",
+                "faults.copies: give 1 to 100000",
+            ),
+            ("kind: trial, rate: 5pps", "bench.links: between which ports?"),
+            ("kind: trial, rate: 5pps, bench: {links: [{on: a}]}", "bench.links[0].measure: where"),
+            ("kind: trial, rate: 5pps, bench: {lab: {queue: 5}}", "bench.lab.queue: it is of a `bottleneck`"),
+            (
+                "kind: search, find: loss, bench: {lab: {impair: {keep_order: true}}}",
+                "bench.lab.impair.keep_order: it is of a `jitter`",
+            ),
+            (
+                "kind: search, find: throughput, bench: {lab: {}, what: ipv4, gateway: ['02:00:00:00:00:01']}",
+                "bench.gateway: frames of `what`",
+            ),
+        ] {
+            for (file, path) in [
+                (format!("{{schema: netdyno.job/1, {job}}}"), ""),
+                (
+                    format!("{{schema: netdyno.job/1, jobs: [{{kind: measure, on: a}}, {{{job}}}]}}"),
+                    "jobs[1].",
+                ),
+            ] {
+                let error = File::read(&file, "job").expect_err(job).to_string();
+                assert!(error.starts_with(&format!("{path}{says}")), "{job}: {error}");
+            }
+        }
+    }
+}
