@@ -106,15 +106,20 @@ pub struct Asked {
 impl Asked {
     /// The latest copy, and asks for the next.
     pub fn look(&self) -> Option<Histogram> {
+        let copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Not before the lock is free: who counts would come for it at once.
         self.wanted.store(true, Ordering::Relaxed);
-        self.copy.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        copy
     }
 
     /// Makes a copy if one was asked for.
     pub fn answer(&self, histogram: impl FnOnce() -> Histogram) {
-        if self.wanted.load(Ordering::Relaxed) {
+        // Who counts never waits for who looks on.
+        if self.wanted.load(Ordering::Relaxed)
+            && let Ok(mut copy) = self.copy.try_lock()
+        {
             self.wanted.store(false, Ordering::Relaxed);
-            *self.copy.lock().unwrap_or_else(PoisonError::into_inner) = Some(histogram());
+            *copy = Some(histogram());
         }
     }
 }

@@ -86,14 +86,4 @@ impl Gauges {
         }
         Ok(())
     }
-
-    /// Is there a screen?
-    pub fn has_screen(&self) -> bool {
-        self.wanted.screen
-    }
-
-    /// Gives the terminal back.
-    pub fn end_screen(&mut self) {
-        self.screen = None;
-    }
 }

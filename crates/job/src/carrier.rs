@@ -87,8 +87,8 @@ impl Ends {
 }
 
 /// Waits for the carrier of `place` before it is asked for something; for what is over before a run begins.
-pub fn await_link(place: &Place) -> Result<()> {
-    wait(&mut [place.link()?], &AtomicBool::new(false))?;
+pub fn await_link(place: &Place, stop: &AtomicBool) -> Result<()> {
+    wait(&mut [place.link()?], stop)?;
     Ok(())
 }
 

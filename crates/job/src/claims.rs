@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What this process holds, until it ends, and for which of its jobs.
+/// What this process holds, and for which of its jobs.
 static HELD: Mutex<Held> = Mutex::new(BTreeMap::new());
 
 thread_local! {
@@ -120,7 +120,7 @@ fn patiently(mut lock: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Re
     lock()
 }
 
-/// Claims a CPU for this process, for good, or says who has it.
+/// Claims a CPU for this thread's job, until that is over, or says who has it.
 pub fn claim(cpu: usize, priority: Priority) -> Claim {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(other) = held_here(&held, cpu) {

@@ -152,8 +152,24 @@ impl Handle {
     }
 }
 
+impl Handle {
+    /// The same, for whoever wants the report for himself.
+    ///
+    /// # Errors
+    /// It came to no result.
+    pub fn into_result(mut self) -> std::result::Result<Report, Failed> {
+        let shared = self.wait();
+        // The thread is over, and nobody else has it.
+        drop(Arc::get_mut(&mut self.outcome).and_then(OnceLock::take));
+        shared.map(Arc::unwrap_or_clone)
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
+        if self.thread.lock().unwrap_or_else(PoisonError::into_inner).is_none() {
+            return;
+        }
         // Others may be ended by the same flag.
         if !self.is_over() {
             self.stop();

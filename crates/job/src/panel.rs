@@ -103,6 +103,11 @@ impl Panel {
         self.board.is_watched_closely()
     }
 
+    /// Wants something in the user's place.
+    pub fn request(&self, request: Request) {
+        self.board.request(request);
+    }
+
     /// What the user wants.
     pub fn requests(&self) -> Vec<Request> {
         self.board.requests()

@@ -136,7 +136,12 @@ impl Setup {
 }
 
 /// See [`Setup::onlooker`].
-pub type Onlooker = Arc<dyn Fn(snapshot::Snapshot) + Send + Sync>;
+#[derive(Clone)]
+pub struct Onlooker {
+    pub tell: Arc<dyn Fn(snapshot::Snapshot) + Send + Sync>,
+    /// It wants to know more than totals.
+    pub closely: bool,
+}
 
 /// The second interface of a run, if there is one.
 #[derive(Debug, Default)]
@@ -193,7 +198,7 @@ macro_rules! named {
     };
 }
 
-named!("Setup" Setup, "Wanted" Wanted<'_>, "Opened" Opened);
+named!("Onlooker" Onlooker, "Setup" Setup, "Wanted" Wanted<'_>, "Opened" Opened);
 
 /// Engines ready to run, one for each CPU of [`Wanted`].
 pub struct Opened {
@@ -270,7 +275,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         }
     };
     let mut ends = Some(ends);
-    let mut panel = Some(Panel::of(&setup.session.board));
+    // Of a part of something larger, that one tells.
+    let mut panel = setup.onlooker.is_none().then(|| Panel::of(&setup.session.board));
     let mut shown = false;
     let moves = Moves::default();
     let signs = trust::signs(&setup.job);
@@ -305,7 +311,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
         let mut watch = Watch::new(&setup, jobs, meter.as_ref());
         let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
         let hands = watch.hands(reach, engine);
-        let title = by_hand::title(&setup, engine, report.environment.meter.as_ref(), hands);
+        let title = by_hand::title(&setup, engine, report.environment.meter.as_ref(), hands.clone());
+        watch.hands = hands;
         watch.title = Arc::new(title.clone());
         if let Some(mut panel) = panel.take() {
             if !std::mem::replace(&mut shown, true) {
@@ -350,6 +357,7 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
                 let not_taken = NotTaken { name: engine.to_owned(), reason: trust::reason(place, &seen) };
                 setup.distrusted.add(place, &not_taken);
                 distrusted.push(not_taken);
+                watch.ask_again();
                 panel = watch.panel.take();
             }
             (_, _, Some(sent)) => {

@@ -19,7 +19,8 @@ pub struct Session {
     pub consent: Consent,
     /// Set by whoever ends it.
     pub stop: Arc<AtomicBool>,
-    /// Nobody looks at `stop` yet: whoever ends it may as well end the process.
+    /// Set by whoever may end the process where nobody looks at `stop` yet, and nothing is attached; cleared by the job when it
+    /// does.
     pub deaf: Arc<AtomicBool>,
     pub board: Arc<Board>,
     /// Other jobs that begin with it.

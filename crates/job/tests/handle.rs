@@ -87,6 +87,20 @@ fn a_job_is_paused_changed_and_ended_by_its_handle() {
 }
 
 #[test]
+fn what_cannot_be_changed_is_not_told_as_changed_and_what_is_wanted_early_is_done() {
+    let lab = lab();
+    let top = start(&lab.sender, &format!("{SEND}, rate: top, count: 200k"), Session::default());
+    until("it begins", || top.snapshot().is_some());
+    top.set_rate(50);
+    let report = top.into_result().expect("a result");
+    assert_eq!((sent(&report), report.result.adjustments.len()), (200_000, 0));
+    let early = start(&lab.sender, &format!("{SEND}, rate: 1kpps, count: 1k"), Session::default());
+    early.set_rate(200);
+    let report = early.into_result().expect("a result");
+    assert_eq!((sent(&report), report.result.adjustments.len()), (1_000, 1));
+}
+
+#[test]
 fn what_is_dropped_leaves_nothing_behind() {
     let lab = lab();
     let program = || {

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use gauges::Gauges;
 use job::{Handle, Member, Session};
 use report::live::{Pace, Progress};
-use report::{Loss, Report, Severity, Totals};
+use report::{Code, Loss, Note, Report, Severity, Totals};
 use snapshot::{Board, Count, Phase, Snapshot};
 use spec::Consent;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Signals {
     pub fn handle(screen: bool) -> Result<Signals> {
         let signals = Signals { stop: Arc::default(), deaf: Arc::new(AtomicBool::new(true)) };
         for signal in gauges::ending_signals() {
-            signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&signals.deaf))?;
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.deaf))?;
             if !screen {
                 signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&signals.stop))?;
             }
@@ -100,17 +100,16 @@ pub fn attend(
         gauges = None;
         Ok(())
     })?;
-    Ok(Arc::unwrap_or_clone(handle.wait()?))
+    Ok(handle.into_result()?)
 }
 
 /// Prints what the job says, and how it goes.
 fn tell(board: &Board, output: &Output, line: Line) {
     let mut live = if line == Line::Shown { output::live(output) } else { None };
-    let quiet = output.quiet || output.gauges.tui;
     let (mut next, mut before) = (0, Snapshot::default());
     loop {
         let over = board.await_end(REDRAW, next);
-        for note in board.notes(&mut next).iter().filter(|note| !quiet || note.severity > Severity::Info) {
+        for note in board.notes(&mut next).iter().filter(|note| is_said(note, output)) {
             if let Some(live) = &mut live {
                 let _ = live.clear();
             }
@@ -120,6 +119,10 @@ fn tell(board: &Board, output: &Output, line: Line) {
             break;
         }
         let (Some(live), Some(now)) = (&mut live, board.latest()) else { continue };
+        if now.at_ns < before.at_ns {
+            // It began anew, with another engine.
+            before = Snapshot::default();
+        }
         let moves = matches!(now.phase, Phase::Running | Phase::Paused);
         if moves && now.at_ns >= before.at_ns + REDRAW.as_nanos() as u64 * 9 / 10 {
             let _ = live.update(&progress(&now, &before));
@@ -129,6 +132,15 @@ fn tell(board: &Board, output: &Output, line: Line) {
     if let Some(live) = &mut live {
         let _ = live.clear();
     }
+}
+
+/// Who wants quiet is told what matters, and who has a screen what does not stand there.
+fn is_said(note: &Note, output: &Output) -> bool {
+    let on_screen = matches!(
+        note.code,
+        Code::Begun | Code::CarrierWaited | Code::Trial | Code::SearchRange | Code::Warning
+    );
+    note.severity > Severity::Info || !(output.quiet || output.gauges.tui && on_screen)
 }
 
 /// What lies between two snapshots.

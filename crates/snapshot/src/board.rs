@@ -93,7 +93,7 @@ impl Board {
         inside.notes.iter().skip(usize::try_from(skip).unwrap_or(usize::MAX)).cloned().collect()
     }
 
-    /// Somebody wants to see streams, cores and counters, too: they take more time to look at. To be said before the job
+    /// Somebody wants to see streams, cores, counters and how late frames leave, too: that takes more time. To be said before the job
     /// begins.
     pub fn watch_closely(&self) {
         self.closely.store(true, Relaxed);

@@ -233,9 +233,14 @@ fn bench(bench: &Bench) -> Result<(), Contradiction> {
 }
 
 fn find(find: &Find) -> Result<(), Contradiction> {
-    let Find::Recovery(recovery) = find else { return Ok(()) };
-    let least = recovery.repetitions == Some(0);
-    hold("find.recovery.", &[("repetitions", least, "give 1 or more")])
+    let repetitions = match find {
+        Find::Latency(latency) => latency.repetitions,
+        Find::Burst(burst) => burst.repetitions,
+        Find::Recovery(recovery) => recovery.repetitions,
+        Find::Reset(reset) => reset.repetitions,
+        Find::Throughput(_) | Find::Loss(_) | Find::Soak(_) => None,
+    };
+    hold(&format!("find.{}.", find.name()), &[("repetitions", repetitions == Some(0), "give 1 or more")])
 }
 
 #[cfg(test)]
@@ -269,6 +274,10 @@ mod tests {
             ),
             ("kind: trial, rate: 5pps", "bench.links: between which ports?"),
             ("kind: trial, rate: 5pps, bench: {links: [{on: a}]}", "bench.links[0].measure: where"),
+            (
+                "kind: search, find: {burst: {repetitions: 0}}, bench: {lab: {}}",
+                "find.burst.repetitions: give 1 or more",
+            ),
             ("kind: trial, rate: 5pps, bench: {lab: {queue: 5}}", "bench.lab.queue: it is of a `bottleneck`"),
             (
                 "kind: search, find: loss, bench: {lab: {impair: {keep_order: true}}}",

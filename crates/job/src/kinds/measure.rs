@@ -51,11 +51,11 @@ pub fn run(args: &Measure, session: &Session) -> Result<Report> {
         );
     }
     let name = &place.interface.name;
+    session.heed();
     let mut ends = Ends::none();
     ends.optional(&place, "measure")?;
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
-    session.heed();
     let mut report = Report::new("measure");
     report.requested = Requested {
         count,

@@ -306,7 +306,8 @@ pub fn replay(
             "--sides tells frames of two interfaces apart: name the second one with --on2, or send one side with --only-side"
         );
     }
-    let pipes: Vec<_> = readers.iter().filter_map(Reader::patience).collect();
+    // Whoever ends the job does not wait for who writes into a pipe.
+    readers.iter().filter_map(Reader::patience).for_each(|pipe| pipe.until(&session.stop));
     // Of a cable's other end everything arrives. What edits make of addresses is seen where the capture is read beforehand.
     let learns = match (&place, &rx) {
         (Some(place), Some((at, _))) => {
@@ -394,8 +395,6 @@ pub fn replay(
     };
     let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
     session.heed();
-    // From now on a signal must not wait for who writes into a pipe.
-    pipes.iter().for_each(|pipe| pipe.until(&session.stop));
     let job = Job {
         source,
         count: total,

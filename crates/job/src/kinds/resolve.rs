@@ -5,6 +5,7 @@ use crate::place::Place;
 use anyhow::{Context, Result, bail};
 use port::resolve::neighbour;
 use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
 use traffic::expr::{Options, compile};
 use traffic::{Executor, Program, Slab, Stream, Templates};
 use wire::layers::{L3, Layers};
@@ -16,7 +17,7 @@ const SOURCE: std::ops::Range<usize> = 6..12;
 /// Gives the streams of `program` the next hop's Ethernet address as destination, and that of `place` as source, where
 /// the expression gave none. It is looked for once for each stream, by the destination of its first frame. Returns what
 /// was found, for a person.
-pub fn resolve(program: &mut Program, place: &Place) -> Result<Vec<String>> {
+pub fn resolve(program: &mut Program, place: &Place, stop: &AtomicBool) -> Result<Vec<String>> {
     // An address that the user gave and one that was filled in look alike in a program, unless they differ.
     let unset = compile("ether", &Options::default())?;
     let unset = unset.streams.first().map_or_else(Vec::new, |stream| stream.templates.get(0).to_vec());
@@ -27,7 +28,7 @@ pub fn resolve(program: &mut Program, place: &Place) -> Result<Vec<String>> {
             .any(|field| field.range().start < range.end && field.range().end > range.start);
         !varies && stream.templates.get(0).get(range.clone()) == unset.get(range)
     };
-    await_link(place)?;
+    await_link(place, stop)?;
     let mut found = Vec::new();
     for stream in program.streams.iter_mut().filter(|stream| !stream.is_captured()) {
         let mut bytes = stream.templates.get(0).to_vec();

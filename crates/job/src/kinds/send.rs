@@ -11,6 +11,7 @@ use anyhow::{Result, bail};
 use engine::Job;
 use report::{Code, Report, Requested, RequestedRate};
 use spec::{Engine, Send, Word};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::rate::NoSchedule;
@@ -35,7 +36,9 @@ pub fn run(args: &Send, session: Session) -> Result<Report> {
     let asked = Asked { job: args, pace: &pace, measured: measure.is_some() };
     let Planned { mut program, requested, total, endless, mut warnings } = match what {
         What::Expression(text) => expression(&asked, text, place.as_ref())?,
-        What::Scenario(scenario, file) => self::scenario(&asked, &scenario, file, place.as_ref())?,
+        What::Scenario(scenario, file) => {
+            self::scenario(&asked, &scenario, file, (place.as_ref(), &session.stop))?
+        }
     };
     let mut rx = shared::measuring_place(&metering, &through, program.is_paced(), sending)?;
     if let Some((_, options)) = rx.as_mut().filter(|_| args.sign == spec::Sign::Never) {
@@ -51,7 +54,7 @@ pub fn run(args: &Send, session: Session) -> Result<Report> {
         warnings.extend(unchecked);
     }
     if let Some(place) = place.as_ref().filter(|_| args.resolve) {
-        for found in resolve(&mut program, place)? {
+        for found in resolve(&mut program, place, &session.stop)? {
             session.say(Code::NextHopFound, found);
         }
     }
@@ -140,14 +143,19 @@ fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Pla
 }
 
 /// What the command line says holds instead of what the file says of the whole run.
-fn scenario(args: &Asked<'_>, scenario: &Scenario, file: &str, place: Option<&Place>) -> Result<Planned> {
+fn scenario(
+    args: &Asked<'_>,
+    scenario: &Scenario,
+    file: &str,
+    (place, stop): (Option<&Place>, &AtomicBool),
+) -> Result<Planned> {
     let sign = match (args.signs(), args.signs_by_itself()) {
         (true, _) => Sign::All,
         (false, true) => Sign::WhereRoom,
         (false, false) => Sign::No,
     };
     let context = Context { sign, rate: args.pace.rate, size: args.size(), ..Context::default() };
-    let made = what::scenario(scenario, args.job.seed, context, place)?;
+    let made = what::scenario(scenario, args.job.seed, context, place, stop)?;
     let own_total = made.total();
     let Made { compiled, seed, warnings } = made;
     let rate = match compiled.rate {

@@ -4,6 +4,7 @@ use crate::place::Place;
 use anyhow::{Context as _, Result, bail};
 use std::io::Read;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use traffic::scenario::{Compiled, Context, MAX_BYTES, Scenario, Sign, parse};
 
 /// The first word after the verb.
@@ -54,6 +55,7 @@ pub fn scenario(
     seed: Option<u64>,
     context: Context,
     place: Option<&Place>,
+    stop: &AtomicBool,
 ) -> Result<Made> {
     let seed = seed.or(scenario.seed()).unwrap_or_else(super::shared::draw_seed);
     let link_bits_per_second = place.and_then(Place::bits_per_second);
@@ -67,7 +69,7 @@ pub fn scenario(
         ));
     }
     match place {
-        Some(place) => resolve(&mut compiled, place)?,
+        Some(place) => resolve(&mut compiled, place, stop)?,
         None if !compiled.resolve.is_empty() => {
             warnings.push(
                 "nobody is asked for Ethernet addresses (`resolve`): these frames are not sent on an interface"
@@ -80,9 +82,9 @@ pub fn scenario(
 }
 
 /// Asks for the Ethernet addresses that a scenario wants, each once.
-fn resolve(compiled: &mut Compiled, place: &Place) -> Result<()> {
+fn resolve(compiled: &mut Compiled, place: &Place, stop: &AtomicBool) -> Result<()> {
     if !compiled.resolve.is_empty() {
-        crate::carrier::await_link(place)?;
+        crate::carrier::await_link(place, stop)?;
     }
     let mut known = std::collections::HashMap::new();
     for unresolved in compiled.resolve.clone() {

@@ -61,6 +61,14 @@ pub fn names(whole: &Job, jobs: &[Job]) -> Names {
     }
 }
 
+/// Can that be done?
+pub fn can(hands: &Hands, request: Request) -> bool {
+    match request {
+        Request::Toggle | Request::Pause | Request::Resume => hands.no_pause.is_none(),
+        Request::Faster | Request::Slower | Request::Percent(_) => hands.no_rate.is_none(),
+    }
+}
+
 /// Does to the run what is asked for at `now`, and takes it down.
 pub fn obey(throttle: &Throttle, now: u64, request: Request, done: &mut Vec<Adjustment>) {
     let Course { percent, paused, .. } = throttle.course();

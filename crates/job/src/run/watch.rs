@@ -11,7 +11,7 @@ use engine::source::Source;
 use engine::{Control, Course, Ended, Job, Reach, Sent};
 use meter::Snapshot as Measured;
 use report::{Adjustment, Interval, Totals};
-use snapshot::{Count, Hands, Phase, Snapshot, Title, Worker, machine};
+use snapshot::{Count, Hands, Phase, Request, Snapshot, Title, Worker, machine};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -70,6 +70,8 @@ pub struct Watch<'a> {
     onlooker: Option<Onlooker>,
     /// What the onlooker is told of the run besides: through what it goes.
     pub title: Arc<Title>,
+    /// What can be done by hand.
+    pub hands: Hands,
     /// What was done by hand.
     pub adjustments: Vec<Adjustment>,
     course: Course,
@@ -120,6 +122,7 @@ impl<'a> Watch<'a> {
             panel: None,
             onlooker: setup.onlooker.clone(),
             title: Arc::default(),
+            hands: Hands::default(),
             adjustments: Vec::new(),
             course: Course::default(),
             cpus: busy.map(|(_, cpu)| *cpu).collect(),
@@ -239,12 +242,13 @@ impl<'a> Watch<'a> {
     /// Does what the user wants. Returns whether that was anything.
     pub fn obey(&mut self, workers: &[Control]) -> bool {
         let Some(panel) = &self.panel else { return false };
-        let requests = panel.requests();
         let started = workers.iter().map(|w| w.started.load(Relaxed)).filter(|&at| at > 0).min();
+        // What is wanted before the first frame is done with it.
         let (Some(throttle), Some(started)) = (workers.first().map(|w| &w.throttle), started) else {
             return false;
         };
-        for request in &requests {
+        let requests = panel.requests();
+        for request in requests.iter().filter(|request| by_hand::can(&self.hands, **request)) {
             let now = engine::clock::now().saturating_sub(started);
             by_hand::obey(throttle, now, *request, &mut self.adjustments);
         }
@@ -252,17 +256,26 @@ impl<'a> Watch<'a> {
         !requests.is_empty()
     }
 
+    /// What was done by hand is wanted of the engine that comes after this one, too.
+    pub fn ask_again(&self) {
+        let Some(panel) = &self.panel else { return };
+        if self.course.percent != engine::throttle::AS_ASKED {
+            panel.request(Request::Percent(self.course.percent));
+        }
+        if self.course.paused {
+            panel.request(Request::Pause);
+        }
+    }
+
     /// Puts onto the panel how it stands.
     fn present(&mut self, sample: Sample, workers: &[Control]) {
-        if self.panel.is_none() && self.onlooker.is_none() {
-            return;
-        }
         let remaining_ns = self.remaining(sample);
-        // What workers take is looked up in files of the kernel.
-        let closely = self.onlooker.is_some() || self.panel.as_ref().is_some_and(Panel::is_watched_closely);
+        // What workers take is looked up in files of the kernel, and for how late they are they stop to copy a histogram.
+        let closely = self.onlooker.as_ref().is_some_and(|onlooker| onlooker.closely)
+            || self.panel.as_ref().is_some_and(Panel::is_watched_closely);
         let metered = self.meter.is_some();
         let mut lateness: Option<histogram::Histogram> = None;
-        for copy in workers.iter().filter_map(|worker| worker.lateness.look()) {
+        for copy in workers.iter().filter(|_| closely).filter_map(|worker| worker.lateness.look()) {
             match &mut lateness {
                 Some(all) => all.merge(&copy),
                 none => *none = Some(copy),
@@ -297,7 +310,7 @@ impl<'a> Watch<'a> {
 
     fn tell(&mut self, moment: Snapshot) {
         if let Some(onlooker) = &self.onlooker {
-            onlooker(Snapshot { title: Arc::clone(&self.title), ..moment.clone() });
+            (onlooker.tell)(Snapshot { title: Arc::clone(&self.title), ..moment.clone() });
         }
         if let Some(panel) = &mut self.panel {
             panel.show(moment, self.meter.and_then(Meters::only));

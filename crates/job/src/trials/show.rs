@@ -114,9 +114,10 @@ impl Show {
     pub fn onlookers(&self) -> Vec<Onlooker> {
         let mut inside = self.lock();
         inside.fold();
+        let closely = inside.panel.is_watched_closely();
         let onlooker = |way: usize| -> Onlooker {
             let inside = Arc::clone(&self.inside);
-            Arc::new(move |moment| {
+            let tell = Arc::new(move |moment: Snapshot| {
                 let mut inside = inside.lock().unwrap_or_else(PoisonError::into_inner);
                 inside.learn(&moment.title);
                 if let Some(slot) = inside.now.get_mut(way) {
@@ -126,7 +127,8 @@ impl Show {
                 if way == 0 {
                     inside.publish();
                 }
-            })
+            });
+            Onlooker { tell, closely }
         };
         (0..inside.now.len()).map(onlooker).collect()
     }
@@ -156,7 +158,8 @@ impl Inside {
     /// What ran is over: it belongs to what was before.
     fn fold(&mut self) {
         let now: Vec<Snapshot> = self.now.iter_mut().filter_map(Option::take).collect();
-        now.iter().for_each(|moment| add(&mut self.before, moment));
+        let closely = self.panel.is_watched_closely();
+        now.iter().for_each(|moment| add(&mut self.before, moment, closely));
         self.before.workers.clear();
     }
 
@@ -171,7 +174,8 @@ impl Inside {
 
     fn publish(&mut self) {
         let mut moment = self.before.clone();
-        self.now.iter().flatten().for_each(|now| add(&mut moment, now));
+        let closely = self.panel.is_watched_closely();
+        self.now.iter().flatten().for_each(|now| add(&mut moment, now, closely));
         moment.at_ns = self.at_ns();
         moment.remaining_ns = remaining(self.ends_ns, moment.at_ns);
         moment.search = Some(Arc::new(self.search.clone()));
@@ -185,7 +189,7 @@ fn remaining(ends_ns: Option<u64>, at_ns: u64) -> Option<u64> {
 }
 
 /// Counts add up.
-fn add(sum: &mut Snapshot, one: &Snapshot) {
+fn add(sum: &mut Snapshot, one: &Snapshot, closely: bool) {
     let count = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b)).or(a).or(b);
     let both = |a: Option<Count>, b: Option<Count>| {
         let sum = |(a, b): (Count, Count)| Count { frames: a.frames + b.frames, bytes: a.bytes + b.bytes };
@@ -198,8 +202,10 @@ fn add(sum: &mut Snapshot, one: &Snapshot) {
     sum.duplicated = count(sum.duplicated, one.duplicated);
     sum.reordered = count(sum.reordered, one.reordered);
     sum.late = count(sum.late, one.late);
-    merge(&mut sum.latency, one.latency.as_ref());
-    merge(&mut sum.lateness, one.lateness.as_ref());
+    if closely {
+        merge(&mut sum.latency, one.latency.as_ref());
+        merge(&mut sum.lateness, one.lateness.as_ref());
+    }
     sum.workers.extend(one.workers.iter().copied());
 }
 
@@ -233,8 +239,8 @@ mod tests {
             ..Snapshot::default()
         };
         let mut sum = Snapshot::default();
-        add(&mut sum, &one);
-        add(&mut sum, &one);
+        add(&mut sum, &one, true);
+        add(&mut sum, &one, true);
         assert_eq!((sum.tx, sum.rx, sum.lost), (Some(Count { frames: 6, bytes: 360 }), None, Some(2)));
         assert_eq!(sum.latency.map(|latency| latency.count()), Some(2));
         // A worker is told once: of the run that goes on.

@@ -211,7 +211,7 @@ pub struct Latency {
     #[arg(long, value_name = "WHAT")]
     pub floor: Option<String>,
     /// Trials at each load. Default: 20, in a lab 3.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: Option<u32>,
 }
 
@@ -240,7 +240,7 @@ pub struct Burst {
     #[arg(long, value_name = "FRAMES", default_value = "1")]
     pub step: Written<u64>,
     /// Independent searches. Default: 50, in a lab 3.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: Option<u32>,
 }
 
@@ -254,7 +254,7 @@ pub struct Recovery {
     #[arg(long, value_name = "RATE")]
     pub throughput: Option<Written<Rate>>,
     /// Trials. Default: 20, in a lab 3.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: Option<u32>,
 }
 
@@ -272,7 +272,7 @@ pub struct Reset {
     #[arg(long, value_name = "CMD")]
     pub command: Option<String>,
     /// Trials.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: u32,
 }
 

@@ -10,6 +10,7 @@ use job::kinds::shared;
 use job::kinds::what::{self, What};
 use report::units;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::scenario::{Context, Scenario, Sign};
@@ -112,7 +113,7 @@ fn scenario(args: &Craft, scenario: &Scenario) -> Result<Crafted> {
         size: args.shape.size.as_deref().cloned(),
         ..Context::default()
     };
-    let made = what::scenario(scenario, args.shape.seed, context, None)?;
+    let made = what::scenario(scenario, args.shape.seed, context, None, &AtomicBool::new(false))?;
     let total = made.total();
     let compiled = made.compiled;
     let count = args.count.or(compiled.count).or(total);
