@@ -18,6 +18,10 @@ const OWN: &str = "/proc/thread-self/ns/net";
 /// `NSFS_MAGIC` of `linux/magic.h`: the file system that namespace files come from.
 const NSFS_MAGIC: FsWord = 0x6e73_6673;
 
+/// How interfaces of the calling thread's namespace come to IPv6 addresses, unless told otherwise. 1: not
+/// by themselves (`IN6_ADDR_GEN_MODE_NONE`).
+const IPV6_DEFAULT_ADDR_GEN_MODE: &str = "/proc/sys/net/ipv6/conf/default/addr_gen_mode";
+
 /// A network namespace, held by a file descriptor. It goes when the last holder does: processes and threads
 /// in it, sockets opened in it, and descriptors like this one.
 #[derive(Debug)]
@@ -36,6 +40,10 @@ impl Namespace {
                 Err(Errno::PERM) => return Err(LabError::NotPermitted),
                 Err(errno) => return Err(LabError::Create(errno)),
             }
+            // IPv6 leaves an interface whose MTU falls under 1280 bytes (RFC 8200, section 5) and comes back with
+            // the namespace's defaults, which are to announce addresses: frames that nobody sent. Where the
+            // setting cannot be written (no IPv6, a read-only /proc), only `veth::silence` keeps them away.
+            drop(std::fs::write(IPV6_DEFAULT_ADDR_GEN_MODE, "1"));
             Self::current()
         })?
     }

@@ -81,7 +81,7 @@ fn receiver(host: &Host) -> OwnedFd {
             let set =
                 libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, (&raw const room).cast(), size);
             assert_eq!(set, 0);
-            let patience = libc::timeval { tv_sec: 2, tv_usec: 0 };
+            let patience = libc::timeval { tv_sec: 60, tv_usec: 0 };
             let size = size_of::<libc::timeval>() as u32;
             let set =
                 libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, (&raw const patience).cast(), size);
@@ -98,13 +98,17 @@ fn receiver(host: &Host) -> OwnedFd {
     host.namespace.run_in(open).expect("the receiver's namespace")
 }
 
-/// The next frame that arrives; `None` when none did for two seconds.
+/// The next frame of ours that arrives; `None` when none did for a minute. Hosts say things of their own accord.
 fn receive(socket: &OwnedFd) -> Option<Vec<u8>> {
-    let mut bytes = vec![0; 1 << 17];
-    // SAFETY: the buffer is live and as long as it says.
-    let length = unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    bytes.truncate(usize::try_from(length).ok()?);
-    Some(bytes)
+    loop {
+        let mut bytes = vec![0; 1 << 17];
+        // SAFETY: the buffer is live and as long as it says.
+        let length = unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+        bytes.truncate(usize::try_from(length).ok()?);
+        if bytes.get(..12) == Some(&frame(0, 60)[..12]) {
+            return Some(bytes);
+        }
+    }
 }
 
 /// What an interface counts, read from anywhere.
