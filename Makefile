@@ -31,7 +31,7 @@ demo: build ## install what is missing, build, and watch traffic being sent and 
 build: ## install what is missing and build target/release/netdyno
 	@scripts/setup
 	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) RUSTFLAGS="-C target-feature=+crt-static" \
-		cargo build --release --locked -p netdyno --features static --target $(HOST)
+		cargo build --release --locked -p netdyno-cli --features static --target $(HOST)
 	@mkdir -p $(TARGET)/release && ln -f $(TARGET)/$(HOST)/release/netdyno $(NETDYNO)
 
 test: ## install what is missing and run every test (as root, or with sudo)
@@ -42,7 +42,7 @@ test-drivers: build ## try real drivers and other kernels in emulated machines; 
 	@scripts/setup drivers
 	@scripts/test-drivers $(ARGS)
 
-lint: ## check formatting, lints and shell scripts
+lint: ## check formatting, lints, shell scripts and dependencies (after scripts/setup test)
 	@scripts/lint
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (5)

@@ -1,5 +1,6 @@
 //! Compiles programs of this folder with clang and generates their typed skeletons into `OUT_DIR`: the part that the
-//! build scripts of all crates with programs share.
+//! build scripts of all crates with programs share. Each of them has a link to this folder, so that its package holds the
+//! sources.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,10 @@ use std::{env, fs};
 const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (set CLANG to name another one). \
      On Debian and Ubuntu: apt install clang libelf-dev zlib1g-dev linux-libc-dev";
 
-/// Compiles NAME.bpf.c to NAME.skel.rs for each name. Called from a folder two below the root.
+/// Compiles NAME.bpf.c to NAME.skel.rs for each name.
 pub fn compile(programs: &[&str]) {
-    let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bpf");
+    let link = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let bpf = link.canonicalize().unwrap_or(link);
     println!("cargo:rerun-if-changed={}", bpf.display());
     println!("cargo:rerun-if-env-changed=CLANG");
 

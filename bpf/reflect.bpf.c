@@ -11,11 +11,11 @@
  * and neighbour discovery (the host must answer them, or nobody finds it), and what was not asked for; these pass to
  * the host. Frames whose headers cannot be read whole are dropped and counted.
  *
- * crates/meter/src/reflector/reference.rs is the same in Rust, for the tests. Counters are per CPU in an array that
+ * crates/reflector/src/reference.rs is the same in Rust, for the tests. Counters are per CPU in an array that
  * user space maps, as in meter.bpf.c.
  *
  * Cost of a signed 60-byte UDP frame: 35 ns, of which 30 ns are the test run's own (Linux 6.18 on a virtual machine;
- * crates/meter/src/reflector/tests.rs prints it).
+ * crates/reflector/src/tests.rs prints it).
  */
 #include <linux/bpf.h>
 #include <linux/in6.h>

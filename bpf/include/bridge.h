@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the bridge keeps. crates/meter/src/forward/mod.rs is the same in Rust, field by field; the loader compares the
+ * What the bridge keeps. crates/forwarder/src/counters.rs is the same in Rust, field by field; the loader compares the
  * sizes. All fields are 64 bits wide, so user space reads each of them untorn while a CPU writes it.
  */
 #ifndef NETDYNO_BRIDGE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the reflector keeps. crates/meter/src/reflector/mod.rs is the same in Rust, field by field; the loader compares
+ * What the reflector keeps. crates/reflector/src/counters.rs is the same in Rust, field by field; the loader compares
  * the sizes. All fields are 64 bits wide, so user space reads each of them untorn while a CPU writes it.
  */
 #ifndef NETDYNO_REFLECTOR_H

@@ -1,6 +1,6 @@
 //! Compiles the programs in `bpf/` that this crate loads.
 
-#[path = "../../bpf/build.rs"]
+#[path = "bpf/build.rs"]
 mod bpf;
 
 fn main() {

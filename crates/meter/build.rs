@@ -1,8 +1,8 @@
 //! Compiles the programs in `bpf/` that this crate loads.
 
-#[path = "../../bpf/build.rs"]
+#[path = "bpf/build.rs"]
 mod bpf;
 
 fn main() {
-    bpf::compile(&["bridge", "meter", "reflect"]);
+    bpf::compile(&["meter"]);
 }

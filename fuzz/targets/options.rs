@@ -2,9 +2,9 @@
 #![no_main]
 #![allow(dead_code, reason = "parts of the program")]
 
-#[path = "../../crates/netdyno/src/compat/autoopts.rs"]
+#[path = "../../crates/cli/src/compat/autoopts.rs"]
 mod autoopts;
-#[path = "../../crates/netdyno/src/compat/presets.rs"]
+#[path = "../../crates/cli/src/compat/presets.rs"]
 mod presets;
 
 use autoopts::{Parsed, Spec};

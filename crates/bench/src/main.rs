@@ -131,7 +131,7 @@ fn measure() -> Result<()> {
     };
     let netdyno = netdyno.canonicalize().with_context(|| {
         format!(
-            "no netdyno at {}: build it (cargo build --release -p netdyno) or give --netdyno",
+            "no netdyno at {}: build it (cargo build --release -p netdyno-cli) or give --netdyno",
             netdyno.display()
         )
     })?;

@@ -38,7 +38,9 @@ pub struct Link(OwnedFd);
 /// Where in the kernel a program takes frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
+    /// In the driver, before the kernel makes a packet of what arrived.
     XdpNative,
+    /// In the kernel's receive path, with every driver, and slower.
     XdpGeneric,
     /// Before all other programs at the ingress of traffic control (tcx, Linux 6.6).
     TcIngress,
@@ -58,6 +60,7 @@ pub struct Refused {
 pub struct Run<'a> {
     /// The frame it is run on, behind `told` bytes that stand before it (the frame's metadata).
     pub frame: &'a [u8],
+    /// Length of the metadata before the frame, in bytes.
     pub told: u32,
     /// How often.
     pub repeat: u32,
@@ -73,6 +76,7 @@ pub struct Run<'a> {
 /// What a run came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
+    /// What the program returned: an `XDP_` action.
     pub verdict: u32,
     /// Nanoseconds for each of the runs.
     pub cost_ns: u32,
@@ -217,6 +221,15 @@ impl Link {
         // The kernel says where a link leads in its descriptor's own file; nowhere is interface 0.
         let info = fs::read_to_string(format!("/proc/self/fdinfo/{}", self.0.as_raw_fd()));
         info.is_ok_and(|info| !info.lines().any(|line| line.split_whitespace().eq(["ifindex:", "0"])))
+    }
+}
+
+impl Drop for Link {
+    /// Not by closing the descriptor alone: a process that another thread starts has it too until it runs its program, and the
+    /// interface would be taken until then. With the process the kernel closes it in any case.
+    fn drop(&mut self) {
+        // SAFETY: a number is all that is given. An interface that went (ENOLINK) leaves nothing to detach from.
+        let _ = unsafe { sys::bpf_link_detach(self.0.as_raw_fd()) };
     }
 }
 

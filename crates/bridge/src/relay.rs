@@ -3,8 +3,8 @@
 use crate::filter::Filter;
 use crate::wholes::{self, Unfit};
 use edit::rewrite::{Frame, Plan, Side, Verdict, edit};
-use port::packet::{Sendmmsg, Target};
-use port::receive::{ReceiveError, Receiver};
+use port::packet::{BATCH, Sendmmsg, Target};
+use port::rx::{Frame as Arrived, Rx, RxError, Slots};
 use port::tx::{Tx, TxError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +24,11 @@ pub struct Relayed {
     /// All that arrived and were taken from the ring: the sum of `sent`, `filtered`, `left`, `too_long`, `over_limit`,
     /// `refused` and `unfit`.
     pub frames: u64,
+    /// Bytes of those, layer 2 without FCS.
     pub bytes: u64,
     /// Accepted by the other interface.
     pub sent: u64,
+    /// Bytes of those.
     pub sent_bytes: u64,
     /// Among the sent: headers that an edit could not be made in.
     pub unedited: u64,
@@ -46,6 +48,7 @@ pub struct Relayed {
     pub missed: u64,
     /// When the first and the last frame was taken, in nanoseconds since the start.
     pub first_ns: Option<u64>,
+    /// See `first_ns`.
     pub last_ns: Option<u64>,
 }
 
@@ -109,7 +112,7 @@ pub struct Job {
 pub enum RelayError {
     /// Nothing comes in.
     #[error(transparent)]
-    Receive(#[from] ReceiveError),
+    Receive(#[from] RxError),
     /// Nothing goes out.
     #[error(transparent)]
     Send(#[from] TxError),
@@ -118,7 +121,7 @@ pub enum RelayError {
 /// The sockets of one direction, and its counts.
 #[derive(Debug)]
 pub struct Relay {
-    from: Receiver,
+    from: Slots,
     to: Sendmmsg,
     longest: usize,
     counts: Arc<Mutex<Relayed>>,
@@ -129,7 +132,7 @@ impl Relay {
     pub fn open(from: &Target, to: &Target) -> Result<Relay, RelayError> {
         let longest = to.mtu as usize + HEADER;
         Ok(Relay {
-            from: Receiver::open(from)?,
+            from: Slots::open(from, BATCH)?,
             to: Sendmmsg::open(to, longest + TAG)?,
             longest,
             counts: Arc::default(),
@@ -171,51 +174,45 @@ struct State {
 
 impl State {
     fn run(&mut self, relay: &mut Relay, job: &Job, counts: &Mutex<Relayed>) -> Result<(), RelayError> {
-        let batch = relay.to.batch();
+        let mut patience = Duration::ZERO;
         while !job.stop.load(Relaxed) {
-            let mut taken = 0;
-            while taken < batch && self.take(relay, job)? {
-                taken += 1;
+            let arrived = relay.from.receive(patience)?;
+            for frame in arrived {
+                self.take(frame, &mut relay.to, job)?;
             }
+            let idle = arrived.is_empty();
             self.flush(&mut relay.to)?;
-            if taken > 0 {
+            if !idle {
                 let now = self.start.elapsed().as_nanos() as u64;
                 self.here.first_ns.get_or_insert(now);
                 self.here.last_ns = Some(now);
             }
             self.publish(relay, counts);
-            if taken == 0 {
-                relay.from.wait(IDLE)?;
-            }
+            // Only what was counted is waited behind.
+            patience = if idle { IDLE } else { Duration::ZERO };
         }
         Ok(relay.to.drain()?)
     }
 
-    /// Takes what stands next in the ring, which may be several frames; `false` if nothing does.
-    fn take(&mut self, relay: &mut Relay, job: &Job) -> Result<bool, RelayError> {
+    /// Takes what arrived, which may be several frames.
+    fn take(&mut self, arrived: &Arrived<'_>, to: &mut Sendmmsg, job: &Job) -> Result<(), RelayError> {
         let mut failed = None;
         let mut whole = std::mem::take(&mut self.whole);
-        let to = &mut relay.to;
-        let taken = relay.from.next(|received| {
-            let (before, length) = (self.here.frames, received.length as u64);
-            let made = wholes::frames(&received, &mut whole, |frame| {
-                if failed.is_none() {
-                    failed = self.one(frame, to, job).err();
-                }
-            });
-            if let Err(Unfit::Cut | Unfit::Unknown) = made
-                && self.here.frames == before
-            {
-                self.here.frames += 1;
-                self.here.bytes += length;
-                self.here.unfit += 1;
+        let before = self.here.frames;
+        let made = wholes::frames(arrived, &mut whole, |frame| {
+            if failed.is_none() {
+                failed = self.one(frame, to, job).err();
             }
         });
-        self.whole = whole;
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(taken.is_some()),
+        if let Err(Unfit::Cut | Unfit::Unknown) = made
+            && self.here.frames == before
+        {
+            self.here.frames += 1;
+            self.here.bytes += arrived.length as u64;
+            self.here.unfit += 1;
         }
+        self.whole = whole;
+        failed.map_or(Ok(()), Err)
     }
 
     /// One frame, as it was on the wire.
@@ -287,7 +284,7 @@ impl State {
         self.here.sent = sent.frames;
         self.here.sent_bytes = sent.bytes;
         self.here.refused = sent.failed;
-        self.here.missed = relay.from.dropped();
+        self.here.missed = relay.from.counters().dropped;
         *counts.lock().unwrap_or_else(PoisonError::into_inner) = self.here;
     }
 }

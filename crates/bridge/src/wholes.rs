@@ -2,7 +2,7 @@
 //! a checksum that was left to hardware is computed, a super-frame of TCP or UDP is cut into the frames that the
 //! hardware would have sent.
 
-use port::receive::{Received, SegmentKind};
+use port::rx::{Frame, SegmentKind};
 use wire::LinkType;
 use wire::checksum::{finish, finish_udp, sum};
 use wire::crc;
@@ -25,21 +25,17 @@ pub enum Unfit {
 }
 
 /// Hands each frame of `received` to `each`. `buffer` is for the frames, and keeps its memory.
-pub fn frames(
-    received: &Received<'_>,
-    buffer: &mut Vec<u8>,
-    mut each: impl FnMut(&[u8]),
-) -> Result<(), Unfit> {
-    if received.data.len() < received.length {
+pub fn frames(received: &Frame<'_>, buffer: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> Result<(), Unfit> {
+    if received.bytes.len() < received.length {
         return Err(Unfit::Cut);
     }
     let offload = received.offload;
     if received.tag.is_none() && offload.checksum.is_none() && offload.segment.is_none() {
-        each(received.data);
+        each(received.bytes);
         return Ok(());
     }
     buffer.clear();
-    buffer.extend_from_slice(received.data);
+    buffer.extend_from_slice(received.bytes);
     let mut moved = 0;
     if let Some((kind, control)) = received.tag
         && buffer.len() >= ADDRESSES
@@ -49,10 +45,10 @@ pub fn frames(
         moved = 4;
     }
     if let Some(segment) = offload.segment {
-        return cut(buffer, segment.kind, segment.size, each);
+        return cut(buffer, segment.kind, segment.size.into(), each);
     }
     if let Some((start, offset)) = offload.checksum {
-        complete(buffer, start + moved, offset);
+        complete(buffer, usize::from(start) + moved, offset.into());
     }
     each(buffer);
     Ok(())
@@ -155,7 +151,7 @@ fn pseudo(packet: &[u8], protocol: u8, length: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use port::receive::{Offload, Segment};
+    use port::rx::{Offload, Segment, Stamp, StampedBy};
     use proptest::prelude::*;
 
     /// An IPv4 frame with a TCP or UDP header in front of `payload`; all checksums 0.
@@ -174,16 +170,16 @@ mod tests {
         frame
     }
 
-    fn all(received: &Received<'_>) -> Result<Vec<Vec<u8>>, Unfit> {
+    fn all(received: &Frame<'_>) -> Result<Vec<Vec<u8>>, Unfit> {
         let mut out = Vec::new();
         frames(received, &mut Vec::new(), |frame| out.push(frame.to_vec())).map(|()| out)
     }
 
-    fn received(data: &[u8], tag: Option<(u16, u16)>, offload: Offload) -> Received<'_> {
-        Received { data, length: data.len(), tag, offload, at_ns: 0 }
+    fn received(data: &[u8], tag: Option<(u16, u16)>, offload: Offload) -> Frame<'_> {
+        Frame { tag, offload, ..Frame::bare(data, Stamp { ns: 0, by: StampedBy::Socket }) }
     }
 
-    fn segments(kind: SegmentKind, size: usize) -> Offload {
+    fn segments(kind: SegmentKind, size: u16) -> Offload {
         Offload { checksum: Some((34, 16)), segment: Some(Segment { kind, size }) }
     }
 
@@ -249,7 +245,7 @@ mod tests {
     #[test]
     fn what_was_not_had_whole_or_is_no_tcp_or_udp_is_told() {
         let whole = frame(TCP, &[0; 3000]);
-        let cut = Received { length: whole.len() + 1, ..received(&whole, None, Offload::default()) };
+        let cut = Frame { length: whole.len() + 1, ..received(&whole, None, Offload::default()) };
         assert_eq!(all(&cut), Err(Unfit::Cut));
         let other = received(&whole, None, segments(SegmentKind::Other, 1000));
         assert_eq!(all(&other), Err(Unfit::Unknown));
@@ -262,8 +258,8 @@ mod tests {
         fn no_bytes_and_no_offsets_make_it_panic(
             data in proptest::collection::vec(any::<u8>(), 0..200),
             tcp in any::<bool>(),
-            start in 0usize..300, offset in 0usize..70_000,
-            size in 0usize..100, segmented in any::<bool>(), tagged in any::<bool>(), plausible in any::<bool>(),
+            start in 0u16..300, offset in any::<u16>(),
+            size in 0u16..100, segmented in any::<bool>(), tagged in any::<bool>(), plausible in any::<bool>(),
         ) {
             let data = if plausible { frame(if tcp { TCP } else { UDP }, &data) } else { data };
             let kind = if tcp { SegmentKind::Tcp } else { SegmentKind::Udp };

@@ -18,6 +18,9 @@ pub struct AtomicFile {
 
 impl AtomicFile {
     /// Starts the file that will be `path`.
+    ///
+    /// # Errors
+    /// The folder cannot be written into.
     pub fn create(path: &Path) -> io::Result<AtomicFile> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         // A link stays a link: what it points to is replaced.
@@ -61,6 +64,9 @@ impl AtomicFile {
     }
 
     /// Gives the file its name.
+    ///
+    /// # Errors
+    /// The last bytes cannot be written, or the file cannot be renamed; then nothing is left of it.
     pub fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         if let Some((temporary, name)) = self.names.take()

@@ -218,13 +218,13 @@ fn sound(place: &Place) -> String {
         Place::Header => String::new(),
         Place::Record(0 | 1) | Place::Block { after: 0, .. } => ". No record before it is sound".into(),
         Place::Record(2) | Place::Block { after: 1, .. } => {
-            ". The record before it is sound; --skip-corrupt keeps it".into()
+            ". The record before it is sound; `.skip_corrupt` keeps it".into()
         }
         Place::Record(n) => {
-            format!(". The {} records before it are sound; --skip-corrupt keeps them", n - 1)
+            format!(". The {} records before it are sound; `.skip_corrupt` keeps them", n - 1)
         }
         Place::Block { after, .. } => {
-            format!(". The {after} records before it are sound; --skip-corrupt keeps them")
+            format!(". The {after} records before it are sound; `.skip_corrupt` keeps them")
         }
     }
 }

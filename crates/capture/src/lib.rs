@@ -10,6 +10,8 @@
 //! than [`Reader::from_read`] over a cursor. This crate knows frames as bytes with a time; what is in them is asked
 //! of `wire`, and only by [`info`].
 
+#![deny(missing_docs, clippy::missing_errors_doc)]
+
 mod atomic;
 mod error;
 pub mod info;

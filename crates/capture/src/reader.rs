@@ -111,6 +111,9 @@ impl std::fmt::Debug for Reader {
 
 impl Reader {
     /// Opens a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no capture.
     pub fn open(path: &Path) -> Result<Reader, CaptureError> {
         if path.as_os_str() == "-" {
             let name = "standard input".to_owned();
@@ -136,6 +139,9 @@ impl Reader {
     }
 
     /// Reads from anything; `name` is for messages.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no capture.
     pub fn from_read(source: Box<dyn Read + Send>, name: &str) -> Result<Reader, CaptureError> {
         match Input::from_read(source) {
             Ok(input) => Reader::start(input, name.to_owned()),
@@ -220,6 +226,9 @@ impl Reader {
     }
 
     /// The next record, or `None` behind the last. After an error, too, there are no more.
+    ///
+    /// # Errors
+    /// The file cannot be read on, or is damaged: record and byte are named. Of a lenient reader damage is an end and a note.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         if self.finished {
@@ -285,6 +294,9 @@ impl Reader {
     }
 
     /// Starts again at the first record, for loops; notes start again, too. Only files can.
+    ///
+    /// # Errors
+    /// It cannot be read from its beginning: a pipe, or a file that has changed.
     pub fn rewind(&mut self) -> Result<(), CaptureError> {
         let again =
             self.input.rewind().map_err(|source| CaptureError::Open { file: self.name.clone(), source })?;

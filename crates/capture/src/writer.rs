@@ -136,6 +136,9 @@ impl<W: Write> Writer<W> {
 
     /// Another interface, for [`write_on`](Self::write_on); its number. Name, speed, link type and snap length are
     /// kept; times are always nanoseconds. Only pcapng can have more than one.
+    ///
+    /// # Errors
+    /// The format has one interface only, or it cannot be written.
     pub fn add_interface(&mut self, interface: &Interface) -> Result<u32, CaptureError> {
         if self.format != FileFormat::Pcapng {
             let what = "a pcap file has one interface; write pcapng instead".to_owned();
@@ -173,12 +176,18 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a packet of the first interface: its time since 1970, the bytes captured, its length on the wire.
+    ///
+    /// # Errors
+    /// It cannot be written, or a packet is longer than a record may be.
     #[inline]
     pub fn write(&mut self, time_ns: u64, data: &[u8], wire_len: u32) -> Result<(), CaptureError> {
         self.write_on(0, time_ns, data, wire_len)
     }
 
     /// Writes a packet of the interface with that number.
+    ///
+    /// # Errors
+    /// As of [`write`](Self::write); or there is no such interface.
     #[inline]
     pub fn write_on(
         &mut self,
@@ -265,6 +274,9 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes what is left and gives the output back. Without it the capture is incomplete.
+    ///
+    /// # Errors
+    /// What is left cannot be written.
     pub fn into_inner(mut self) -> Result<W, CaptureError> {
         self.flush_first(usize::MAX / 2)?;
         self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })?;
@@ -334,6 +346,9 @@ impl Write for Output {
 impl FileWriter {
     /// Starts a capture file with one interface. A name that ends in `.gz` or `.zst` is compressed; `-` is
     /// standard output.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn create(path: &Path, format: FileFormat, link: LinkType) -> Result<FileWriter, CaptureError> {
         let output = Output::create(path)
             .map_err(|source| CaptureError::Write { file: path.display().to_string(), source })?;
@@ -343,6 +358,9 @@ impl FileWriter {
     }
 
     /// Writes what is left and gives the file its name. Dropping a writer instead leaves no file.
+    ///
+    /// # Errors
+    /// What is left cannot be written. Then there is no file of that name, or the one that was there before.
     pub fn finish(self) -> Result<(), CaptureError> {
         let file = self.name.clone();
         self.into_inner()?.finish().map_err(|source| CaptureError::Write { file, source })

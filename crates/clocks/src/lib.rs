@@ -12,6 +12,8 @@
 //! assert!(since_1970.abs_diff(now(Clock::Realtime)) < 3_600_000_000_000);
 //! ```
 
+#![deny(missing_docs)]
+
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 
 /// A clock of this host (clock_gettime(2)).

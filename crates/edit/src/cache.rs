@@ -135,6 +135,9 @@ impl Cache {
     }
 
     /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no cache file.
     pub fn open(path: &Path) -> Result<Cache, CacheError> {
         let file = path.display().to_string();
         match std::fs::File::open(path) {
@@ -144,6 +147,9 @@ impl Cache {
     }
 
     /// Reads from anything; `name` is for messages. What follows the last packet is left alone, as tcpprep does.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no cache file.
     pub fn read(mut source: impl Read, name: &str) -> Result<Cache, CacheError> {
         let file = || name.to_owned();
         let mut part = |part, wanted: u64| {
@@ -187,6 +193,9 @@ impl Cache {
     }
 
     /// Writes it as tcpprep would, byte for byte. A comment of more than [`MAX_COMMENT`] bytes is cut there.
+    ///
+    /// # Errors
+    /// What `to` says.
     pub fn write(&self, mut to: impl Write) -> io::Result<()> {
         let comment = &self.comment[..self.comment.len().min(MAX_COMMENT)];
         to.write_all(MAGIC)?;

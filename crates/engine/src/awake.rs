@@ -16,6 +16,7 @@ pub struct Awake {
 }
 
 impl Awake {
+    /// Keeps them awake, by a thread for each at the lowest priority.
     pub fn keep(cpus: &[usize]) -> Awake {
         let over = Arc::new(AtomicBool::new(false));
         let mut cpus = cpus.to_vec();

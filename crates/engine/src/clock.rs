@@ -1,37 +1,16 @@
 //! Reading the clock, and waiting for a time.
 
-use clocks::Clock;
 use rustix::thread::ClockId;
 use rustix::time::{ClockId as Readable, Timespec, clock_gettime};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::Control;
 
+/// What frames may be stamped by. 0, where a kernel lacks the clock, says that there is no stamp; each that runs XDP has CLOCK_TAI.
+pub use clocks::Clock;
 /// What all here is timed by.
 pub use clocks::monotonic as now;
-
-/// Whether frames are stamped by CLOCK_TAI. One for the process: all that it sends at a time is measured by one clock.
-static STAMPS_ARE_TAI: AtomicBool = AtomicBool::new(false);
-
-/// Lets frames be stamped by CLOCK_TAI, which hosts can share, instead of CLOCK_MONOTONIC.
-pub fn stamp_by_tai(tai: bool) {
-    STAMPS_ARE_TAI.store(tai, Ordering::Relaxed);
-}
-
-/// Are frames stamped by CLOCK_TAI?
-pub fn stamps_are_tai() -> bool {
-    STAMPS_ARE_TAI.load(Ordering::Relaxed)
-}
-
-/// The time that goes into a frame, in nanoseconds.
-pub fn stamp() -> u64 {
-    if !stamps_are_tai() {
-        return now();
-    }
-    // 0, where a kernel has no such clock, says that there is no stamp; each that runs XDP has it.
-    clocks::now(Clock::Tai)
-}
 
 /// CPU time of the calling thread, in nanoseconds.
 pub fn thread_cpu() -> u64 {

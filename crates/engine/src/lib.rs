@@ -2,14 +2,16 @@
 //!
 //! ```text
 //!   Program (expression, preloaded capture) --.
-//!                                              >-- Source --> worker loop --> port::Tx   packet socket, ring
-//!   capture file, streamed -------------------'       ^          |        `-> NullTx     nowhere, for measuring us
+//!   capture file, streamed --------------------+-- Frames --> worker loop --> port::Tx   packet socket, ring
+//!   whatever else yields frames --------------'       ^          |        `-> NullTx     nowhere, for measuring us
 //!                                                   Pacer     Progress    `-> FileTx     a capture file
 //! ```
 //!
 //! Callers know [`Engine`] only. An engine takes a [`Job`] whole, because an engine that runs the program in the
 //! kernel must see all of it; those that run it here share one loop, [`worker`], over the small trait
 //! [`port::tx::Tx`].
+
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 mod awake;
 pub mod clock;
@@ -52,6 +54,8 @@ pub struct Job {
     pub catch_up: f64,
     /// Never sleep while waiting.
     pub spin: bool,
+    /// The clock whose times signatures carry: that of whoever measures them.
+    pub stamps: clock::Clock,
 }
 
 /// How fast a stall is caught up with where nobody asks for something else: at most at twice the scheduled rate.
@@ -59,13 +63,27 @@ pub const CATCH_UP: f64 = 2.0;
 
 impl Job {
     /// All of `source`, once.
-    pub fn of(source: Source) -> Job {
-        Job { source, count: None, duration: None, catch_up: CATCH_UP, spin: false }
+    pub fn of(source: impl Into<Source>) -> Job {
+        Job {
+            source: source.into(),
+            count: None,
+            duration: None,
+            catch_up: CATCH_UP,
+            spin: false,
+            stamps: clock::Clock::Monotonic,
+        }
+    }
+
+    /// Sends `source` as this job sends its own, but for so many frames.
+    pub fn share(&self, source: impl Into<Source>, count: Option<u64>) -> Job {
+        let Job { source: _, count: _, duration, catch_up, spin, stamps } = *self;
+        Job { source: source.into(), count, duration, catch_up, spin, stamps }
     }
 
     /// All of `program`, once.
     pub fn program(program: impl Into<Arc<traffic::Program>>) -> Job {
-        Job::of(Source::Program(program.into()))
+        let program: Arc<traffic::Program> = program.into();
+        Job::of(program)
     }
 }
 
@@ -225,8 +243,8 @@ pub struct Waits {
 pub struct Sent {
     /// Frames and bytes, and what was refused.
     pub counters: TxCounters,
-    /// Those of each interface, where there are two.
-    pub sides: Vec<TxCounters>,
+    /// Those of each port, where there are several.
+    pub ports: Vec<TxCounters>,
     /// CLOCK_MONOTONIC nanoseconds of the start: the time that all departures count from.
     pub started_ns: u64,
     /// From the start to the end of the last frame's time: where frame n + 1 would be due, or later if the run was.
@@ -288,8 +306,8 @@ pub trait Engine: Send {
 pub struct Userspace<T> {
     name: &'static str,
     tx: T,
-    /// The sender of the second side.
-    second: Option<T>,
+    /// Those of the ports behind the first.
+    others: Vec<T>,
     /// Frames have times, but nobody waits for them (files).
     wait: bool,
     counts: Counts,
@@ -298,13 +316,15 @@ pub struct Userspace<T> {
 impl<T: Tx + Send> Userspace<T> {
     /// An engine that waits for each frame's time.
     pub fn new(name: &'static str, tx: T) -> Userspace<T> {
-        Userspace { name, tx, second: None, wait: true, counts: Counts::Accepted }
+        Userspace { name, tx, others: Vec::new(), wait: true, counts: Counts::Accepted }
     }
 
-    /// An engine that sends frames of the first side through one sender, those of the second through the other, in one
-    /// order and each at its time.
-    pub fn pair(name: &'static str, first: T, second: T) -> Userspace<T> {
-        Userspace { second: Some(second), ..Userspace::new(name, first) }
+    /// An engine that sends the frames of each port through a sender of its own, in one order and each at its time. `None`
+    /// of no senders.
+    pub fn over(name: &'static str, senders: Vec<T>) -> Option<Userspace<T>> {
+        let mut senders = senders.into_iter();
+        let first = Userspace::new(name, senders.next()?);
+        Some(Userspace { others: senders.collect(), ..first })
     }
 
     /// An engine that notes times instead of waiting for them.
@@ -333,9 +353,7 @@ impl<T: Tx + Send> Engine for Userspace<T> {
     }
 
     fn run(&mut self, job: &mut Job, control: &Control) -> Sent {
-        match &mut self.second {
-            None => worker::run(&mut [&mut self.tx], job, control, self.wait),
-            Some(second) => worker::run(&mut [&mut self.tx, second], job, control, self.wait),
-        }
+        let mut senders: Vec<&mut T> = std::iter::once(&mut self.tx).chain(&mut self.others).collect();
+        worker::run(&mut senders, job, control, self.wait)
     }
 }

@@ -38,7 +38,7 @@ impl Sent {
     pub fn idle() -> Sent {
         Sent {
             counters: TxCounters::default(),
-            sides: Vec::new(),
+            ports: Vec::new(),
             started_ns: 0,
             duration_ns: 0,
             taken: 0,
@@ -90,7 +90,7 @@ impl Merged {
         let until = scheduled_ns.filter(|_| carried_out).unwrap_or(0);
         let mut whole = Sent {
             counters: TxCounters::default(),
-            sides: Vec::new(),
+            ports: Vec::new(),
             started_ns,
             duration_ns: lasted.max(until),
             taken: workers.iter().map(|w| w.taken).sum(),
@@ -105,11 +105,11 @@ impl Merged {
         };
         for (n, worker) in workers.into_iter().enumerate() {
             whole.counters.add(&worker.counters);
-            if whole.sides.len() < worker.sides.len() {
-                whole.sides.resize(worker.sides.len(), TxCounters::default());
+            if whole.ports.len() < worker.ports.len() {
+                whole.ports.resize(worker.ports.len(), TxCounters::default());
             }
-            for (sum, side) in whole.sides.iter_mut().zip(&worker.sides) {
-                sum.add(side);
+            for (sum, port) in whole.ports.iter_mut().zip(&worker.ports) {
+                sum.add(port);
             }
             if let Some(kept) = worker.punctuality {
                 whole.punctuality.get_or_insert_default().merge(&kept);
@@ -154,7 +154,7 @@ mod tests {
         punctuality.lateness.record_n(50, frames);
         Sent {
             counters: TxCounters { frames, bytes: frames * 60, retried_enobufs: 1, ..TxCounters::default() },
-            sides: Vec::new(),
+            ports: Vec::new(),
             started_ns: 1_000,
             duration_ns,
             taken: frames,

@@ -41,6 +41,9 @@ impl FileTx {
     }
 
     /// Completes the file.
+    ///
+    /// # Errors
+    /// What is left cannot be written.
     pub fn finish(self) -> Result<(), CaptureError> {
         self.writer.finish()
     }

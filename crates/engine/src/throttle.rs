@@ -50,6 +50,7 @@ pub struct Course {
     position: u64,
     /// Percent of the schedule's pace.
     pub percent: u32,
+    /// The schedule stands still.
     pub paused: bool,
 }
 
@@ -157,6 +158,7 @@ impl Throttle {
         self.version.load(Relaxed)
     }
 
+    /// How the schedule passes now.
     pub fn course(&self) -> Course {
         *self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }

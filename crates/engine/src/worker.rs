@@ -1,10 +1,10 @@
 //! The sending loop: takes frames that are due, hands them over, keeps the times.
 //!
-//! With two interfaces there is still one loop, one schedule and one source: each run of frames of one side goes to that
-//! side's sender before the next frame is made, so that the order across both is the source's at any speed.
+//! With several ports there is still one loop, one schedule and one source: each run of frames of one port goes to that
+//! port's sender before the next frame is made, so that the order across all is the source's at any speed.
 
 use crate::pacer::{self, Pacer};
-use crate::source::{Frames, ProgramSource, Source, SourceError};
+use crate::source::{Frames, Kind, ProgramSource, SourceError};
 use crate::{
     Control, Course, Departures, Ended, GRACE_NS, Job, LATE_NS, MOST_OVERDUE, Overdue, Punctuality, READ_ON,
     Sent, clock,
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use traffic::executor::{BATCH, Buffers};
 
-/// Runs `job` on the calling thread over `txs`, one sender for each side; of a single one, it takes both sides. With
+/// Runs `job` on the calling thread over `txs`, one sender for each port; of a single one, it takes those of all. With
 /// `wait` false, frames keep their times but nobody waits for them.
 pub fn run<T: Tx + ?Sized>(txs: &mut [&mut T], job: &mut Job, control: &Control, wait: bool) -> Sent {
     let limits = Limits {
@@ -25,15 +25,16 @@ pub fn run<T: Tx + ?Sized>(txs: &mut [&mut T], job: &mut Job, control: &Control,
         spin: job.spin,
         wait,
     };
-    match &mut job.source {
-        Source::Program(program) => {
-            let program = Arc::clone(program);
-            match ProgramSource::new(&program) {
-                Ok(mut frames) => send(txs, &mut frames, &limits, control),
-                Err(fault) => nothing(fault),
-            }
+    match job.source.kind() {
+        Kind::Program(program) => match ProgramSource::new(program, job.stamps) {
+            Ok(mut frames) => send(txs, &mut frames, &limits, control),
+            Err(fault) => nothing(fault),
+        },
+        // A call by pointer for each batch is nothing beside reading its frames.
+        Kind::Frames(frames) => {
+            frames.stamp_by(job.stamps);
+            send(txs, frames.as_mut(), &limits, control)
         }
-        Source::Stream(stream) => send(txs, stream.as_mut(), &limits, control),
     }
 }
 
@@ -52,7 +53,7 @@ struct Limits {
 fn nothing(fault: SourceError) -> Sent {
     Sent {
         counters: TxCounters::default(),
-        sides: Vec::new(),
+        ports: Vec::new(),
         started_ns: clock::now(),
         duration_ns: 0,
         taken: 0,
@@ -67,7 +68,7 @@ fn nothing(fault: SourceError) -> Sent {
     }
 }
 
-fn send<T: Tx + ?Sized, F: Frames>(
+fn send<T: Tx + ?Sized, F: Frames + ?Sized>(
     txs: &mut [&mut T],
     frames: &mut F,
     limits: &Limits,
@@ -76,7 +77,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
     let cpu = clock::thread_cpu();
     control.priority.take();
     let mut waiter = clock::Waiter::for_this_thread(limits.spin, crate::priority::is_real_time());
-    let paced = frames.is_paced();
+    let paced = frames.facts().paced;
     let start = control.gate.pass(&control.stop);
     control.thread.store(clock::thread_number(), Relaxed);
     control.started.store(start, Relaxed);
@@ -84,6 +85,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         limits,
         control,
         start,
+        is_paced: paced,
         put_off: 0,
         course: Course::default(),
         pacer: Pacer::new(limits.catch_up),
@@ -113,7 +115,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
     run.last_departures(txs);
     let counters = all(txs);
     publish(control, &counters);
-    let sides = if txs.len() > 1 { txs.iter().map(|tx| tx.counters()).collect() } else { Vec::new() };
+    let ports = if txs.len() > 1 { txs.iter().map(|tx| tx.counters()).collect() } else { Vec::new() };
     // Of what was handed over when the run ended, some may have left while the kernel was waited for.
     let taken =
         if run.given_back.is_empty() { run.given } else { run.given.max(counters.frames + counters.failed) };
@@ -152,7 +154,7 @@ fn send<T: Tx + ?Sized, F: Frames>(
         if paced && limits.wait { frames.overdue(until.unwrap_or(0), most, deadline) } else { None };
     Sent {
         counters,
-        sides,
+        ports,
         started_ns: start,
         duration_ns,
         taken,
@@ -186,6 +188,8 @@ struct Run<'a> {
     limits: &'a Limits,
     control: &'a Control,
     start: u64,
+    /// Frames have times.
+    is_paced: bool,
     /// By how much all that was still to come was put off, where nothing is caught up.
     put_off: u64,
     /// How the schedule's time passes.
@@ -206,7 +210,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Tells the source and the senders when the run's time is over.
-    fn bound<T: Tx + ?Sized, F: Frames>(&self, txs: &mut [&mut T], frames: &mut F) {
+    fn bound<T: Tx + ?Sized, F: Frames + ?Sized>(&self, txs: &mut [&mut T], frames: &mut F) {
         let end = self.start.saturating_add(self.course.time_of_end(self.limits.duration));
         let left = end.saturating_add(GRACE_NS).saturating_sub(clock::now());
         let timed = self.limits.wait && self.limits.duration != u64::MAX;
@@ -220,7 +224,7 @@ impl Run<'_> {
     }
 
     /// Follows the throttle. Returns when the run is not paused, or no longer; false when it was stopped.
-    fn follow<T: Tx + ?Sized, F: Frames>(&mut self, txs: &mut [&mut T], frames: &mut F) -> bool {
+    fn follow<T: Tx + ?Sized, F: Frames + ?Sized>(&mut self, txs: &mut [&mut T], frames: &mut F) -> bool {
         while !self.control.stopped() {
             if self.control.throttle.version() != self.course.version {
                 self.course = self.control.throttle.course();
@@ -235,7 +239,7 @@ impl Run<'_> {
     }
 
     /// Each frame at its time.
-    fn paced<T: Tx + ?Sized, F: Frames>(
+    fn paced<T: Tx + ?Sized, F: Frames + ?Sized>(
         &mut self,
         txs: &mut [&mut T],
         frames: &mut F,
@@ -296,7 +300,7 @@ impl Run<'_> {
     }
 
     /// As fast as it goes.
-    fn unpaced<T: Tx + ?Sized, F: Frames>(
+    fn unpaced<T: Tx + ?Sized, F: Frames + ?Sized>(
         &mut self,
         txs: &mut [&mut T],
         frames: &mut F,
@@ -323,16 +327,16 @@ impl Run<'_> {
         }
     }
 
-    /// One batch of frames due by `until`, all of one side; 0 when the source has no more.
-    fn batch<T: Tx + ?Sized, F: Frames>(
+    /// One batch of frames due by `until`, all of one port; 0 when the source has no more.
+    fn batch<T: Tx + ?Sized, F: Frames + ?Sized>(
         &mut self,
         txs: &mut [&mut T],
         frames: &mut F,
         until: u64,
         due: &mut [u64; BATCH],
     ) -> Result<usize, Ended> {
-        let side = if txs.len() > 1 { usize::from(frames.side()) } else { 0 };
-        let Some(tx) = txs.get_mut(side) else { return Ok(0) };
+        let port = if txs.len() > 1 { usize::from(frames.port()) } else { 0 };
+        let Some(tx) = txs.get_mut(port) else { return Ok(0) };
         let left = self.limits.count - self.given;
         let max = usize::try_from(left).unwrap_or(BATCH).min(tx.batch()).min(BATCH);
         let lent = tx.buffers();
@@ -346,7 +350,7 @@ impl Run<'_> {
                 }
                 if let Some(nth) = departures.choose(count) {
                     let at = |due| self.start + self.put_off + self.course.time_of(due);
-                    departures.mark(nth, frames.is_paced().then(|| at(due[nth])));
+                    departures.mark(nth, self.is_paced.then(|| at(due[nth])));
                 }
             }
             let sent: Result<(), TxError> = tx.send(count, &due[..count]);

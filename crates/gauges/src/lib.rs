@@ -10,6 +10,8 @@
 //! What all show is a pure function of snapshots (`screen::draw`, `metrics::text`, `snapshot::line`). Nothing here knows an
 //! engine or a meter, and whoever publishes never waits for a terminal or a client.
 
+#![deny(missing_docs)]
+
 pub mod lines;
 pub mod metrics;
 pub mod screen;
@@ -25,14 +27,18 @@ use std::sync::atomic::AtomicBool;
 /// Why there can be no gauges.
 #[derive(Debug, thiserror::Error)]
 pub enum GaugesError {
-    #[error("--tui draws on standard error, which is not a terminal: leave it out, or run it on a terminal")]
+    /// There is no screen to draw on.
+    #[error("`.tui` draws on standard error, which is not a terminal: leave it out, or run it on a terminal")]
     NotATerminal,
+    /// The terminal of this name (TERM) cannot move its cursor.
     #[error(
-        "--tui cannot draw on this terminal (TERM={0}): leave it out, or set TERM to what the terminal is, such as xterm or vt220"
+        "`.tui` cannot draw on this terminal (TERM={0}): leave it out, or set TERM to what the terminal is, such as xterm or vt220"
     )]
     DumbTerminal(String),
-    #[error("--metrics {0}: {1}{2}")]
+    /// Nobody can be served at the address: why, and what to do.
+    #[error("`.metrics` {0}: {1}{2}")]
     Listen(SocketAddr, std::io::Error, &'static str),
+    /// The system refused what is named first.
     #[error("{0}: {1}")]
     Io(&'static str, #[source] std::io::Error),
 }
@@ -40,7 +46,9 @@ pub enum GaugesError {
 /// What is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
+    /// A full-screen view on standard error.
     pub screen: bool,
+    /// The address at which Prometheus finds `/metrics`.
     pub metrics: Option<SocketAddr>,
     /// Names that metrics may be asked by, besides those that this host is known to have.
     pub names: Vec<String>,
@@ -82,7 +90,7 @@ impl Gauges {
         }
         if self.wanted.lines && self.lines.is_none() {
             let lines = lines::Lines::start(Arc::clone(&self.board), std::io::stdout());
-            self.lines = Some(lines.map_err(|error| GaugesError::Io("--json-lines", error))?);
+            self.lines = Some(lines.map_err(|error| GaugesError::Io("`.json_lines`", error))?);
         }
         Ok(())
     }

@@ -7,6 +7,8 @@
 //! `bpf/include/loglinear.h` is the same in C; the meter's property test holds the two together. Used for latency
 //! here and for lateness and gaps elsewhere.
 
+#![deny(missing_docs)]
+
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -66,8 +68,11 @@ pub struct Histogram {
 /// One bucket that holds something: all values from `from` to `to`, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
+    /// The least value.
     pub from: u64,
+    /// The greatest value.
     pub to: u64,
+    /// How many values are in it.
     pub count: u64,
 }
 

@@ -12,7 +12,7 @@ use bridge::wholes::{self, Unfit};
 use clocks::{Ahead, Clock, ahead};
 use histogram::Histogram;
 use port::packet::{Sendmmsg, Target};
-use port::receive::{ReceiveError, Receiver};
+use port::rx::{Frame, Rx, RxError, Slots};
 use port::tx::{Tx, TxError};
 use rustix::thread::CpuSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -45,9 +45,11 @@ pub struct Did {
     /// All that arrived and were taken from the ring: the sum of `forwarded` without `copies`, `lost`, `flapped`, `full`,
     /// `too_long`, `unfit`, `refused` and `inside`.
     pub frames: u64,
+    /// Bytes of those.
     pub bytes: u64,
     /// Accepted by the other interface, copies counted.
     pub forwarded: u64,
+    /// Bytes of those.
     pub forwarded_bytes: u64,
     /// Lost as `Plan::loss` says.
     pub lost: u64,
@@ -79,6 +81,7 @@ pub struct Did {
     pub missed: u64,
     /// When the first and the last frame arrived, since the start.
     pub first_ns: Option<u64>,
+    /// See `first_ns`.
     pub last_ns: Option<u64>,
 }
 
@@ -95,6 +98,7 @@ impl Did {
 /// What one direction is to do.
 #[derive(Debug)]
 pub struct Job {
+    /// What happens to frames, decided one by one.
     pub faults: Faults,
     /// Bytes that may wait at a time.
     pub buffer: u64,
@@ -111,7 +115,7 @@ pub struct Job {
 pub enum DeviceError {
     /// Nothing comes in.
     #[error(transparent)]
-    Receive(#[from] ReceiveError),
+    Receive(#[from] RxError),
     /// Nothing goes out.
     #[error(transparent)]
     Send(#[from] TxError),
@@ -120,7 +124,7 @@ pub enum DeviceError {
 /// The sockets of one direction.
 #[derive(Debug)]
 pub struct Direction {
-    from: Receiver,
+    from: Slots,
     to: Sendmmsg,
     back: Option<Sendmmsg>,
     longest: usize,
@@ -133,7 +137,7 @@ impl Direction {
         let longest = to.mtu as usize + HEADER;
         let back = comes_back.then(|| Sendmmsg::open(from, longest + TAG)).transpose()?;
         Ok(Direction {
-            from: Receiver::open(from)?,
+            from: Slots::open(from, TAKEN)?,
             to: Sendmmsg::open(to, longest + TAG)?,
             back,
             longest,
@@ -221,8 +225,12 @@ impl Carrier {
     fn run(&mut self, direction: &mut Direction, stop: &AtomicBool) -> Result<(), DeviceError> {
         let (mut arrived, mut shown) = (0, 0);
         let linger = if self.faults.plan().delay < UNHURRIED { LINGER_NS } else { 0 };
+        let mut patience = Duration::ZERO;
         while !stop.load(Relaxed) {
-            let taken = self.take(&mut direction.from, direction.longest);
+            let frames = direction.from.receive(patience)?;
+            let taken = !frames.is_empty();
+            self.take(frames, direction.longest);
+            patience = Duration::ZERO;
             let now = self.now();
             if taken {
                 arrived = now;
@@ -241,41 +249,35 @@ impl Carrier {
                 continue;
             }
             let left = Duration::from_nanos(next.saturating_sub(now) - AWAKE_NS);
-            direction.from.wait(left.min(IDLE))?;
+            patience = left.min(IDLE);
         }
         Ok(direction.to.drain()?)
     }
 
-    /// Takes what stands in the ring, up to a few; false if nothing does.
-    fn take(&mut self, from: &mut Receiver, longest: usize) -> bool {
+    /// Takes what stands in the ring, up to a few.
+    fn take(&mut self, frames: &[Frame<'_>], longest: usize) {
+        if frames.is_empty() {
+            return;
+        }
         // Compared for each look: what one of them is set by meanwhile is not taken for a frame's age.
-        let mut compared = None;
+        let here = clocks::monotonic();
+        let wall = realtime(here, ahead(Clock::Realtime, Clock::Monotonic));
         let mut whole = std::mem::take(&mut self.whole);
-        for _ in 0..TAKEN {
-            let taken = from.next(|received| {
-                let (here, wall) = *compared.get_or_insert_with(|| {
-                    let here = clocks::monotonic();
-                    (here, realtime(here, ahead(Clock::Realtime, Clock::Monotonic)))
-                });
-                let came = arrival(received.at_ns, (here, wall)).unwrap_or_else(clocks::monotonic);
-                // They come in the order of their times, and however well clocks are compared, no frame passes another.
-                let at = came.saturating_sub(self.start_ns).max(self.did.last_ns.unwrap_or(0));
-                let before = self.did.frames;
-                let made = wholes::frames(&received, &mut whole, |frame| self.arrive(frame, at, longest));
-                if let Err(Unfit::Cut | Unfit::Unknown) = made
-                    && self.did.frames == before
-                {
-                    self.did.frames += 1;
-                    self.did.bytes += received.length as u64;
-                    self.did.unfit += 1;
-                }
-            });
-            if taken.is_none() {
-                break;
+        for received in frames {
+            let came = arrival(received.stamp.ns, (here, wall)).unwrap_or_else(clocks::monotonic);
+            // They come in the order of their times, and however well clocks are compared, no frame passes another.
+            let at = came.saturating_sub(self.start_ns).max(self.did.last_ns.unwrap_or(0));
+            let before = self.did.frames;
+            let made = wholes::frames(received, &mut whole, |frame| self.arrive(frame, at, longest));
+            if let Err(Unfit::Cut | Unfit::Unknown) = made
+                && self.did.frames == before
+            {
+                self.did.frames += 1;
+                self.did.bytes += received.length as u64;
+                self.did.unfit += 1;
             }
         }
         self.whole = whole;
-        compared.is_some()
     }
 
     fn arrive(&mut self, frame: &[u8], at: u64, longest: usize) {
@@ -382,7 +384,7 @@ impl Carrier {
         did.copies = self.copies_handed;
         did.returned = direction.back.as_ref().map_or(0, |back| back.counters().frames);
         did.inside = self.queue.len() as u64;
-        did.missed = direction.from.dropped();
+        did.missed = direction.from.counters().dropped;
         *direction.counts.lock().unwrap_or_else(PoisonError::into_inner) = *did;
     }
 }

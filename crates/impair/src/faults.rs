@@ -11,14 +11,18 @@ use crate::share::{Share, random};
 /// What is to become of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
+    /// It never leaves.
     Lost(Why),
+    /// It leaves, as this says.
     Passed(Passed),
 }
 
 /// Which fault lost it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
+    /// [`Plan::loss`].
     Loss,
+    /// [`Plan::flap`].
     Flap,
 }
 
@@ -74,6 +78,7 @@ impl Faults {
         }
     }
 
+    /// What it decides by.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -11,14 +11,19 @@ pub struct Plan {
     pub delay: Duration,
     /// As much more or less, evenly drawn. Frames overtake each other, unless `keep_order`.
     pub jitter: Duration,
+    /// With `jitter`: no frame leaves before one that came before it.
     pub keep_order: bool,
+    /// The share of frames that is lost.
     pub loss: Option<Share>,
+    /// The share of frames that is duplicated.
     pub duplicate: Option<Share>,
     /// Copies of a duplicated frame, besides itself.
     pub copies: u32,
+    /// The share of frames that leaves behind later ones.
     pub reorder: Option<Share>,
     /// How far a reordered frame is put back.
     pub shift: Shift,
+    /// The share of frames in which one bit flips.
     pub corrupt: Option<Share>,
     /// Corrupted frames get a right checksum of the transport layer.
     pub mend: bool,

@@ -135,6 +135,7 @@ impl<T> Queue<T> {
         self.in_order.len() + self.out_of_order.len() + self.held.len()
     }
 
+    /// Does none wait?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

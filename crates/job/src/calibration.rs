@@ -17,12 +17,17 @@ const LONGEST: u64 = 1 << 20;
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
+    /// Of this layout.
     pub version: u32,
+    /// The interface that was measured.
     pub interface: String,
+    /// Its driver.
     #[serde(default)]
     pub driver: Option<String>,
+    /// The kernel's release.
     #[serde(default)]
     pub kernel: Option<String>,
+    /// Of the netdyno that measured.
     #[serde(default)]
     pub netdyno_version: String,
     /// When, RFC 3339, UTC.
@@ -90,19 +95,19 @@ impl Calibration {
         }
     }
 
+    /// Reads what [`Calibration`] is written as.
     pub fn read(path: &Path) -> Result<Calibration> {
         let name = path.display();
         let mut text = String::new();
-        let file = std::fs::File::open(path).with_context(|| format!("--calibration {name}"))?;
+        let file = std::fs::File::open(path).with_context(|| format!("`.calibration` {name}"))?;
         file.take(LONGEST)
             .read_to_string(&mut text)
-            .with_context(|| format!("--calibration {name} cannot be read"))?;
-        let read: Calibration = serde_json::from_str(&text).with_context(|| {
-            format!("--calibration {name} is not what `netdyno doctor IFACE --calibrate --save FILE` writes")
-        })?;
+            .with_context(|| format!("`.calibration` {name} cannot be read"))?;
+        let read: Calibration = serde_json::from_str(&text)
+            .with_context(|| format!("`.calibration` {name} is not what `.calibrate` writes"))?;
         if read.version != VERSION {
             bail!(
-                "--calibration {name} is of version {}, and this netdyno knows {VERSION}: calibrate again",
+                "`.calibration` {name} is of version {}, and this netdyno knows {VERSION}: calibrate again",
                 read.version
             );
         }
@@ -113,7 +118,7 @@ impl Calibration {
     pub fn is_of(&self, place: Option<&Place>) -> Result<()> {
         let Some(place) = place else { return Ok(()) };
         self.is_for(place.interface.driver.as_deref(), crate::environment::collect().kernel.as_deref())
-            .with_context(|| format!("--calibration for {}", place.spec))
+            .with_context(|| format!("`.calibration` for {}", place.spec))
     }
 
     fn is_for(&self, driver: Option<&str>, kernel: Option<&str>) -> Result<()> {
@@ -123,7 +128,7 @@ impl Calibration {
         {
             if then != now {
                 bail!(
-                    "it was measured with {what} {} and this is {}: calibrate again (`netdyno doctor IFACE --calibrate`)",
+                    "it was measured with {what} {} and this is {}: calibrate again (`.calibrate`)",
                     name(then),
                     name(now)
                 );

@@ -56,7 +56,7 @@ impl Ends {
         let waited = wait(&mut self.links, &session.stop)?;
         for (Name { spec, .. }, waited) in self.names.iter().zip(waited) {
             if waited.is_down {
-                report.warnings.push(format!(
+                report.warnings.add(Code::NoCarrier, format!(
                     "{spec} has no carrier yet: nothing arrives until its cable is plugged in and the other end is up"
                 ));
                 continue;
@@ -169,7 +169,7 @@ pub const LOST: &str = "the link was lost during the run";
 pub fn told(events: &[LinkEvent]) -> Option<String> {
     let mut said: Vec<String> = events.iter().take(NAMED).map(LinkEvent::sentence).collect();
     if let Some(more) = events.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        said.push(format!("and {} more (link_events in --json)", units::count(more as u64)));
+        said.push(format!("and {} more (link_events in the JSON)", units::count(more as u64)));
     }
     (!said.is_empty()).then(|| format!("{LOST}: {}", said.join("; ")))
 }
@@ -177,5 +177,6 @@ pub fn told(events: &[LinkEvent]) -> Option<String> {
 /// Says it as a warning, where the command itself does not know what was lost meanwhile.
 pub fn warn(report: &mut Report) {
     let said = told(&report.result.link_events);
-    report.warnings.extend(said.map(|said| format!("{said}: what was sent meanwhile was lost there")));
+    let said = said.map(|said| format!("{said}: what was sent meanwhile was lost there"));
+    report.warnings.extend(said.map(|said| Code::LinkLost.says(said)));
 }

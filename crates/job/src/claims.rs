@@ -7,7 +7,7 @@
 
 use crate::run::pace::RATE_TOLERANCE;
 use engine::Priority;
-use report::{Report, Verdict};
+use report::{Code, Report, Said, Sentence, Verdict};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, OFlags, flock, fstat, ftruncate, mkdirat, openat};
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -233,13 +233,13 @@ impl Beside {
     }
 
     /// What is to be said before the run.
-    pub fn warnings(&self) -> Vec<String> {
+    pub fn warnings(&self) -> Vec<Said> {
         let said = |(cpu, holder): &(usize, Holder)| {
-            format!(
-                "CPU {cpu} is another netdyno's ({}), whose sender is a real-time task and goes first: give this one \
-                 another (--cores)",
-                process(holder.process)
-            )
+            let process = process(holder.process);
+            Code::CpuBusy.says((
+                format!("CPU {cpu} is another netdyno's ({process}), whose sender is a real-time task and goes first"),
+                "give this one another CPU (`.cores`)",
+            ))
         };
         // Ordinary senders share.
         self.holders.iter().filter(|(_, holder)| holder.real_time).map(said).collect()
@@ -250,21 +250,21 @@ impl Beside {
         let Some(tx) = &report.result.tx else { return };
         let slower = |asked: f64| tx.totals.frames_per_second < asked * (1.0 - RATE_TOLERANCE);
         let put_off = report.result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
-        let held_up = tx.offered_frames_per_second.is_some_and(slower)
+        let held_up = tx.intended_frames_per_second.is_some_and(slower)
             || put_off.is_some_and(|held_up| held_up.abandoned_ns > 0);
         let Some(said) = held_up.then(|| self.culprits(tasks)).flatten() else { return };
         match &mut report.result.verdict {
-            Verdict::Done => report.warnings.push(said),
+            Verdict::Done => report.warnings.add(Code::CpuBusy, said),
             Verdict::Short { reasons } | Verdict::Failed { reasons } => {
-                match reasons.iter_mut().find(|reason| reason.starts_with("the rate was not reached")) {
-                    Some(reason) => *reason += &format!("; {said}"),
-                    None => reasons.push(said),
+                match reasons.iter_mut().find(|reason| reason.code == Code::RateNotReached) {
+                    Some(reason) => reason.also(said),
+                    None => reasons.push(Code::CpuBusy.says(said)),
                 }
             }
         }
     }
 
-    fn culprits(&self, now: impl FnOnce() -> BTreeMap<u32, Task>) -> Option<String> {
+    fn culprits(&self, now: impl FnOnce() -> BTreeMap<u32, Task>) -> Option<Sentence> {
         let mut said: Vec<String> = self
             .holders
             .iter()
@@ -276,10 +276,9 @@ impl Beside {
             said.extend(busy(before, &now(), &self.cpus));
         }
         (!said.is_empty()).then(|| {
-            format!(
-                "a real-time task goes before this sender on its CPU: {}; give one of them another CPU (--cores)",
-                said.join(", ")
-            )
+            let tasks = said.join(", ");
+            let said = format!("a real-time task goes before this sender on its CPU: {tasks}");
+            (said, "give one of them another CPU (`.cores`)").into()
         })
     }
 }
@@ -301,6 +300,7 @@ fn busy(before: &BTreeMap<u32, Task>, now: &BTreeMap<u32, Task>, cpus: &[usize])
 #[cfg(test)]
 mod tests {
     use super::*;
+    use report::Warnings;
 
     #[test]
     fn tasks_of_user_space_are_read_whatever_their_name() {
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(beside(None).culprits(|| task(5_000)), None);
         assert_eq!(beside(Some(task(5_000))).culprits(|| task(5_001)), None);
         let said = beside(Some(task(4_000))).culprits(|| task(5_000)).expect("used meanwhile");
-        assert!(said.contains("cyclic (process 9)"), "{said}");
+        assert!(said.to_string().contains("cyclic (process 9)"), "{said}");
     }
 
     #[test]
@@ -389,10 +389,10 @@ mod tests {
         let mut report = Report::new("send");
         report.result.tx = Some(report::Tx {
             totals: report::Totals::over(130, 7_800, 1_000_000_000),
-            offered_frames_per_second: Some(1_000.0),
+            intended_frames_per_second: Some(1_000.0),
             ..report::Tx::default()
         });
-        report.result.verdict.fall_short("the rate was not reached");
+        report.result.verdict.fall_short(Code::RateNotReached, "the rate was not reached");
         beside.tell(&mut report);
         let said = report.result.verdict.reasons().join("; ");
         assert!(
@@ -402,9 +402,9 @@ mod tests {
         );
         // Who was in time, needs no cause.
         if let Some(tx) = &mut report.result.tx {
-            tx.offered_frames_per_second = Some(130.0);
+            tx.intended_frames_per_second = Some(130.0);
         }
-        (report.result.verdict, report.warnings) = (Verdict::Done, Vec::new());
+        (report.result.verdict, report.warnings) = (Verdict::Done, Warnings::default());
         beside.tell(&mut report);
         assert_eq!((report.result.verdict, report.warnings.len()), (Verdict::Done, 0));
         // The text of one that is no more (no process has such a number) says nothing of who has it.

@@ -1,9 +1,9 @@
 //! The engines: which there are, how each is opened, and which `--engine auto` takes.
 
 use crate::calibration::Calibration;
-use crate::kinds::shared::Through;
-use crate::place::{Identity, Place};
+use crate::place::Place;
 use crate::run::{Open, Opened, Wanted};
+use crate::through::Through;
 use anyhow::{Context as _, Result, anyhow, bail};
 use engine::null::NullTx;
 use engine::{Counts, Engine, Userspace};
@@ -14,7 +14,7 @@ use port::timestamps::transmit_stamps;
 use port::tx::Tx;
 use report::{Choice, NotTaken};
 use spec::{Engine as EngineName, Stamps, Word};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use traffic::Schedule;
 use traffic::program::Lane;
 
@@ -51,6 +51,9 @@ struct Kind {
 /// (docs/engines.md has the figures and where they are from). Elsewhere `netdyno doctor --calibrate` tells.
 const FAST_ZERO_COPY: [&str; 6] = ["i40e", "ice", "ixgbe", "igc", "igb", "mlx5_core"];
 
+/// Nobody said where frames are to leave.
+const NOWHERE: &str = "where to? Name an interface with `.on` IFACE";
+
 /// AF_XDP where the driver reads the frames itself, or nothing.
 const ZERO_COPY: Kind = Kind {
     engine: EngineName::Afxdp,
@@ -58,7 +61,7 @@ const ZERO_COPY: Kind = Kind {
     what: "AF_XDP sockets",
     because: "without copying the fastest way known through this driver, which also tells of each frame that it is done with it",
     auto: |wanted| {
-        let driver = wanted.place.and_then(|place| place.interface.driver.as_deref());
+        let driver = wanted.places.first().and_then(|place| place.interface.driver.as_deref());
         driver.is_some_and(|driver| FAST_ZERO_COPY.contains(&driver))
     },
     unwise: |_| None,
@@ -143,15 +146,15 @@ const ENGINES: [Kind; 6] = [
 
 /// Live frames: the program of each worker compiled for the kernel.
 fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
-    let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
-    if wanted.second.is_some() {
+    let place = wanted.places.first().context(NOWHERE)?;
+    if wanted.places.len() > 1 {
         bail!(
-            "programs in the kernel, one for each of two interfaces, know no common order of their frames; --engine afxdp and packet keep it"
+            "programs in the kernel, one for each of two interfaces, know no common order of their frames; `.engine` afxdp and packet keep it"
         );
     }
     if wanted.program.is_none() {
         bail!(
-            "a capture that is streamed cannot be sent by a program in the kernel: add --preload to read it into memory first"
+            "frames that are read while they are sent, as those of a capture that is streamed, cannot be made in the kernel: add `.preload` to read a capture into memory first"
         );
     }
     let (target, interface) = (place.target(), &place.interface);
@@ -165,7 +168,7 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     let metered = wanted.measured.is_some_and(|meter| place.is_joined_to(meter));
     let pages = xdp::live::pages(place.is_virtual(), metered);
     let one = |program: &Arc<traffic::Program>| -> Result<Box<dyn Engine>> {
-        Ok(Box::new(xdp::Live::open(&way, program, pages, wanted.catch_up)?))
+        Ok(Box::new(xdp::Live::open(&way, program, pages, wanted.catch_up, wanted.clock)?))
     };
     let workers = wanted.shares.iter().map(one).collect::<Result<_>>()?;
     Ok(Engines { workers, what: Some(format!("XDP live frames, {}", way.describe())) })
@@ -173,7 +176,6 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
 
 /// AF_XDP sockets: a queue of the interface for each worker.
 fn open_afxdp(wanted: &Wanted<'_>, mode: Mode) -> Result<Engines> {
-    let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
     const RECEIVES: &str =
         "what arrives on this interface is measured, too, and zero-copy would take it away";
     let mode = match (mode, wanted.receives) {
@@ -189,25 +191,22 @@ fn open_afxdp(wanted: &Wanted<'_>, mode: Mode) -> Result<Engines> {
             afxdp::open_until(&target, wanted.longest, &queues, &options, wanted.stop)
         })
     };
-    let senders = open(place)??;
-    let what = Some(afxdp::describe(&senders));
-    let known = |sender: &afxdp::Afxdp| {
-        if sender.describe().zero_copy { Counts::Completed } else { Counts::Accepted }
+    let mut what = None;
+    // Of each worker one at each place.
+    let mut senders: Vec<Vec<afxdp::Afxdp>> = wanted.cpus.iter().map(|_| Vec::new()).collect();
+    for place in wanted.places {
+        let opened = open(place)??;
+        what.get_or_insert_with(|| afxdp::describe(&opened));
+        senders.iter_mut().zip(opened).for_each(|(own, sender)| own.push(sender));
+    }
+    let engine = |own: Vec<afxdp::Afxdp>| -> Result<Box<dyn Engine>> {
+        // What is known of all is what is known of the one that tells least.
+        let completed = own.iter().all(|sender| sender.describe().zero_copy);
+        let counts = if completed { Counts::Completed } else { Counts::Accepted };
+        let engine = Userspace::over("afxdp", own).context(NOWHERE)?;
+        Ok(Box::new(engine.counting(counts)))
     };
-    let Some(second) = wanted.second else {
-        let engine = |sender: afxdp::Afxdp| {
-            let counts = known(&sender);
-            Box::new(Userspace::new("afxdp", sender).counting(counts)) as Box<dyn Engine>
-        };
-        return Ok(Engines { workers: senders.into_iter().map(engine).collect(), what });
-    };
-    let pairs = senders.into_iter().zip(open(second)??);
-    let engine = |(first, second): (afxdp::Afxdp, afxdp::Afxdp)| {
-        // What is known of both is what is known of the one that tells less.
-        let counts = if known(&first) == known(&second) { known(&first) } else { Counts::Accepted };
-        Box::new(Userspace::pair("afxdp", first, second).counting(counts)) as Box<dyn Engine>
-    };
-    Ok(Engines { workers: pairs.map(engine).collect(), what })
+    Ok(Engines { workers: senders.into_iter().map(engine).collect::<Result<_>>()?, what })
 }
 
 /// Below this many frames a second every engine keeps up, so that a program in the kernel gains nothing; and where the machine
@@ -236,20 +235,16 @@ fn too_slow_to_spin(wanted: &Wanted<'_>) -> Option<String> {
     })
 }
 
-/// Opens a sender of its own for each worker, or one on each interface, in the interface's namespace. `open` is told whether
+/// Opens senders of its own for each worker, one on each interface, in the interface's namespace. `open` is told whether
 /// it is the first worker's.
 fn each<T: Tx + Send + 'static>(
     wanted: &Wanted<'_>,
     name: &'static str,
     open: impl Fn(&Place, bool) -> Result<T>,
 ) -> Result<Engines> {
-    let place = wanted.place.context("where to? Name an interface with --on IFACE")?;
     let one = |worker: usize| -> Result<Box<dyn Engine>> {
-        let first = open(place, worker == 0)?;
-        Ok(Box::new(match wanted.second {
-            None => Userspace::new(name, first),
-            Some(second) => Userspace::pair(name, first, open(second, worker == 0)?),
-        }))
+        let senders = wanted.places.iter().map(|place| open(place, worker == 0));
+        Ok(Box::new(Userspace::over(name, senders.collect::<Result<_>>()?).context(NOWHERE)?))
     };
     (0..wanted.cpus.len()).map(one).collect()
 }
@@ -261,7 +256,7 @@ fn stamper(place: &Place, who: Stamps) -> Result<Stamper> {
     stamper.map_err(|why| {
         let who = if who == Stamps::Hardware { "hardware" } else { "driver" };
         let driver = place.interface.driver.as_deref().unwrap_or("no driver is known");
-        anyhow!("--tx-timestamps {who} on {} ({driver}): {why}", place.spec)
+        anyhow!("`.tx_timestamps` {who} on {} ({driver}): {why}", place.spec)
     })
 }
 
@@ -277,7 +272,7 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         None => None,
         Some(_) if engine != EngineName::Auto => {
             bail!(
-                "--calibration says what --engine auto takes: leave out one of --engine {} and --calibration",
+                "`.calibration` says what `.engine` auto takes: leave out one of `.engine` {} and `.calibration`",
                 engine.name()
             )
         }
@@ -288,7 +283,7 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         EngineName::Auto if stamps.is_some() && calibration.is_none() => EngineName::Packet,
         EngineName::Packet => engine,
         _ if stamps.is_some() => {
-            bail!("--tx-timestamps: only --engine packet is told when its frames left: leave out the other")
+            bail!("`.tx_timestamps`: only `.engine` packet is told when its frames left: leave out the other")
         }
         _ => engine,
     };
@@ -297,7 +292,7 @@ pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
         let Some(calibration) = &calibration else {
             return open_first(engine, &ENGINES.each_ref(), &wanted);
         };
-        calibration.is_of(wanted.place)?;
+        calibration.is_of(wanted.places.first())?;
         let measured = calibration.order().filter_map(|way| WAYS.iter().find(|(name, _)| *name == way));
         let measured: Vec<Kind> = measured
             .map(|(_, kind)| Kind { auto: |_| true, because: "the fastest here by the calibration", ..*kind })
@@ -324,32 +319,11 @@ pub fn ways() -> impl Iterator<Item = (&'static str, String, Open)> {
     })
 }
 
-/// Which engines were seen to send nothing by which interfaces, in the runs of one session (a search's trials), so that of
-/// many only the first waits in vain. A handle: clones are of the same session.
-#[derive(Debug, Clone, Default)]
-pub struct Distrusted(Arc<Mutex<Vec<(Identity, NotTaken)>>>);
-
-impl Distrusted {
-    /// Engines whose frames nobody saw leave by `place`.
-    pub fn at(&self, place: &Place) -> Vec<NotTaken> {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(here) = place.identity().filter(|_| !all.is_empty()) else { return Vec::new() };
-        all.iter().filter(|(at, _)| *at == here).map(|(_, why)| why.clone()).collect()
-    }
-
-    /// Remembers one.
-    pub fn add(&self, place: &Place, why: &NotTaken) {
-        if let Some(here) = place.identity() {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push((here, why.clone()));
-        }
-    }
-}
-
 fn open_first(engine: EngineName, kinds: &[&Kind], wanted: &Wanted<'_>) -> Result<Opened> {
     if engine != EngineName::Auto {
         let kind = kinds.iter().rfind(|kind| kind.engine == engine).context("there is no such engine")?;
         let name = engine.name();
-        let engines = (kind.open)(wanted).with_context(|| format!("--engine {name}"))?;
+        let engines = (kind.open)(wanted).with_context(|| format!("`.engine` {name}"))?;
         let what = engines.what.as_deref().unwrap_or(kind.what);
         let choice =
             Choice { name: name.to_owned(), reason: format!("asked for: {what}"), ..Choice::default() };
@@ -429,14 +403,14 @@ mod tests {
 
     fn opened(engine: EngineName, kinds: &[&Kind]) -> Result<Opened> {
         let wanted = Wanted {
-            place: None,
-            second: None,
+            places: &[],
             program: None,
             shares: &[],
             cpus: &[Some(0), Some(1)],
             longest: 60,
             measured: None,
             catch_up: engine::CATCH_UP,
+            clock: engine::clock::Clock::Monotonic,
             receives: false,
             distrusted: &[],
             stop: &AtomicBool::new(false),
@@ -459,14 +433,14 @@ mod tests {
             let stream = traffic::Stream::of("s", &[0; 60]);
             let program = Arc::new(traffic::Program::single(stream).with_schedule(schedule.clone()));
             let wanted = Wanted {
-                place: None,
-                second: None,
+                places: &[],
                 program: Some(&program),
                 shares: &[],
                 cpus: &[None],
                 longest: 60,
                 measured: None,
                 catch_up: engine::CATCH_UP,
+                clock: engine::clock::Clock::Monotonic,
                 receives: false,
                 distrusted: &[],
                 stop: &AtomicBool::new(false),
@@ -495,14 +469,14 @@ mod tests {
         const SECOND: Kind = Kind { engine: EngineName::Afxdp, ..LAST };
         let (cpus, stop) = ([Some(0)], AtomicBool::new(false));
         let wanted = |distrusted| Wanted {
-            place: None,
-            second: None,
+            places: &[],
             program: None,
             shares: &[],
             cpus: &cpus,
             longest: 60,
             measured: None,
             catch_up: engine::CATCH_UP,
+            clock: engine::clock::Clock::Monotonic,
             receives: false,
             distrusted,
             stop: &stop,
@@ -521,7 +495,7 @@ mod tests {
     #[test]
     fn a_named_engine_is_taken_or_refused_with_the_reason() {
         let error = opened(EngineName::Xdp, &[&NEVER, &LAST]).map(|_| ()).expect_err("not possible");
-        assert_eq!(crate::in_full(&error), "--engine xdp: the peer has no program: attach one");
+        assert_eq!(crate::in_full(&error), "`.engine` xdp: the peer has no program: attach one");
         let opened = opened(EngineName::Packet, &[&NEVER, &LAST]).expect("possible");
         assert_eq!(opened.choice.reason, "asked for: a socket");
         assert_eq!(opened.choice.not_taken, []);

@@ -1,9 +1,12 @@
 //! A job that runs.
 
-use crate::kinds::{bridge, impair, live, measure, reflect, replay, search, send, trial};
+#![deny(missing_docs, clippy::missing_errors_doc)]
+
+use crate::kinds::{Run, given, search};
 use crate::{Session, claims};
 use anyhow::{Result, anyhow};
-use report::Report;
+use engine::source::Source;
+use report::{Code, Report};
 use snapshot::{Board, Request, Snapshot};
 use spec::Job;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -54,22 +57,56 @@ pub fn start(job: Job, session: Session) -> std::io::Result<Handle> {
     })
 }
 
+/// Starts a job that sends the frames of `source`: a program, a capture that is streamed, an iterator
+/// ([`engine::source::Sequence`]), or anything else that implements [`engine::source::Frames`]. `job.what` is only what they
+/// are called in the result; the rate, if the job has one, takes the place of their own times. `size`, `seed`, `resolve` and
+/// `meter.check_content` are about frames of expressions, and refused.
+///
+/// # Errors
+/// The system has no thread to spare. All else that goes wrong is told by [`Handle::wait`].
+pub fn start_with(job: spec::Send, source: impl Into<Source>, session: Session) -> std::io::Result<Handle> {
+    let source = source.into();
+    spawn(session, move |session| {
+        let whole = Job::from(job.clone());
+        whole.check()?;
+        session.consent.covers(&whole)?;
+        given::run(&job, source, session)
+    })
+}
+
 /// Runs a job that was checked ([`Job::check`]) to its end, in this thread.
 ///
 /// # Errors
 /// What it needs is not allowed, or it cannot be done: nothing was measured.
 pub fn carry_out(job: &Job, session: Session) -> Result<Report> {
     session.consent.covers(job)?;
-    match job {
-        Job::Send(job) => send::run(job, session),
-        Job::Replay(job) => replay::run(spec::Replay::clone(job), session),
-        Job::Measure(job) => measure::run(job, &session),
-        Job::Reflect(job) => reflect::run(job, &session),
-        Job::Bridge(job) => bridge::run(spec::Bridge::clone(job), &session),
-        Job::Impair(job) => impair::run(spec::Impair::clone(job), &session),
-        Job::Live(job) => live::run(job, &session),
-        Job::Trial(job) => trial::run(job, &session),
-        Job::Search(job) => search::run(job, None, &session),
+    let mut report = spec::of_kind!(job, job => job.run(session))?;
+    remember(job, &mut report);
+    Ok(report)
+}
+
+/// Goes on with a search whose result so far is `earlier`.
+///
+/// # Errors
+/// As of [`carry_out`].
+pub fn go_on(search: &spec::Search, earlier: Report, session: &Session) -> Result<Report> {
+    let mut report = search::run(search, Some(earlier), session)?;
+    remember(&Job::from(search.clone()), &mut report);
+    Ok(report)
+}
+
+/// The job in its result, with what was drawn for it: run again, it does the same.
+fn remember(job: &Job, report: &mut Report) {
+    let mut job = job.clone();
+    if let Some(seed) = report.resolved.seed {
+        job.draw(seed);
+    }
+    match job.to_value() {
+        Ok(job) => report.requested = Some(job),
+        Err(why) => {
+            let said = format!("`netdyno rerun` cannot run this again: {why}");
+            report.warnings.add(Code::NotRepeatable, said);
+        }
     }
 }
 
@@ -90,7 +127,11 @@ pub fn spawn(
         move || {
             claims::for_job(number);
             // Nothing that the job has is used after it.
-            let done = catch_unwind(AssertUnwindSafe(|| run(session)));
+            let done = catch_unwind(AssertUnwindSafe(|| {
+                let mut report = run(session)?;
+                report.list_notes();
+                Ok(report)
+            }));
             let done = done.unwrap_or_else(|_| Err(anyhow!("it panicked: this is a defect of netdyno")));
             claims::release();
             let _ = outcome.set(done.map(Arc::new).map_err(|error| Failed(Arc::new(error))));
@@ -121,7 +162,8 @@ impl Handle {
         self.board.request(Request::Resume);
     }
 
-    /// Sends at so many percent of the rate that was asked for.
+    /// Sends at so many percent of the rate that was asked for. What has no rate to change, or an engine whose times are
+    /// frozen in, is not changed (`snapshot.title.hands` says why).
     pub fn set_rate(&self, percent: u32) {
         self.board.request(Request::Percent(percent));
     }

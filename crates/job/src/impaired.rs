@@ -5,9 +5,9 @@ use crate::place::Place;
 use ::impair::plan::{parse_cycle, parse_shift};
 use ::impair::{Cycle, DeviceError, Did, Direction, Job, Plan, Shift, carry};
 use anyhow::{Context as _, Result, anyhow, bail};
+use forwarder::Hold;
 use histogram::Histogram;
 use lab::{Host, Lab, Located};
-use meter::forward::Hold;
 use port::interface::{CounterReader, Counters};
 use port::tx::TxError;
 use report::{Impaired, Passage, Totals};
@@ -102,6 +102,7 @@ pub struct Device {
 /// What it did, from the first interface to the second and back.
 #[derive(Debug)]
 pub struct Done {
+    /// What became of the frames of each direction.
     pub did: [Did; 2],
     /// Of the forwarded: those that an interface took and then dropped, because the queue of its cable was full.
     dropped: [u64; 2],

@@ -5,7 +5,7 @@
 //! that they say to each other, however slowly it is sent. Called by `replay`, before it sends and when it has.
 
 use capture::Reader;
-use report::{Loss, Report, units};
+use report::{Code, Loss, Report, Sentence, units};
 use std::collections::{HashMap, HashSet};
 use wire::LinkType;
 
@@ -81,8 +81,8 @@ fn look(reader: &mut Reader, most: u64) -> (Learning, u64) {
     (learning, most)
 }
 
-const MEND: &str = "send each side by an interface of its own (--on2 IFACE --sides auto), or one side alone (--sides auto \
-                    --only-side first)";
+const MEND: &str = "send each side by an interface of its own (`.links[1].on` IFACE `.sides` auto), or one side alone (`.sides` auto \
+                    `.only_side` first)";
 
 impl Kept {
     /// Of so many sent frames.
@@ -99,13 +99,14 @@ impl Kept {
     }
 
     /// What is to be said before.
-    pub fn warning(&self, interface: &str) -> String {
-        format!(
+    pub fn warning(&self, interface: &str) -> Sentence {
+        let said = format!(
             "both sides of the capture leave by {interface}: {} of its frames ({}) are to hosts whose own frames come from \
-             there, too, and a device that learns addresses (a switch, a bridge) passes none of those on; {MEND}",
+             there, too, and a device that learns addresses (a switch, a bridge) passes none of those on",
             units::count(self.later),
             units::percent(self.later as f64 / self.frames.max(1) as f64)
-        )
+        );
+        (said, MEND).into()
     }
 
     /// Says so when as much was lost of a finished run.
@@ -129,10 +130,11 @@ impl Kept {
             (false, 1) => "is",
             (false, _) => "are",
         };
-        report.result.verdict.fall_short(format!(
+        let said = format!(
             "{of} {verb} to hosts whose own frames leave by the same interface: a device that learns addresses passes none of \
-             those on, at no rate; {MEND}"
-        ));
+             those on, at no rate"
+        );
+        report.result.verdict.fall_short(Code::AddressesLearned, (said, MEND));
     }
 }
 
@@ -156,7 +158,11 @@ mod tests {
         let kept = learning.kept().expect("some");
         assert_eq!(kept, Kept { first: 3, later: 5, frames: 8 });
         assert_eq!([0, 8, 16, 24].map(|sent| kept.of(sent)), [0, 3, 8, 13]);
-        assert!(kept.warning("tx0").contains("5 of its frames (62.5 %)"), "{}", kept.warning("tx0"));
+        assert!(
+            kept.warning("tx0").to_string().contains("5 of its frames (62.5 %)"),
+            "{}",
+            kept.warning("tx0")
+        );
     }
 
     #[test]

@@ -8,28 +8,35 @@
 //!        run (frames sent, and what became of them), trials (runs that are judged)
 //! ```
 //!
+//! A job is plain data. Frames that it cannot describe come from a source that is given beside it ([`start_with`]).
+//!
 //! Each job has a thread of its own, and several may run in one process, in one or several network namespaces. Nothing here
 //! handles signals, prints, or ends the process: whoever starts a job sees how it goes on its [`snapshot::Board`], and ends it.
+
+#![deny(missing_docs)]
 
 pub mod calibration;
 mod carrier;
 mod claims;
 mod cores;
+mod distrusted;
 pub mod engines;
 pub mod environment;
 mod handle;
 pub mod impaired;
 pub mod kinds;
 mod learning;
+mod mesh;
 mod panel;
 pub mod place;
 pub mod run;
 mod samples;
 pub mod session;
 pub mod sides;
+mod through;
 mod trials;
 
-pub use handle::{Failed, Handle, carry_out, spawn, start};
+pub use handle::{Failed, Handle, carry_out, go_on, spawn, start, start_with};
 pub use run::together::Member;
 pub use session::Session;
 

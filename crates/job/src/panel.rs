@@ -5,6 +5,7 @@
 use crate::run::counters::{host_counter, leave_out_own};
 use anyhow::Result;
 use meter::{Meter, StreamStats};
+use report::Said;
 use snapshot::{Board, Core, Counter, Queue, Request, Snapshot, Stream, Title, machine};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,12 +86,12 @@ impl Panel {
     pub fn begin(
         &mut self,
         title: Title,
-        warnings: &[String],
+        warnings: &[Said],
         ends: impl FnOnce() -> Result<Vec<(String, port::watch::Watch)>>,
         names: Names,
     ) -> Result<()> {
         self.title = Arc::new(Title { version: env!("CARGO_PKG_VERSION").to_owned(), ..title });
-        self.warnings = warnings.into();
+        self.warn(warnings);
         self.names = names;
         if self.board.is_watched_closely() {
             self.ends = ends()?;
@@ -149,9 +150,9 @@ impl Panel {
     }
 
     /// What should be known before the figures are trusted.
-    pub fn warn(&mut self, warnings: &[String]) {
-        if *self.warnings != *warnings {
-            self.warnings = warnings.into();
+    pub fn warn(&mut self, warnings: &[Said]) {
+        if !warnings.iter().eq(self.warnings.iter()) {
+            self.warnings = warnings.iter().map(|said| said.to_string()).collect();
         }
     }
 

@@ -12,6 +12,7 @@ pub struct Place {
     /// As the user wrote it.
     pub spec: String,
     located: Located,
+    /// As its network namespace has it.
     pub interface: Interface,
 }
 
@@ -52,6 +53,7 @@ impl Place {
         Ok(self.located.run_in(work)?)
     }
 
+    /// Its counters, to be read again and again.
     pub fn counters(&self) -> Result<CounterReader> {
         let name = &self.interface.name;
         Ok(self.run_in(|| CounterReader::open(name))??)
@@ -62,6 +64,7 @@ impl Place {
         Ok(self.run_in(|| Link::open(&self.interface))??)
     }
 
+    /// What engines are opened on.
     pub fn target(&self) -> Target {
         Target { name: self.interface.name.clone(), index: self.interface.index, mtu: self.interface.mtu }
     }
@@ -127,6 +130,7 @@ impl Place {
         self.run_in(look).ok().and_then(Result::ok).unwrap_or_default()
     }
 
+    /// As a result has it; `role`: what it is for there.
     pub fn describe(&self, role: &str) -> report::Interface {
         let i = &self.interface;
         report::Interface {

@@ -3,22 +3,26 @@
 //! ```text
 //!   a thread for each worker: Engine::run --> Control --.
 //!                                                        >---- sampled 10 times a second: intervals, progress line
-//!   kernel: meter ---------------------> Snapshot ------'      (watch.rs, offered.rs)
-//!   afterwards: add up the workers, wait for stragglers, compare with the interface's own counters, judge (outcome.rs)
+//!   kernel: meter ---------------------> Snapshot ------'      (watch.rs, intended.rs)
+//!   an engine, or another if nobody sees its frames leave (attempt.rs)
+//!   afterwards: add up the workers, wait for stragglers (settle.rs), compare with the interface's own counters, judge (outcome.rs)
 //! ```
 
+mod attempt;
 mod background;
 mod by_hand;
 pub(crate) mod content;
 pub(crate) mod counters;
 mod departures;
+mod intended;
 mod losses;
 mod meters;
 mod moves;
-mod offered;
 pub(crate) mod outcome;
 pub(crate) mod pace;
+mod ports;
 mod received;
+mod settle;
 mod stragglers;
 mod surplus;
 pub(crate) mod together;
@@ -27,57 +31,60 @@ mod watch;
 
 pub(crate) use meters::blind;
 pub(crate) use outcome::{count_flows, oddities, stream_notes};
+pub use ports::Apart;
 pub(crate) use received::{WatchedClock, fill_measured, list_streams, stream};
 
-use crate::carrier::{Ends, Following, Lasted};
+use crate::carrier::Ends;
 use crate::claims::Beside;
-use crate::engines;
+use crate::distrusted::Distrusted;
 use crate::environment;
-use crate::panel::Panel;
 use crate::place::Place;
 use crate::session::Session;
 use anyhow::{Context, Result, anyhow, bail};
-use counters::Seen;
-use engine::source::Source;
-use engine::{Control, Counts, Ended, Engine, Job, Merged, Sent};
+use attempt::Run;
+use engine::{Control, Ended, Engine, Job, Sent};
 use meter::Meter;
 use meters::Meters;
 pub(crate) use meters::not_by_xdp;
 use moves::Moves;
 use outcome::Outcome;
-use port::interface::{CounterReader, Counters};
-use report::{Choice, NotTaken, Report, Requested, Witness};
+use report::{Choice, Code, NotTaken, Report, Resolved, Warnings};
+use settle::Settled;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use together::Stage;
 use traffic::Program;
 use trust::Suspicion;
 use watch::Watch;
 use wire::LinkType;
 use wire::layers::Layers;
+use wire::numbers::protocol;
 
 /// Everything a sending run needs.
 pub struct Setup {
+    /// What the result is called.
     pub command: &'static str,
-    pub requested: Requested,
+    /// What was asked for, in numbers.
+    pub resolved: Resolved,
     /// Opens the engines. Called when the meter stands: a veth takes live frames only while its peer has an XDP program.
     pub open: Open,
     /// What is to be sent in all; of several workers each gets its share of the program.
     pub job: Job,
     /// What the session's runs before have seen of engines; all runs of one session share it.
-    pub distrusted: engines::Distrusted,
+    pub distrusted: Distrusted,
     /// Frames of up to so many bytes.
     pub longest: usize,
     /// Frames there will be in all, when that is known.
     pub total: Option<u64>,
-    /// Where frames leave. Its counters are compared, unless the engine sends nothing.
-    pub tx: Option<Place>,
-    pub rx: Option<(Place, meter::Options)>,
-    /// Where frames of the second side leave and arrive.
-    pub second: Second,
-    /// Frames come back to where they are sent, which is then `rx`, too.
+    /// Where frames leave: a stream names its port by the place in this list. Their counters are compared. None: the engine
+    /// sends nothing.
+    pub tx: Vec<Place>,
+    /// Where they arrive, in the same order.
+    pub rx: Vec<(Place, meter::Options)>,
+    /// Each port sends a program of its own, by workers of its own; without it each worker sends by all ports.
+    pub apart: Option<Apart>,
+    /// Frames come back to where they are sent, which is then in `rx`, too.
     pub round_trip: bool,
     /// Where nothing has arrived yet, the first frame is waited for as long as stragglers are at most.
     pub patient: bool,
@@ -93,7 +100,8 @@ pub struct Setup {
     pub cpus: Vec<Option<usize>>,
     /// Of the workers.
     pub priority: engine::Priority,
-    pub warnings: Vec<String>,
+    /// What is known before the run.
+    pub warnings: Warnings,
     /// Why captures were not sent to their ends.
     pub damage: Vec<String>,
     /// Frames of each side captured shorter than they were, of how many in all.
@@ -109,15 +117,15 @@ impl Setup {
     pub fn of(command: &'static str, open: Open, job: Job, longest: usize) -> Setup {
         Setup {
             command,
-            requested: Requested::default(),
+            resolved: Resolved::default(),
             open,
             total: job.count,
             job,
-            distrusted: engines::Distrusted::default(),
+            distrusted: Distrusted::default(),
             longest,
-            tx: None,
-            rx: None,
-            second: Second::default(),
+            tx: Vec::new(),
+            rx: Vec::new(),
+            apart: None,
             round_trip: false,
             patient: false,
             endless: false,
@@ -126,7 +134,7 @@ impl Setup {
             interim: None,
             cpus: vec![None],
             priority: engine::Priority::default(),
-            warnings: Vec::new(),
+            warnings: Warnings::default(),
             damage: Vec::new(),
             truncated: ([0, 0], 1),
             session: Session::default(),
@@ -135,25 +143,41 @@ impl Setup {
     }
 }
 
+impl Setup {
+    /// Is it one of the ports that send?
+    fn sends_there(&self, measured: &Place) -> bool {
+        let named = || self.tx.iter().any(|place| place.spec == measured.spec);
+        self.round_trip || self.apart.is_some() && named()
+    }
+
+    /// What a port that sends is for.
+    fn role(&self, port: &Place) -> &'static str {
+        let named = || self.rx.iter().any(|(place, _)| place.spec == port.spec);
+        let measures = self.round_trip || self.apart.is_some() && named();
+        if measures { "send and measure" } else { "send" }
+    }
+
+    /// How many workers have a part of the same stream, each under a number of its own.
+    fn workers_of_a_stream(&self) -> usize {
+        self.apart.as_ref().map_or(self.cpus.len(), |apart| apart.workers)
+    }
+}
+
 /// See [`Setup::onlooker`].
 #[derive(Clone)]
 pub struct Onlooker {
+    /// Is told.
     pub tell: Arc<dyn Fn(snapshot::Snapshot) + Send + Sync>,
     /// It wants to know more than totals.
     pub closely: bool,
 }
 
-/// The second interface of a run, if there is one.
-#[derive(Debug, Default)]
-pub struct Second {
-    pub tx: Option<Place>,
-    pub rx: Option<(Place, meter::Options)>,
-}
-
 /// What was sent so far is told in these intervals.
 #[derive(Debug, Clone, Copy)]
 pub struct Interim {
+    /// From one time to the next.
     pub every: Duration,
+    /// Is told.
     pub tell: fn(&report::Totals),
 }
 
@@ -162,12 +186,12 @@ pub type Open = Box<dyn Fn(&Wanted<'_>) -> Result<Opened>>;
 
 /// What engines are opened for.
 pub struct Wanted<'a> {
-    /// Where frames are to leave; `None`: nowhere.
-    pub place: Option<&'a Place>,
-    /// Where those of the second side are to leave, if that is elsewhere.
-    pub second: Option<&'a Place>,
+    /// Where frames are to leave: each worker has a sender at all of them, by which it sends what streams say leaves there.
+    /// None: nowhere.
+    pub places: &'a [Place],
     /// The whole program, and what each worker sends of it; none when a capture is streamed.
     pub program: Option<&'a Arc<Program>>,
+    /// What each worker sends.
     pub shares: &'a [Arc<Program>],
     /// The CPU of each worker; as many workers as there are.
     pub cpus: &'a [Option<usize>],
@@ -177,6 +201,8 @@ pub struct Wanted<'a> {
     pub measured: Option<&'a Place>,
     /// How fast to catch up after a stall.
     pub catch_up: f64,
+    /// The clock whose times signatures carry.
+    pub clock: engine::clock::Clock,
     /// What arrives where frames are sent counts, too: no engine may keep it away from the meter.
     pub receives: bool,
     /// Engines that were tried and whose frames nobody saw leave.
@@ -202,7 +228,9 @@ named!("Onlooker" Onlooker, "Setup" Setup, "Wanted" Wanted<'_>, "Opened" Opened)
 
 /// Engines ready to run, one for each CPU of [`Wanted`].
 pub struct Opened {
+    /// One for each worker.
     pub workers: Vec<Box<dyn Engine>>,
+    /// Which engine it is, and why.
     pub choice: Choice,
     /// There is another engine to take, should nobody see this one's frames leave.
     pub replaceable: bool,
@@ -220,7 +248,7 @@ impl Drop for SetAtEnd<'_> {
     }
 }
 
-/// Looks at the meter while frames are sent, until the flag says that none is any more.
+/// Looks at each meter, in a thread for each, while frames are sent, until the flag says that none is any more.
 pub type Observe<'a> = &'a (dyn Fn(&Meter, &AtomicBool) + Sync);
 
 /// Runs it.
@@ -230,217 +258,31 @@ pub fn run(setup: Setup) -> Result<Report> {
 
 /// Runs it, while `observe` looks on in a thread of its own.
 pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Report> {
-    let mut own = shared_out(&setup.job, setup.cpus.len())?;
-    let mut report = Report::new(setup.command);
-    report.requested = std::mem::take(&mut setup.requested);
-    report.environment = environment::collect();
-    report.warnings = std::mem::take(&mut setup.warnings);
-    for (job, cpu) in own.iter().zip(&setup.cpus) {
-        if is_idle(job) {
-            let core = cpu.map_or("one core".to_owned(), |cpu| format!("core {cpu}"));
-            report.warnings.push(format!(
-                "{core} has nothing to send: there are fewer frames, or fewer flows of a capture, than cores"
-            ));
-        }
-    }
-    report.result.round_trip = setup.round_trip;
-    report.warnings.extend(outcome::too_long(&setup));
+    let own = match &setup.apart {
+        Some(apart) => apart.jobs(&setup.job, shared_out)?,
+        None => shared_out(&setup.job, setup.cpus.len())?,
+    };
+    let mut report = begun(&mut setup, &own);
     let beside = Beside::begin(&setup.cpus, setup.priority);
     report.warnings.extend(beside.warnings());
-    for place in setup.tx.iter().chain(&setup.second.tx) {
-        let role = if setup.round_trip { "send and measure" } else { "send" };
-        report.environment.interfaces.push(place.describe(role));
-    }
     let ends = links(&setup)?;
-    let mut blind_because = None;
-    let meter = match &setup.rx {
-        None => None,
-        Some(rx) => {
-            let mut options = with_room_for(&rx.1, &own);
-            options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
-            let mut attach = |(place, _): &(Place, meter::Options)| -> Result<meter::Meter> {
-                let (meter, warning) = meters::attach(place, &options, setup.longest)?;
-                if !setup.round_trip {
-                    report.environment.interfaces.push(place.describe("measure"));
-                }
-                let blind = meters::blind(&meter, place);
-                report.warnings.extend(warning.into_iter().chain(blind.clone()));
-                blind_because = blind_because.take().or(blind);
-                Ok(meter)
-            };
-            let first = attach(rx)?;
-            let second = setup.second.rx.as_ref().map(attach).transpose()?;
-            report.environment.meter = Some(mode(&first));
-            Some(Meters::new(first, second))
-        }
-    };
-    let mut ends = Some(ends);
-    // Of a part of something larger, that one tells.
-    let mut panel = setup.onlooker.is_none().then(|| Panel::of(&setup.session.board));
-    let mut shown = false;
-    let moves = Moves::default();
-    let signs = trust::signs(&setup.job);
-    // What comes back to the sender does not say what left.
-    let witness = meter.as_ref().filter(|_| !setup.round_trip);
-    let arrived = |witness: &Meters| trust::arrived(witness, signs);
-    let mut distrusted = setup.tx.as_ref().map(|place| setup.distrusted.at(place)).unwrap_or_default();
-    let Attempt { mut watch, engine, counts, mut counters, mut counting, clock, following, sent, workers } = loop {
-        let first = meter.as_ref().map(Meters::first);
-        // Another engine may attach programs of its own, which may take links down again.
-        let ends = ends.take().map_or_else(|| links(&setup), Ok)?;
-        let opened = open(&setup, &own, first, &distrusted)?;
-        let mut workers = opened.workers;
-        let engine = workers.first().map_or("none", |worker| worker.name());
-        let counts = workers.first().map_or(Counts::Accepted, |worker| worker.counts());
-        let doubted = counts == Counts::HandedOver && opened.replaceable && setup.second.tx.is_none();
-        report.environment.engine = Some(opened.choice);
-        // All is attached that will be.
-        setup.meet(Stage::Attached);
-        let following = ends.wait(&setup.session, &mut report)?;
-        setup.meet(Stage::Ready);
-        let mut counters = Vec::new();
-        for place in setup.tx.iter().chain(&setup.second.tx) {
-            let mut reader = place.counters()?;
-            let before = reader.read()?;
-            counters.push((reader, before));
-        }
-        let counting = begin_counting(&setup)?;
-        let clock = setup.rx.as_ref().map(|(_, options)| WatchedClock::start(options.clock));
-
-        let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
-        let mut watch = Watch::new(&setup, jobs, meter.as_ref());
-        let reach = workers.iter().map(|worker| worker.reach()).min().unwrap_or(engine::Reach::Stop);
-        let hands = watch.hands(reach, engine);
-        let title = by_hand::title(&setup, engine, report.environment.meter.as_ref(), hands.clone());
-        watch.hands = hands;
-        watch.title = Arc::new(title.clone());
-        if let Some(mut panel) = panel.take() {
-            if !std::mem::replace(&mut shown, true) {
-                let names = by_hand::names(&setup.job, jobs);
-                panel.begin(title, &report.warnings, || begin_counting(&setup), names)?;
-            }
-            watch.panel = Some(panel);
-        }
-        let suspect = setup.tx.as_ref().filter(|_| doubted);
-        let mut suspicion = suspect.map(|place| Suspicion::begin(place, witness, signs)).transpose()?;
-        let jobs: &mut [Job] = if own.is_empty() { std::slice::from_mut(&mut setup.job) } else { &mut own };
-        let over = AtomicBool::new(false);
-        let sent = std::thread::scope(|scope| {
-            if let (Some(observe), Some(meter)) = (observe, meter.as_ref()) {
-                scope.spawn(|| observe(meter.first(), &over));
-            }
-            let _over = SetAtEnd(&over);
-            let with = (&setup.cpus[..], setup.priority, &moves);
-            send(&mut workers, jobs, with, &setup.session.stop, &mut watch, suspicion.as_mut())
-        })?;
-        let mut gone = suspicion.as_ref().filter(|_| sent.is_none()).map(|suspicion| *suspicion.seen());
-        if let (Some(sent), Some((reader, before))) = (&sent, counters.first_mut())
-            && !setup.session.stop.load(Relaxed)
-            // Who ended badly says so itself.
-            && sent.iter().all(|sent| matches!(sent.ended, Ended::Done | Ended::Stopped))
-            && suspicion.as_ref().is_some_and(|suspicion| !suspicion.is_trusted())
-        {
-            // A short run may have ended before anybody could see its frames.
-            let ours = sent.iter().map(|sent| sent.counters.frames).sum();
-            let moved = counters::moved(reader, before, ours, setup.hurry());
-            let seen = Seen {
-                ours,
-                interface: moved.map_or(0, |moved| moved.tx_packets),
-                driver: suspicion.as_mut().and_then(|suspicion| suspicion.driver()),
-                arrived: witness.map(arrived),
-                counts,
-            };
-            gone = (moved.is_some() && seen.vanished()).then_some(seen);
-        }
-        match (suspect, gone, sent) {
-            (Some(place), Some(seen), _) => {
-                let not_taken = NotTaken { name: engine.to_owned(), reason: trust::reason(place, &seen) };
-                setup.distrusted.add(place, &not_taken);
-                distrusted.push(not_taken);
-                watch.ask_again();
-                panel = watch.panel.take();
-            }
-            (_, _, Some(sent)) => {
-                break Attempt { watch, engine, counts, counters, counting, clock, following, sent, workers };
-            }
-            (_, _, None) => bail!("a run was broken off for no reason: this is a defect of netdyno"),
-        }
-    };
-    let taken = sent.iter().map(|sent| sent.taken).sum();
-    // One worker knows it by itself.
-    let end = if own.is_empty() { None } else { offered::time_of(&setup.job, taken) };
-    let end = end.map(|end| watch.course().time_of(end));
-    let mut merged = Merged::of(sent, end).context("no worker was started")?;
-    let alone = witness.filter(|_| counters.len() == 1);
-    let mut moved = Vec::new();
-    for (side, (reader, before)) in counters.iter_mut().enumerate() {
-        let ours = outcome::sent_by(&merged.whole, side).frames;
-        let counted = counters::moved(reader, before, ours, setup.hurry());
-        let seen = Seen {
-            ours,
-            interface: counted.map_or(0, |counted| counted.tx_packets),
-            driver: counting.get_mut(side).and_then(|(_, watch)| counters::xdp_sent(&watch.rises())),
-            arrived: alone.map(arrived),
-            counts,
-        };
-        moved.push((counted, seen));
-    }
-    let left = |(counted, seen): &(Option<Counters>, Seen)| match (counted, counts, seen.judge()) {
-        (Some(_), Counts::HandedOver, (Witness::Interface | Witness::Driver, left)) => Some(left),
-        _ => None,
-    };
-    if let Some(meter) = &meter {
-        let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
-        let expected = moved.iter().map(|moved| left(moved).unwrap_or(moved.1.ours).min(moved.1.ours)).sum();
-        stragglers::wait(meter, &setup, jobs, expected);
-    }
-    // Now all that was on its way has arrived; who saw most of it is believed.
-    if let (Some(meter), [(_, seen)]) = (alone, &mut moved[..]) {
-        seen.arrived = Some(arrived(meter));
-    }
-    for moved in &moved {
-        if let Some(left) = left(moved) {
-            counters::believe(&mut merged.whole, left);
-        }
-    }
-    // Before the meter is detached, which may take a link down.
-    let all_arrived = meter.as_ref().is_some_and(|meter| arrived(meter) >= merged.whole.counters.frames);
-    following.end(Some(Lasted::of(&merged.whole, all_arrived)), &mut report);
-    let due = watch.finish(&merged.whole);
-    report.intervals = watch.intervals();
-    let marks = watch.marks();
-    report.result.adjustments = std::mem::take(&mut watch.adjustments);
-    drop(watch);
-    setup.session.board.end();
-
-    report.result.counters = counters::counted(counting);
-    setup.meet(Stage::Measured);
+    let (meters, blind_because) = attach(&setup, &own, &mut report)?;
+    let mut run = Run::of(setup, own, report, meters.as_ref());
+    let attempt = run.attempts(ends, observe)?;
+    let settled = run.settle(attempt)?;
+    let Run { setup, own, mut report, moves, .. } = run;
     // The meter closes first: what arrives while the rest is worked out is not of this run.
-    let measured = meter.map(Meters::finish);
+    let measured = meters.map(Meters::finish);
     let jobs: &[Job] = if own.is_empty() { std::slice::from_ref(&setup.job) } else { &own };
+    let Settled { engine, counts, merged, due, moved, marks, clock, workers } = settled;
     let done = Outcome { setup: &setup, jobs, engine, counts, merged };
     outcome::fill_tx(&mut report, &done, due);
     departures::tell(&mut report, &done);
-    for (side, (place, moved)) in setup.tx.iter().chain(&setup.second.tx).zip(moved).enumerate() {
-        let (moved, seen) = moved;
-        counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), side), moved, &seen);
+    for (port, (place, (moved, seen))) in setup.tx.iter().zip(moved).enumerate() {
+        counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), port), moved, &seen);
     }
     if let Some(measured) = measured {
-        let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
-        for ((place, _), _) in places.zip(&measured.parts).filter(|(_, part)| !part.attached) {
-            let said = format!("{} was removed, or its meter detached by force, during the run", place.spec);
-            report.result.verdict.fall_short(said.clone());
-            blind_because = Some(said);
-        }
-        let numbered = outcome::fill_rx(&mut report, &done, &measured);
-        let lost = report.result.loss.map_or(0, |loss| loss.frames);
-        let places = [&setup.rx, &setup.second.rx].into_iter().flatten();
-        for ((place, _), part) in places.zip(&measured.parts).filter(|(_, part)| part.drops) {
-            counters::leave_out_own(&mut report.result.counters, &place.spec, part.frames, lost);
-        }
-        if let Some(rx) = &mut report.result.rx {
-            rx.blind_because = blind_because;
-        }
+        let numbered = arrived(&mut report, &done, &measured, blind_because);
         let lost = report.result.loss.map_or(0, |loss| loss.frames);
         losses::put(&mut report.intervals, &marks, lost, numbered);
         moves.tell(&mut report);
@@ -455,39 +297,92 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     Ok(report)
 }
 
+/// What is known of a run before it: what was asked, where it runs, and what of that to know before the figures are trusted.
+fn begun(setup: &mut Setup, own: &[Job]) -> Report {
+    let mut report = Report::new(setup.command);
+    report.resolved = std::mem::take(&mut setup.resolved);
+    report.environment = environment::collect();
+    report.warnings = std::mem::take(&mut setup.warnings);
+    for (job, cpu) in own.iter().zip(&setup.cpus) {
+        if is_idle(job) {
+            let core = cpu.map_or("one core".to_owned(), |cpu| format!("core {cpu}"));
+            report.warnings.add(Code::CoreIdle, format!(
+                "{core} has nothing to send: there are fewer frames, or fewer flows of a capture, than cores"
+            ));
+        }
+    }
+    report.result.round_trip = setup.round_trip;
+    report
+        .warnings
+        .extend(outcome::too_long(setup).map(|long| Code::FramesTooLong.says((long.said, long.remedy))));
+    for place in &setup.tx {
+        report.environment.interfaces.push(place.describe(setup.role(place)));
+    }
+    report
+}
+
+/// Attaches the meters. With why what one of them misses proves no loss.
+fn attach(setup: &Setup, own: &[Job], report: &mut Report) -> Result<(Option<Meters>, Option<String>)> {
+    let (mut attached, mut blind_because) = (Vec::new(), None);
+    for (place, _) in &setup.rx {
+        // What is asked of the first is asked of all.
+        let Some((_, options)) = setup.rx.first() else { break };
+        let mut options = with_room_for(options, own);
+        options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
+        let (meter, warning) = meters::attach(place, &options, setup.longest)?;
+        if !setup.sends_there(place) {
+            report.environment.interfaces.push(place.describe("measure"));
+        }
+        let blind = meters::blind(&meter, place);
+        report.warnings.extend(warning.map(|said| Code::MeterFailed.says(said)));
+        report.warnings.extend(blind.clone().map(|said| Code::MeterBlind.says(said)));
+        blind_because = blind_because.take().or(blind);
+        attached.push(meter);
+    }
+    report.environment.meter = attached.first().map(mode);
+    Ok((Meters::of(attached, setup.apart.clone()), blind_because))
+}
+
+/// Says what arrived. Returns how many frames had numbers, if it is by those that the loss is known.
+fn arrived(
+    report: &mut Report,
+    done: &Outcome<'_>,
+    measured: &meters::Measured,
+    mut blind_because: Option<String>,
+) -> Option<u64> {
+    let setup = done.setup;
+    for ((place, _), _) in setup.rx.iter().zip(&measured.parts).filter(|(_, part)| !part.attached) {
+        let said = format!("{} was removed, or its meter detached by force, during the run", place.spec);
+        report.result.verdict.fall_short(Code::MeterFailed, said.clone());
+        blind_because = Some(said);
+    }
+    let numbered = outcome::fill_rx(report, done, measured);
+    let lost = report.result.loss.map_or(0, |loss| loss.frames);
+    for ((place, _), part) in setup.rx.iter().zip(&measured.parts).filter(|(_, part)| part.drops) {
+        counters::leave_out_own(&mut report.result.counters, &place.spec, part.frames + part.strays, lost);
+    }
+    if let Some(rx) = &mut report.result.rx {
+        rx.blind_because = blind_because;
+    }
+    numbered
+}
+
 /// The links of both ends, from now on.
 fn links(setup: &Setup) -> Result<Ends> {
     let mut ends = Ends::none();
-    let role = if setup.round_trip { "send and measure" } else { "send" };
-    for place in setup.tx.iter().chain(&setup.second.tx) {
-        ends.needed(place, role)?;
+    for place in &setup.tx {
+        ends.needed(place, setup.role(place))?;
     }
-    let rx = setup.rx.iter().chain(&setup.second.rx).filter(|_| !setup.round_trip);
-    for (place, _) in rx {
+    for (place, _) in setup.rx.iter().filter(|(place, _)| !setup.sends_there(place)) {
         ends.needed(place, "measure")?;
     }
     Ok(ends)
 }
 
-/// A run's sending part, carried out by an engine that somebody saw sending, or that is the last.
-struct Attempt<'a> {
-    watch: Watch<'a>,
-    engine: &'static str,
-    counts: Counts,
-    counters: Vec<(CounterReader, Counters)>,
-    counting: Vec<(String, port::watch::Watch)>,
-    clock: Option<WatchedClock>,
-    following: Following,
-    sent: Vec<Sent>,
-    /// Kept to the end: closing them may detach programs, which takes some links down, with frames still on their way.
-    workers: Vec<Box<dyn Engine>>,
-}
-
 /// What the hosts count at each end, from now on.
 fn begin_counting(setup: &Setup) -> Result<Vec<(String, port::watch::Watch)>> {
-    let tx = setup.tx.iter().chain(&setup.second.tx);
-    let rx = setup.rx.iter().chain(&setup.second.rx).map(|(place, _)| place).filter(|_| !setup.round_trip);
-    let ends = tx.chain(rx).enumerate();
+    let rx = setup.rx.iter().map(|(place, _)| place).filter(|place| !setup.sends_there(place));
+    let ends = setup.tx.iter().chain(rx).enumerate();
     let begin = |(end, place): (usize, &Place)| {
         let name = &place.interface.name;
         Ok((place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, end == 0))?))
@@ -497,12 +392,13 @@ fn begin_counting(setup: &Setup) -> Result<Vec<(String, port::watch::Watch)>> {
 
 /// What each of several workers is to send; empty for one worker, which sends the whole.
 fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
-    let program = match &job.source {
-        _ if workers <= 1 => return Ok(Vec::new()),
-        Source::Program(program) => program,
-        Source::Stream(_) => bail!(
-            "--cores: a capture that is read while it is sent has one reader, and so one core: add --preload to read it into memory first, or leave out --cores"
-        ),
+    if workers <= 1 {
+        return Ok(Vec::new());
+    }
+    let Some(program) = job.source.program() else {
+        bail!(
+            "`.cores`: frames that are read while they are sent have one reader, and so one core: leave out `.cores`, or have a capture read into memory first with `.preload`"
+        )
     };
     let of = u32::try_from(workers)?;
     let share = |worker: u32| -> Result<Job> {
@@ -510,76 +406,66 @@ fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
             None => None,
             Some(count) => Some(program.share_count(worker, of, count).with_context(|| {
                 format!(
-                    "--count {count} cannot be shared out among {workers} cores, because streams with rates of their own take part in it: give a --duration instead, or one core"
+                    "`.count` {count} cannot be shared out among {workers} cores, because streams with rates of their own take part in it: give a `.duration` instead, or one core"
                 )
             })?),
         };
-        Ok(Job {
-            source: Source::Program(Arc::new(program.share(worker, of))),
-            count,
-            duration: job.duration,
-            catch_up: job.catch_up,
-            spin: job.spin,
-        })
+        Ok(job.share(program.share(worker, of), count))
     };
     (0..of).map(share).collect()
 }
 
 /// A share without frames needs no thread.
 fn is_idle(job: &Job) -> bool {
-    let empty = matches!(&job.source, Source::Program(program) if program.lanes.is_empty());
+    let empty = job.source.program().is_some_and(|program| program.lanes.is_empty());
     empty || job.count == Some(0)
 }
 
 /// Are there streams of ICMP? Signatures in captured frames stand in TCP and UDP only.
 fn sends_icmp(job: &Job) -> bool {
-    let Source::Program(program) = &job.source else { return false };
+    let Some(program) = job.source.program() else { return false };
     program.streams.iter().filter(|stream| !stream.is_captured()).any(|stream| {
         let layers = Layers::parse(LinkType::ETHERNET, stream.templates.get(0));
-        matches!(layers.ip_protocol, Some(1 | 58))
+        matches!(layers.ip_protocol, Some(protocol::ICMP | protocol::ICMPV6))
     })
 }
 
 /// Each worker's streams have numbers of their own, and the meter must tell all of them apart.
 fn with_room_for(options: &meter::Options, jobs: &[Job]) -> meter::Options {
-    let numbers = jobs.iter().filter_map(|job| match &job.source {
-        Source::Program(program) => program.streams.iter().filter_map(|s| s.signature).max(),
-        Source::Stream(_) => None,
-    });
+    let numbers = jobs.iter().filter_map(|job| job.source.facts().streams.into_iter().max());
     let streams = numbers.max().map_or(0, |most| most.saturating_add(1));
     meter::Options { streams: options.streams.max(streams), ..options.clone() }
 }
 
 fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotTaken]) -> Result<Opened> {
-    let program = |job: &Job| match &job.source {
-        Source::Program(program) => Some(Arc::clone(program)),
-        Source::Stream(_) => None,
-    };
+    let program = |job: &Job| job.source.program().cloned();
     let whole = program(&setup.job);
     let shares: Vec<Arc<Program>> = match shares {
         [] => whole.iter().cloned().collect(),
         shares => shares.iter().filter_map(program).collect(),
     };
-    let opened = (setup.open)(&Wanted {
-        place: setup.tx.as_ref(),
-        second: setup.second.tx.as_ref(),
+    let wanted = Wanted {
+        places: &setup.tx,
         program: whole.as_ref(),
         shares: &shares,
         cpus: &setup.cpus,
         longest: setup.longest,
         // What comes back was changed at the far end.
-        measured: setup.rx.as_ref().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
+        measured: setup.rx.first().filter(|_| keeps(meter) && !setup.round_trip).map(|(place, _)| place),
         catch_up: setup.job.catch_up,
+        clock: setup.job.stamps,
         receives: {
-            let here = |(at, _): &(Place, meter::Options)| {
-                setup.tx.iter().chain(&setup.second.tx).any(|place| place.is_same_as(at))
-            };
-            setup.round_trip || setup.rx.iter().chain(&setup.second.rx).any(here)
+            let here = |(at, _): &(Place, meter::Options)| setup.tx.iter().any(|place| place.is_same_as(at));
+            setup.round_trip || setup.rx.iter().any(here)
         },
         distrusted,
         stop: &setup.session.stop,
         stamps: None,
-    })?;
+    };
+    let opened = match &setup.apart {
+        None => (setup.open)(&wanted)?,
+        Some(apart) => ports::open(setup, apart.workers, &wanted)?,
+    };
     if opened.workers.len() != setup.cpus.len() {
         bail!(
             "{} engines were opened for {} workers: this is a defect of netdyno",
@@ -714,7 +600,7 @@ mod tests {
         assert_eq!(counts(shares), [Some(4), Some(3), Some(3)]);
         assert_eq!(counts(shared_out(&job(2, None), 2).expect("no count")), [None, None]);
         let error = shared_out(&job(2, Some(10)), 2).expect_err("several lanes").to_string();
-        assert!(error.contains("--count 10") && error.contains("--duration"), "{error}");
+        assert!(error.contains("`.count` 10") && error.contains("`.duration`"), "{error}");
     }
 
     #[test]

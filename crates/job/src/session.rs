@@ -1,11 +1,13 @@
 //! What all kinds of jobs are run with, and the loop of those that wait until something is over.
 
+#![deny(missing_docs, clippy::missing_errors_doc)]
+
 use crate::panel::Panel;
 use crate::run::together::{Member, Stage};
 use crate::samples::{SAMPLE, Samples, Spreads};
 use histogram::Histogram;
 use meter::Meter;
-use report::{Code, Note, Report};
+use report::{Code, Note, Report, Said, Sentence};
 use snapshot::{Board, Snapshot};
 use spec::Consent;
 use std::sync::Arc;
@@ -16,12 +18,14 @@ use std::time::{Duration, Instant};
 /// What a job is allowed, who ends it and who looks on.
 #[derive(Debug, Default)]
 pub struct Session {
+    /// What the job may do to others.
     pub consent: Consent,
     /// Set by whoever ends it.
     pub stop: Arc<AtomicBool>,
     /// Set by whoever may end the process where nobody looks at `stop` yet, and nothing is attached; cleared by the job when it
     /// does.
     pub deaf: Arc<AtomicBool>,
+    /// Where it puts how it stands, and takes requests.
     pub board: Arc<Board>,
     /// Other jobs that begin with it.
     pub together: Option<Member>,
@@ -34,14 +38,14 @@ impl Session {
     }
 
     /// Says how it goes.
-    pub fn say(&self, code: Code, text: impl Into<String>) {
-        self.board.say(Note::info(code, text));
+    pub fn say(&self, code: Code, sentence: impl Into<Sentence>) {
+        self.board.say(Note::info(code, sentence));
     }
 
     /// Says what a result warns of, where it may be long until then.
-    pub fn warn(&self, warnings: &[String]) {
+    pub fn warn(&self, warnings: &[Said]) {
         for warning in warnings {
-            self.board.say(Note::info(Code::Warning, format!("Warning: {warning}")));
+            self.board.say(Note::info(warning.code, format!("Warning: {warning}")));
         }
     }
 
@@ -53,6 +57,7 @@ impl Session {
         }
     }
 
+    /// Was it asked to end?
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
@@ -121,7 +126,7 @@ impl<T> Watched<T> {
     /// Says in the result that it was ended before its time.
     pub fn judge(&self, report: &mut Report) {
         if self.early {
-            report.result.verdict.fall_short("stopped by a signal before its time was over");
+            report.result.verdict.fall_short(Code::Stopped, "stopped before its time was over");
         }
     }
 }

@@ -76,7 +76,7 @@ impl Sides {
 fn looked_through(reader: &mut Reader, rules: &Rules) -> Result<Cache> {
     if reader.file_len().is_none() {
         bail!(
-            "{} cannot be read a second time, to look through it for the sides first: give a file, or a cache file with --sides",
+            "{} cannot be read a second time, to look through it for the sides first: give a file, or a cache file with `.sides`",
             reader.name()
         );
     }

@@ -164,7 +164,7 @@ fn what_cannot_be_is_told_by_wait_each_time() {
     let Job::Send(mut send) = job("kind: send, what: ipv4/udp, links: [{on: tx0}]") else { panic!("a send") };
     send.links.push(spec::Link::default());
     let handle = jobs::start((*send).into(), Session::default()).expect("a thread");
-    assert!(handle.wait().expect_err("two links").to_string().contains("links: frames of an expression"));
+    assert!(handle.wait().expect_err("two links").to_string().contains("links[1].on: each link sends"));
 }
 
 /// A kind that panics is told as what it is, and takes nobody along.

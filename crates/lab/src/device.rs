@@ -140,12 +140,33 @@ pub(crate) fn set_up(device: &Device, ports: &[Host; 2], ends: [&Host; 2]) -> Re
         }
         Kind::Program => {}
     }
+    burden(device, ports)
+}
+
+/// The same of several ports, of which each has one of `ends` for a neighbour.
+pub(crate) fn set_up_between(device: &Device, ports: &[Host], ends: &[Host]) -> Result<(), LabError> {
+    match device.kind {
+        Kind::Bridge => bridge(ports)?,
+        Kind::Router => {
+            for (port, end) in ports.iter().zip(ends) {
+                let [first, second, network, _] = end.address.octets();
+                let network = Ipv4Addr::new(first, second, network, 0);
+                forward(port, end, (network, 24))?;
+            }
+        }
+        Kind::Program => {}
+    }
+    burden(device, ports)
+}
+
+/// Limits and losses, at each port.
+fn burden(device: &Device, ports: &[Host]) -> Result<(), LabError> {
     for port in ports {
         if let Some(bottleneck) = &device.bottleneck {
             limit(port, bottleneck)?;
         }
         if let Some(loss) = device.loss {
-            loss::lose(port, loss)?;
+            loss::lose(port, loss.frames, loss.of)?;
         }
     }
     Ok(())
@@ -157,9 +178,10 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 
 /// A bridge over the ports that says nothing itself: it has no spanning tree, and asks for no multicast groups.
-fn bridge(ports: &[Host; 2]) -> Result<(), LabError> {
-    let namespace = &ports[0].namespace;
-    let mut socket = route_socket(&ports[0])?;
+fn bridge(ports: &[Host]) -> Result<(), LabError> {
+    let Some(first) = ports.first() else { return Ok(()) };
+    let namespace = &first.namespace;
+    let mut socket = route_socket(first)?;
     let create = Message::new(libc::RTM_NEWLINK, CREATE)
         .link(0, 0, 0)
         .attr_str(libc::IFLA_IFNAME, BRIDGE)
@@ -192,6 +214,17 @@ const RTA_DST: u16 = 1;
 /// Makes `port` route to the half of the benchmark network that is `end`'s, and `end` send the other half here. Each
 /// half has one host, which everything in it is sent to: nobody asks for an address.
 fn route(port: &Host, end: &Host) -> Result<(), LabError> {
+    let [_, half, ..] = end.address.octets();
+    forward(port, end, (Ipv4Addr::new(198, half, 0, 0), 16))?;
+    let mut socket = route_socket(end)?;
+    let far = veth::index(&end.namespace, end.interface)?;
+    veth::set_addresses(&mut socket, far, end, port, 32)?;
+    reach(&mut socket, far, (port.address, 32), None)?;
+    reach(&mut socket, far, (Ipv4Addr::new(198, 18, 0, 0), 15), Some(port.address))
+}
+
+/// Makes `port` route, and send everything to a network to `end`.
+fn forward(port: &Host, end: &Host, network: (Ipv4Addr, u8)) -> Result<(), LabError> {
     let mut socket = route_socket(port)?;
     let name = port.interface;
     let forward = Message::new(libc::RTM_SETLINK, REQUEST)
@@ -205,16 +238,10 @@ fn route(port: &Host, end: &Host) -> Result<(), LabError> {
             })
         });
     request(&mut socket, forward, &format!("make {name} forward"))?;
-    let [_, half, ..] = end.address.octets();
     let near = veth::index(&port.namespace, name)?;
     veth::set_addresses(&mut socket, near, port, end, 32)?;
     reach(&mut socket, near, (end.address, 32), None)?;
-    reach(&mut socket, near, (Ipv4Addr::new(198, half, 0, 0), 16), Some(end.address))?;
-    let mut socket = route_socket(end)?;
-    let far = veth::index(&end.namespace, end.interface)?;
-    veth::set_addresses(&mut socket, far, end, port, 32)?;
-    reach(&mut socket, far, (port.address, 32), None)?;
-    reach(&mut socket, far, (Ipv4Addr::new(198, 18, 0, 0), 15), Some(port.address))
+    reach(&mut socket, near, network, Some(end.address))
 }
 
 /// A route out of the interface `index`.

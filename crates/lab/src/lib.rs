@@ -7,7 +7,15 @@
 //!   tx1 ...                <-- veth -->  rx1 ...                       (if there are more cables)
 //! ```
 //!
-//! With [`Options::device`] a third host stands between them, a device under test that forwards ([`device`]).
+//! With [`Options::device`] a third host stands between them, a device under test that forwards ([`device`]). With
+//! [`Options::ports`] it has several ports, each joined to one host by a cable of its own:
+//!
+//! ```text
+//!   namespace "sender"                                    namespace "dut"
+//!   port0  02:00:00:00:00:01  198.18.1.2/24  <-- veth -->  dut0 --.
+//!   port1  02:00:00:00:00:02  198.18.2.2/24  <-- veth -->  dut1 --+-- bridge br0, or routing
+//!   port2  ...                               <-- veth -->  dut2 --'
+//! ```
 //!
 //! A namespace has no name and no mount: it lives as long as someone holds a descriptor of it, and its
 //! devices live as long as it does. So when the process that holds a [`Lab`] ends, in whatever way, the
@@ -21,6 +29,8 @@
 //! The lab knows nothing of traffic. Callers: `netdyno demo`, `netdyno lab`, and the tests of the crates
 //! that need an interface to try themselves on.
 
+#![deny(missing_docs, clippy::missing_errors_doc)]
+
 pub mod device;
 mod loss;
 mod namespace;
@@ -30,6 +40,7 @@ mod sys;
 mod veth;
 
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 
 use port::netlink::NetlinkError;
@@ -49,6 +60,28 @@ const FURTHER_CABLES: [(&str, &str); 3] = [("tx1", "rx1"), ("tx2", "rx2"), ("tx3
 /// The most cables of a lab.
 pub const MOST_CABLES: u32 = 1 + FURTHER_CABLES.len() as u32;
 
+/// The interfaces of a lab with a device of several ports, ours and the device's.
+const PORTS: [(&str, &str); MOST_PORTS as usize] = [
+    ("port0", "dut0"),
+    ("port1", "dut1"),
+    ("port2", "dut2"),
+    ("port3", "dut3"),
+    ("port4", "dut4"),
+    ("port5", "dut5"),
+    ("port6", "dut6"),
+    ("port7", "dut7"),
+    ("port8", "dut8"),
+    ("port9", "dut9"),
+    ("port10", "dut10"),
+    ("port11", "dut11"),
+    ("port12", "dut12"),
+    ("port13", "dut13"),
+    ("port14", "dut14"),
+    ("port15", "dut15"),
+];
+/// The most ports of a lab's device.
+pub const MOST_PORTS: u32 = 16;
+
 /// How a lab is built. `Options::default()` is two silent hosts without addresses, one queue, MTU 1500.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -58,6 +91,8 @@ pub struct Options {
     pub queues: u32,
     /// Cables between the hosts, 1 to 4: tx0 - rx0, tx1 - rx1, ...; only the first gets addresses.
     pub cables: u32,
+    /// Ports of the device, each joined to an interface of the sending host: 3 to 16. `None`: two, with a host at each.
+    pub ports: Option<u32>,
     /// Generic receive offload at both ends. A veth end delivers XDP frames from its peer only if it has an
     /// XDP program or this; it also joins the segments of a TCP flow before a packet socket sees them, so it
     /// is off unless asked for.
@@ -77,6 +112,7 @@ impl Default for Options {
             mtu: 1500,
             queues: 1,
             cables: 1,
+            ports: None,
             gro: false,
             addresses: false,
             device: None,
@@ -88,26 +124,54 @@ impl Default for Options {
 /// One host of a lab.
 #[derive(Debug)]
 pub struct Host {
+    /// Its network namespace.
     pub namespace: Namespace,
+    /// Its interface on the first cable: `tx0`, `rx0`, ...
     pub interface: &'static str,
+    /// The interface's Ethernet address.
     pub mac: [u8; 6],
     /// From the range that RFC 2544 (appendix C.2.2) sets aside for benchmarks. Only set up on the
     /// interface if [`Options::addresses`] asked for it.
     pub address: Ipv4Addr,
 }
 
+impl Host {
+    /// Another handle of the same.
+    fn again(&self) -> Result<Host, LabError> {
+        let Host { namespace, interface, mac, address } = self;
+        Ok(Host { namespace: namespace.try_clone()?, interface, mac: *mac, address: *address })
+    }
+
+    /// Names its interface in jobs of this process, for as long as the lab stands: `tx0@/proc/self/fd/7`.
+    pub fn spec(&self) -> String {
+        format!("{}@/proc/self/fd/{}", self.interface, self.namespace.as_fd().as_raw_fd())
+    }
+}
+
 /// Two hosts and what joins them. Dropping it takes them apart.
 #[derive(Debug)]
 pub struct Lab {
+    /// The host that frames are sent from.
     pub sender: Host,
+    /// The host that they are sent to.
     pub receiver: Host,
     /// The interfaces of the device between them, towards the sender and towards the receiver.
     pub device: Option<[Host; 2]>,
+    /// With a device of several ports: each of its cables, our end and the device's. The first two are `sender` and
+    /// `receiver`.
+    pub ports: Vec<[Host; 2]>,
 }
 
 impl Lab {
     /// Two hosts joined by a veth pair, or by a device and one on each side of it; all ends up and ready to send.
+    ///
+    /// # Errors
+    /// The namespaces, interfaces or settings are not to be had: for want of rights ([`is_privileged`]), or because the kernel lacks
+    /// what [`Options`] asks for.
     pub fn two_hosts(options: &Options) -> Result<Self, LabError> {
+        if let (Some(device), Some(ports)) = (&options.device, options.ports) {
+            return Self::around(device, ports, options);
+        }
         let [near, far] = Device::addresses(options.device.map(|device| device.kind));
         let host = |interface, number, address| -> Result<Host, LabError> {
             Ok(Host {
@@ -123,6 +187,7 @@ impl Lab {
             sender: host(SENDER_INTERFACE, 1, near)?,
             receiver: host(RECEIVER_INTERFACE, 2, far)?,
             device: options.device.map(|_| device::ports()).transpose()?,
+            ports: Vec::new(),
         };
         match (&options.device, &lab.device) {
             (Some(device), Some(ports)) => {
@@ -158,6 +223,44 @@ impl Lab {
         Ok(lab)
     }
 
+    /// One host with several interfaces, each joined to a port of one device; all ends up and ready to send.
+    fn around(device: &Device, ports: u32, options: &Options) -> Result<Self, LabError> {
+        let (ours, theirs) = (Namespace::new()?, Namespace::new()?);
+        let silent = Options { addresses: false, ..options.clone() };
+        let (mut hosts, mut ends) = (Vec::new(), Vec::new());
+        for (number, (near, far)) in (0..).zip(PORTS).take(ports.clamp(2, MOST_PORTS) as usize) {
+            let end = |namespace: &Namespace, interface, mac, address| -> Result<Host, LabError> {
+                Ok(Host { namespace: namespace.try_clone()?, interface, mac, address })
+            };
+            let network = number + 1;
+            let host = end(&ours, near, [0x02, 0, 0, 0, 0, network], Ipv4Addr::new(198, 18, network, 2))?;
+            let port = end(&theirs, far, [0x02, 0, 0, 0, 1, network], Ipv4Addr::new(198, 18, network, 1))?;
+            veth::connect(&host, &port, &silent)?;
+            veth::set_up(&host, &port, &silent)?;
+            veth::set_up(&port, &host, &silent)?;
+            hosts.push(host);
+            ends.push(port);
+        }
+        device::set_up_between(device, &ends, &hosts)?;
+        for port in ends.iter().filter(|_| !options.device_cpus.is_empty()) {
+            // A kernel without RPS has a lab all the same.
+            let _ = steer::to_cpus(port, &options.device_cpus);
+        }
+        for host in hosts.iter().chain(&ends) {
+            veth::wait_until_running(host)?;
+        }
+        let two = |of: &[Host]| -> Result<[Host; 2], LabError> {
+            match of {
+                [first, second, ..] => Ok([first.again()?, second.again()?]),
+                _ => Err(LabError::kernel("make a device of several ports")(Errno::INVAL)),
+            }
+        };
+        let [sender, receiver] = two(&hosts)?;
+        let device = Some(two(&ends)?);
+        let ports = hosts.into_iter().zip(ends).map(|(host, port)| [host, port]).collect();
+        Ok(Self { sender, receiver, device, ports })
+    }
+
     /// One more cable between the hosts.
     fn connect_again(
         &self,
@@ -191,6 +294,9 @@ pub fn is_privileged() -> bool {
 /// privileges. Packet sockets work there; XDP does not, since loading BPF programs needs the real root.
 ///
 /// Call it at the start of a program: a process with more than one thread cannot do this.
+///
+/// # Errors
+/// The kernel or its settings do not allow user namespaces, or the process has several threads.
 pub fn enter_user_namespace() -> Result<(), LabError> {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     sys::unshare(rustix::thread::UnshareFlags::NEWUSER).map_err(LabError::UserNamespace)?;
@@ -207,32 +313,70 @@ pub fn enter_user_namespace() -> Result<(), LabError> {
 /// What can keep a lab from being made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
+    /// It takes rights that this process does not have.
     #[error("a lab needs CAP_SYS_ADMIN and CAP_NET_ADMIN to make network namespaces: run it as root (sudo)")]
     NotPermitted,
+    /// The kernel makes no network namespace.
     #[error("cannot make a network namespace: {0}")]
     Create(#[source] Errno),
+    /// The kernel allows no user namespace.
     #[error(
         "cannot make a user namespace: {0}. Run as root (sudo), or allow it: \
          sysctl kernel.unprivileged_userns_clone=1 kernel.apparmor_restrict_unprivileged_userns=0"
     )]
     UserNamespace(#[source] Errno),
+    /// The kernel refused a change of interfaces, addresses or routes.
     #[error("cannot {doing}: {source}")]
-    Netlink { doing: String, source: NetlinkError },
+    Netlink {
+        /// What was to be done.
+        doing: String,
+        /// Why it was not.
+        source: NetlinkError,
+    },
+    /// The kernel refused a system call.
     #[error("cannot {doing}: {source}")]
-    Kernel { doing: String, source: Errno },
+    Kernel {
+        /// What was to be done.
+        doing: String,
+        /// Why it was not.
+        source: Errno,
+    },
+    /// A namespace that is named cannot be opened.
     #[error(
         "cannot open the network namespace '{name}' ({}): {source}. `ip netns list` lists those that have a name; \
          'receiver' and 'sender' exist inside `netdyno lab`", path.display()
     )]
-    Open { name: String, path: PathBuf, source: Errno },
+    Open {
+        /// As it was named.
+        name: String,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// Why it was not opened.
+        source: Errno,
+    },
+    /// A file is no network namespace.
     #[error("{} is not a network namespace", path.display())]
-    NotANamespace { path: PathBuf },
+    NotANamespace {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What should name an interface does not.
     #[error("'{spec}' names no interface: write IFACE, or IFACE@NAMESPACE")]
-    Spec { spec: String },
+    Spec {
+        /// As it was written.
+        spec: String,
+    },
+    /// There is no command.
     #[error("no command to run in the lab: write it after --")]
     NoCommand,
+    /// The command cannot be run.
     #[error("cannot run '{command}' in the lab: {source}")]
-    Command { command: String, source: std::io::Error },
+    Command {
+        /// Its first word.
+        command: String,
+        /// Why not.
+        source: std::io::Error,
+    },
 }
 
 impl LabError {

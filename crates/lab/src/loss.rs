@@ -4,7 +4,6 @@
 
 use port::netlink::{Message, REQUEST, Socket};
 
-use crate::device::Loss;
 use crate::{Host, LabError};
 
 /// Message types of `linux/netfilter/nfnetlink.h` and `nf_tables.h`; numbers are in network byte order in here.
@@ -25,8 +24,8 @@ const LESS_THAN: u32 = 2;
 const INCREMENTAL: u32 = 0;
 const TO_NETWORK_ORDER: u32 = 1;
 
-/// Makes what arrives at `port` lose frames as `loss` says.
-pub fn lose(port: &Host, loss: Loss) -> Result<(), LabError> {
+/// Makes what arrives at `port` lose `frames` of each `of`.
+pub fn lose(port: &Host, frames: u32, of: u32) -> Result<(), LabError> {
     let name = port.interface;
     let plain = libc::NLM_F_REQUEST as u16;
     let create = plain | libc::NLM_F_CREATE as u16;
@@ -41,7 +40,7 @@ pub fn lose(port: &Host, loss: Loss) -> Result<(), LabError> {
     let rule =
         new(NEW_RULE, create | REQUEST).attr_str(1, name).attr_str(2, "arrives").nest(4, |expressions| {
             let counted = expression(expressions, "numgen", |data| {
-                number(number(number(data, 1, REGISTER), 2, loss.of), 3, INCREMENTAL)
+                number(number(number(data, 1, REGISTER), 2, of), 3, INCREMENTAL)
             });
             // The generator counts in the machine's byte order, comparing goes byte by byte.
             let ordered = expression(counted, "byteorder", |data| {
@@ -51,7 +50,7 @@ pub fn lose(port: &Host, loss: Loss) -> Result<(), LabError> {
                     .fold(data, |data, (value, kind)| number(data, kind, value))
             });
             let compared = expression(ordered, "cmp", |data| {
-                number(number(data, 1, REGISTER), 2, LESS_THAN).nest(3, |value| number(value, 1, loss.frames))
+                number(number(data, 1, REGISTER), 2, LESS_THAN).nest(3, |value| number(value, 1, frames))
             });
             let tallied = expression(compared, "counter", |data| data);
             expression(tallied, "immediate", |data| {

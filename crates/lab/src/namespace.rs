@@ -10,7 +10,10 @@ use rustix::fs::FsWord;
 use rustix::io::Errno;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags};
 
-use crate::{ENV_RECEIVER_NS, LabError, sys};
+use crate::{LabError, sys};
+
+/// In a lab: the receiver's namespace, for `nsenter --net=$NETDYNO_LAB_RECEIVER_NS`.
+pub const ENV_RECEIVER_NS: &str = "NETDYNO_LAB_RECEIVER_NS";
 
 /// The namespace of the calling thread. A thread has one of its own in Linux, and so its own answer here.
 const OWN: &str = "/proc/thread-self/ns/net";
@@ -31,6 +34,9 @@ pub struct Namespace {
 
 impl Namespace {
     /// A new, empty one.
+    ///
+    /// # Errors
+    /// It takes `CAP_SYS_ADMIN`, or the kernel has no more to give.
     pub fn new() -> Result<Self, LabError> {
         // Namespaces are left by thread, and a thread that left does not come back here: a scratch thread goes,
         // leaves its new namespace in our hands, and ends.
@@ -49,11 +55,17 @@ impl Namespace {
     }
 
     /// The calling thread's.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read, or no descriptor is left.
     pub fn current() -> Result<Self, LabError> {
         Self::open(Path::new(OWN))
     }
 
     /// The one behind a namespace file: `/proc/PID/ns/net`, `/run/netns/NAME`.
+    ///
+    /// # Errors
+    /// There is no such file, it may not be opened, or it is no network namespace.
     pub fn open(path: &Path) -> Result<Self, LabError> {
         let failed =
             |source| LabError::Open { name: path.display().to_string(), path: path.to_owned(), source };
@@ -67,6 +79,9 @@ impl Namespace {
     }
 
     /// Another handle of the same namespace.
+    ///
+    /// # Errors
+    /// No descriptor is left.
     pub fn try_clone(&self) -> Result<Self, LabError> {
         let fd = self.fd.try_clone().map_err(|error| {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
@@ -76,6 +91,9 @@ impl Namespace {
     }
 
     /// Moves the calling thread in, for good. Threads it starts from then on start there.
+    ///
+    /// # Errors
+    /// It takes `CAP_SYS_ADMIN`.
     pub fn enter_current_thread(&self) -> Result<(), LabError> {
         rustix::thread::move_into_link_name_space(self.as_fd(), Some(LinkNameSpaceType::Network)).map_err(
             |errno| match errno {
@@ -87,11 +105,17 @@ impl Namespace {
 
     /// Runs `work` in a thread of its own inside and waits for it. Sockets opened there stay in the namespace,
     /// wherever they are used afterwards.
+    ///
+    /// # Errors
+    /// It takes `CAP_SYS_ADMIN`, or no thread is to be had. `work` was not done then.
     pub fn run_in<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         in_scratch_thread(|| self.enter_current_thread().map(|()| work()))?
     }
 
     /// A command that will start inside.
+    ///
+    /// # Errors
+    /// No descriptor is left. What goes wrong inside is told when the command is started.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Result<Command, LabError> {
         let fd = self.fd.try_clone().map_err(|error| {
             LabError::kernel("duplicate a descriptor")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
@@ -102,6 +126,9 @@ impl Namespace {
     }
 
     /// The index of the interface of that name in here, if there is one.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered.
     pub fn index_of(&self, interface: &str) -> Result<Option<u32>, LabError> {
         self.run_in(|| index_of(interface))
     }
@@ -140,11 +167,13 @@ pub struct NamespaceRef {
 }
 
 impl NamespaceRef {
+    /// What a user wrote; `None` if nothing can be named so.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = !text.is_empty() && text != "." && text != ".." && !text.contains('\0');
         plain.then(|| Self { name: text.to_owned() })
     }
 
+    /// The file that is meant.
     pub fn path(&self) -> PathBuf {
         if self.name.contains('/') {
             PathBuf::from(&self.name)
@@ -153,6 +182,10 @@ impl NamespaceRef {
         }
     }
 
+    /// Opens it.
+    ///
+    /// # Errors
+    /// There is no such namespace, or it may not be opened.
     pub fn open(&self) -> Result<Namespace, LabError> {
         Namespace::open(&self.path()).map_err(|error| match error {
             LabError::Open { path, source, .. } => LabError::Open { name: self.name.clone(), path, source },
@@ -164,12 +197,17 @@ impl NamespaceRef {
 /// An interface, and where it is: `namespace` is `None` for the calling thread's own.
 #[derive(Debug)]
 pub struct Located {
+    /// Where it is; `None`: in the calling thread's own namespace.
     pub namespace: Option<Namespace>,
+    /// The interface's name there. It need not exist.
     pub name: String,
 }
 
 impl Located {
     /// Runs `work` where the interface is.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered. `work` was not done then.
     pub fn run_in<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LabError> {
         match &self.namespace {
             Some(namespace) => namespace.run_in(work),
@@ -183,6 +221,9 @@ impl Located {
 /// A bare name means an interface here. If there is none and this process runs inside `netdyno lab`, the
 /// receiver's interfaces are looked at too, so that `--measure rx0` means what it says. Whether a bare name
 /// exists at all is for whoever opens it to find out: `port::interface` knows the names that do.
+///
+/// # Errors
+/// The text names no interface, or the namespace cannot be opened.
 pub fn resolve(spec: &str) -> Result<Located, LabError> {
     let wrong = || LabError::Spec { spec: spec.to_owned() };
     let (name, elsewhere) = spec.split_once('@').map_or((spec, None), |(name, rest)| (name, Some(rest)));

@@ -24,8 +24,7 @@ use crate::{Lab, LabError, Namespace, sys};
 pub const ENV_TX: &str = "NETDYNO_LAB_TX";
 /// In a lab: the receiver's interface.
 pub const ENV_RX: &str = "NETDYNO_LAB_RX";
-/// In a lab: the receiver's namespace, for `nsenter --net=$NETDYNO_LAB_RECEIVER_NS`.
-pub const ENV_RECEIVER_NS: &str = "NETDYNO_LAB_RECEIVER_NS";
+pub use crate::namespace::ENV_RECEIVER_NS;
 
 const RUN: &str = "/run";
 const RUN_NETNS: &str = "/run/netns";
@@ -46,12 +45,18 @@ const SYS_MOUNTS: [&str; 5] =
 ///
 /// All mounts are in a mount namespace of the command's own. Call it from a program's only thread: other
 /// threads would be hit by the signals that are passed on here.
+///
+/// # Errors
+/// The command cannot be started, or the lab cannot be entered.
 pub fn run_command(lab: &Lab, argv: &[OsString]) -> Result<i32, LabError> {
     run_command_beside(lab, argv, || Ok(())).map(|(status, ())| status)
 }
 
 /// The same beside something that `start` begins: threads that it starts are not hit by signals. What it gives is handed
 /// back when the command has ended; if it fails, nothing is run.
+///
+/// # Errors
+/// As of [`run_command`], and what `beside` says.
 pub fn run_command_beside<T, E: From<LabError>>(
     lab: &Lab,
     argv: &[OsString],

@@ -26,7 +26,9 @@ pub struct Difference {
     pub offset: u64,
     /// Where what is shown begins.
     pub shown_from: u64,
+    /// Some bytes of the captured answer.
     pub captured: Vec<u8>,
+    /// The same of the answer now.
     pub live: Vec<u8>,
 }
 
@@ -63,7 +65,9 @@ impl Later {
 /// What the capture has.
 #[derive(Debug, Clone, Copy)]
 pub struct Captured<'a> {
+    /// All that the server said.
     pub bytes: &'a [u8],
+    /// Places of which the capture has no bytes.
     pub unknown: &'a [Range<u64>],
     /// Parts that may differ.
     pub ignore: &'a [Regex],
@@ -87,6 +91,7 @@ impl Captured<'_> {
 }
 
 impl Answer {
+    /// An answer that is to be these of the captured bytes.
     pub fn to(captured: Range<u64>) -> Answer {
         Answer {
             captured,
@@ -114,14 +119,17 @@ impl Answer {
         !captured.ignore.is_empty() && self.kept.len() > AT_ONCE
     }
 
+    /// Bytes that the captured answer has.
     pub fn expected(&self) -> u64 {
         self.captured.end - self.captured.start
     }
 
+    /// Bytes that came.
     pub fn received(&self) -> u64 {
         self.received
     }
 
+    /// The first place that is not the same.
     pub fn difference(&self) -> Option<&Difference> {
         self.difference.as_ref()
     }

@@ -14,6 +14,8 @@
 //!
 //! Everything above the line of `run` is pure: bytes and times in, bytes and times out.
 
+#![deny(missing_docs)]
+
 pub mod compare;
 pub mod connection;
 pub mod dialogue;

@@ -12,6 +12,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
+use wire::numbers::{ethertype, protocol};
 
 /// `struct virtio_net_hdr` (linux/virtio_net.h).
 const HEADER: usize = 10;
@@ -108,16 +109,16 @@ fn attach_filter(socket: &OwnedFd, server: IpAddr) -> io::Result<()> {
     const TAKE: u8 = 0xfe;
     const LEAVE: u8 = 0xff;
     const NEXT: u8 = 0;
-    let (kind, icmp, at, octets): (u32, (u32, u32), u32, Vec<u8>) = match server {
-        IpAddr::V4(address) => (0x0800, (23, 1), 26, address.octets().to_vec()),
-        IpAddr::V6(address) => (0x86dd, (20, 58), 22, address.octets().to_vec()),
+    let (kind, icmp, at, octets): (u16, (u32, u8), u32, Vec<u8>) = match server {
+        IpAddr::V4(address) => (ethertype::IPV4, (23, protocol::ICMP), 26, address.octets().to_vec()),
+        IpAddr::V6(address) => (ethertype::IPV6, (20, protocol::ICMPV6), 22, address.octets().to_vec()),
     };
     let mut code: Vec<(u16, u8, u8, u32)> = vec![
         (LOAD_HALF, 0, 0, 12),
-        (IF_EQUAL, TAKE, NEXT, 0x0806),
-        (IF_EQUAL, NEXT, LEAVE, kind),
+        (IF_EQUAL, TAKE, NEXT, ethertype::ARP.into()),
+        (IF_EQUAL, NEXT, LEAVE, kind.into()),
         (LOAD_BYTE, 0, 0, icmp.0),
-        (IF_EQUAL, TAKE, NEXT, icmp.1),
+        (IF_EQUAL, TAKE, NEXT, icmp.1.into()),
     ];
     let words: Vec<u32> = octets.as_chunks::<4>().0.iter().map(|word| u32::from_be_bytes(*word)).collect();
     for (nth, word) in words.iter().enumerate() {

@@ -4,8 +4,9 @@ use crate::segment::{self, Segment};
 use std::net::{IpAddr, SocketAddr};
 use wire::checksum::{finish, pseudo_v4, pseudo_v6, sum};
 use wire::layers::{Fragment, L3, Layers};
-use wire::{LinkType, flow::protocol};
+use wire::{LinkType, numbers::protocol};
 
+/// An Ethernet address.
 pub type Mac = [u8; 6];
 
 const ETHERNET: usize = 14;
@@ -14,7 +15,9 @@ const TTL: u8 = 64;
 /// Both ends of a connection: ours and the server's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
+    /// The client's end.
     pub from: SocketAddr,
+    /// The server's end.
     pub to: SocketAddr,
 }
 
@@ -30,8 +33,11 @@ pub enum NoSegment {
 /// A segment in a frame, between which ends, and whether some of it was not captured.
 #[derive(Debug)]
 pub struct Found<'a> {
+    /// Who sent it.
     pub source: SocketAddr,
+    /// For whom it is.
     pub destination: SocketAddr,
+    /// The segment.
     pub segment: Segment<'a>,
     /// Bytes of payload that the packet had and the frame has not.
     pub missing: usize,

@@ -33,16 +33,23 @@ pub struct Settings {
 /// How one exchange went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchanged {
+    /// Bytes that the client said.
     pub said: u64,
+    /// Bytes of the captured answer.
     pub expected: u64,
+    /// Bytes of the answer.
     pub received: u64,
+    /// Bytes that the capture does not have.
     pub not_compared: u64,
+    /// The first place where the answer is another.
     pub difference: Option<Difference>,
     /// From the last word to the first byte of the answer.
     pub first_byte_ns: Option<Nanos>,
+    /// The same in the capture.
     pub captured_first_byte_ns: Option<Nanos>,
     /// From the last word to the last byte of the answer.
     pub last_byte_ns: Option<Nanos>,
+    /// The same in the capture.
     pub captured_last_byte_ns: Option<Nanos>,
 }
 
@@ -70,17 +77,25 @@ pub enum Broken {
 /// What became of a connection.
 #[derive(Debug, Clone)]
 pub struct Outcome {
+    /// What was played.
     pub dialogue: Arc<Dialogue>,
+    /// From where to where.
     pub ends: Ends,
+    /// The server took the connection.
     pub connected: bool,
+    /// What stopped it before its end.
     pub broken: Option<Broken>,
+    /// In order.
     pub exchanges: Vec<Exchanged>,
     /// Bytes that the server acknowledged.
     pub said: u64,
+    /// Who ended it.
     pub ended: Ended,
     /// It did not close although it was told.
     pub left_open: bool,
+    /// What TCP did.
     pub counts: Counts,
+    /// From the first segment to the last.
     pub duration_ns: Nanos,
 }
 
@@ -125,6 +140,7 @@ pub struct Compared {
 }
 
 impl Work {
+    /// Compares; what takes long is done here, by another thread than that which plays.
     pub fn compare(self) -> Compared {
         let captured = Play::captured(&self.dialogue, &self.settings);
         let (difference, not_compared) = self.later.compare(captured);
@@ -135,12 +151,17 @@ impl Work {
 /// How a connection stands while it is played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
+    /// It has begun.
     pub begun: bool,
+    /// It is over.
     pub over: bool,
+    /// It was stopped before its end.
     pub broken: bool,
     /// Bytes that the server has acknowledged, and that it has said.
     pub said: u64,
+    /// Bytes that came.
     pub heard: u64,
+    /// Segments that were sent again.
     pub retransmitted: u64,
 }
 
@@ -174,6 +195,7 @@ pub struct Play {
 }
 
 impl Play {
+    /// One that has not begun.
     pub fn new(dialogue: Arc<Dialogue>, ends: Ends, config: Config, settings: Arc<Settings>) -> Play {
         let connection = Connection::new(config, Arc::clone(&dialogue.said));
         Play {
@@ -201,6 +223,7 @@ impl Play {
         }
     }
 
+    /// Is there an answer to compare?
     pub fn has_work(&self) -> bool {
         !self.work.is_empty()
     }
@@ -226,6 +249,7 @@ impl Play {
         }
     }
 
+    /// From where to where it is played.
     pub fn ends(&self) -> &Ends {
         &self.ends
     }
@@ -236,10 +260,12 @@ impl Play {
         self.connection.connect(now);
     }
 
+    /// Has it begun?
     pub fn has_begun(&self) -> bool {
         self.phase != Phase::Waiting
     }
 
+    /// Is it over?
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }

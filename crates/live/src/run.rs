@@ -26,12 +26,17 @@ const SIDE_BY_SIDE: usize = 32;
 /// Where it is played.
 #[derive(Debug, Clone)]
 pub struct Wire {
+    /// The interface's name.
     pub interface: String,
+    /// Its number in the network namespace.
     pub ifindex: u32,
+    /// Its Ethernet address.
     pub own_mac: Mac,
+    /// The Ethernet address that leads to the server.
     pub next_hop: Mac,
     /// Our address and the server.
     pub from: IpAddr,
+    /// The server.
     pub to: SocketAddr,
     /// Our address is none of this host's: we answer for it.
     pub borrowed: bool,
@@ -40,10 +45,13 @@ pub struct Wire {
 /// What went over the wire so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
+    /// Frames that were sent.
     pub sent_frames: u64,
+    /// Bytes of those, layer 2 without FCS.
     pub sent_bytes: u64,
     /// Of the server's.
     pub received_frames: u64,
+    /// Bytes of those, layer 2 without FCS.
     pub received_bytes: u64,
 }
 

@@ -4,10 +4,15 @@
 
 use std::borrow::Cow;
 
+/// No more comes from the sender.
 pub const FIN: u8 = 0x01;
+/// Numbers begin.
 pub const SYN: u8 = 0x02;
+/// The connection is torn down.
 pub const RST: u8 = 0x04;
+/// To be handed on at once.
 pub const PSH: u8 = 0x08;
+/// `ack` means something.
 pub const ACK: u8 = 0x10;
 
 /// The longest header: four bits count words.
@@ -18,20 +23,28 @@ pub const MAX_SACKS: usize = 3;
 /// A segment. `seq` and `ack` are as on the wire, modulo 2^32.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Segment<'a> {
+    /// The number of the first byte.
     pub seq: u32,
+    /// The number of the next byte that is awaited.
     pub ack: u32,
+    /// Bits: [`FIN`] and the others.
     pub flags: u8,
     /// Not scaled.
     pub window: u16,
+    /// As far as they are known here.
     pub options: Options,
+    /// The bytes that are carried.
     pub payload: Cow<'a, [u8]>,
 }
 
 /// The options that mean something here; all others are passed over when read (RFC 9293 section 3.1, MUST-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
+    /// The largest segment that is taken, in bytes.
     pub mss: Option<u16>,
+    /// The window is shifted left by so much.
     pub window_scale: Option<u8>,
+    /// Selective acknowledgements are taken.
     pub sack_permitted: bool,
     /// Value and echo reply.
     pub timestamps: Option<(u32, u32)>,
@@ -39,6 +52,7 @@ pub struct Options {
     pub sacks: Sacks,
 }
 
+/// Blocks of a selective acknowledgement (RFC 2018).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Sacks {
     blocks: [(u32, u32); 4],
@@ -54,12 +68,14 @@ impl Sacks {
         true
     }
 
+    /// The blocks: first number, and the number behind the last.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         self.blocks.get(..usize::from(self.count)).unwrap_or_default()
     }
 }
 
 impl Segment<'_> {
+    /// Is this bit set?
     pub fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }

@@ -2,12 +2,13 @@
 //! test runs. Needs root, as loading it does.
 
 use crate::layout::{Stream, Totals};
-use crate::loader::{Loaded, Needs};
-use crate::mapping::zeroed;
+use crate::loader::Loaded;
 use crate::measurement::StreamStats;
-use crate::meter::Options;
+use crate::options::Options;
 use crate::runs::run;
 use crate::twin::{STREAMS, cpus, kept, load, monotonic, pin};
+use bpf::object::Needs;
+use bpf::zeroed;
 use wire::signature::{MAX_SEQUENCE, SEQUENCES, Signature, TIME_MASK};
 
 fn frame(sequence: u64) -> Vec<u8> {

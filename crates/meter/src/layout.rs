@@ -10,8 +10,9 @@ use wire::signature::SEQUENCES;
 pub const FCS_LEN: u64 = 4;
 /// Words of a stream's duplicate window.
 pub const WINDOW_WORDS: usize = 8;
-/// Memory that a stream takes, and a histogram of its latencies.
+/// Memory that a stream takes, in bytes.
 pub const STREAM_BYTES: u64 = 320;
+/// Memory that a histogram of a stream's latencies takes, in bytes.
 pub const HISTOGRAM_BYTES: u64 = size_of::<Buckets>() as u64;
 /// Number of etherStats size classes, undersize and oversize included.
 pub const CLASSES: usize = 8;
@@ -95,7 +96,7 @@ pub struct LatencySums {
     pub negative: u64,
 }
 
-/// One CPU's share of everything that arrived. Half a megabyte: it stays in a box (`mapping::zeroed`).
+/// One CPU's share of everything that arrived. Half a megabyte: it stays in a box ([`bpf::zeroed`]).
 #[repr(C, align(64))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
@@ -286,4 +287,20 @@ impl Stream {
         self.renewed += other.renewed;
         self.latency.add(&other.latency);
     }
+}
+
+mod words {
+    #![allow(unsafe_code, reason = "promises of how types are laid out; nothing is done here")]
+
+    use super::{Buckets, Content, Stream, Totals};
+    use bpf::Words;
+
+    // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
+    unsafe impl Words for Totals {}
+    // SAFETY: repr(C), only u64 fields, tail padding to 64 bytes.
+    unsafe impl Words for Stream {}
+    // SAFETY: repr(C), an array of u64.
+    unsafe impl<const N: usize> Words for Buckets<N> {}
+    // SAFETY: repr(C), two u64.
+    unsafe impl Words for Content {}
 }

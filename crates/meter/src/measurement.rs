@@ -4,7 +4,7 @@
 
 use crate::hardware::Stamps;
 use crate::layout::{self, Buckets, CLASSES, FineBuckets, LatencySums, Totals, ZERO};
-use crate::meter::Mode;
+use crate::options::Mode;
 use histogram::Histogram;
 use wire::signature::SEQUENCES;
 
@@ -16,6 +16,7 @@ pub const SIZE_CLASSES: [(u32, u32); CLASSES] =
 /// Everything that was counted up to now, over all streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
+    /// Frames that arrived.
     pub frames: u64,
     /// Layer 2 without FCS.
     pub bytes: u64,
@@ -29,6 +30,7 @@ pub struct Snapshot {
     /// Arrival of the first and the last frame; `None` if there was none. If neither latency nor arrivals were
     /// asked for, the last may be up to a clock tick (1 to 10 ms) later than this says.
     pub first_ns: Option<u64>,
+    /// See `first_ns`.
     pub last_ns: Option<u64>,
     /// Frames that came after one with a higher sequence number, of all streams; `late` ones included.
     pub reordered: u64,
@@ -57,8 +59,9 @@ pub struct Snapshot {
     pub gaps: Histogram,
     /// Frames stamped in the future of this clock: the clocks of sender and meter differ. Not in `latency`.
     pub negative_latencies: u64,
-    /// Arrival times kept, and those there was no room for.
+    /// Arrival times kept.
     pub arrivals: u64,
+    /// Arrival times that there was no room for.
     pub arrivals_missed: u64,
     /// Frames that reached the interface but not the meter (packet socket only: the ring was full).
     pub meter_dropped: u64,
@@ -69,21 +72,26 @@ pub struct Snapshot {
 pub struct Latency {
     /// Frames it was measured on.
     pub count: u64,
+    /// The shortest, in nanoseconds.
     pub min_ns: u64,
+    /// The mean, in nanoseconds.
     pub mean_ns: f64,
+    /// The longest, in nanoseconds.
     pub max_ns: u64,
 }
 
 /// What arrived of one stream.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamStats {
+    /// The stream's number in its signatures.
     pub stream: u32,
     /// Frames that arrived, duplicates included.
     pub frames: u64,
     /// Layer 2 without FCS.
     pub bytes: u64,
+    /// The lowest sequence number that arrived.
     pub lowest_sequence: u64,
-    /// They go on where the 40 bits of the signature come round.
+    /// The highest that arrived. Numbers go on where the 40 bits of the signature come round.
     pub highest_sequence: u64,
     /// Sequence numbers up to the highest that did not arrive; from 0 on, or from the lowest that arrived if the
     /// meter joined in midstream. What is lost *after* the highest only the sender knows: see
@@ -109,6 +117,7 @@ pub struct StreamStats {
     /// 4737, section 4.2.2), the greatest and the mean. At least that, where numbers were left out more than three times
     /// in between.
     pub extent_max: u64,
+    /// The mean of that, in frames.
     pub extent_mean: f64,
     /// `None` if nothing was measured.
     pub latency: Option<Latency>,
@@ -371,9 +380,11 @@ impl Snapshot {
 /// A finished measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measurement {
-    /// How it was measured, and why so.
+    /// How it was measured.
     pub mode: Mode,
+    /// Why so: why faster ways were not possible, for people.
     pub reason: String,
+    /// Everything that was counted, over all streams.
     pub totals: Snapshot,
     /// The streams of which something arrived, by number.
     pub streams: Vec<StreamStats>,

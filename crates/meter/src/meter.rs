@@ -1,124 +1,26 @@
 //! The meter as its users see it: attach to an interface, look at the numbers, finish.
 
-use crate::attach;
-use crate::content::Expected;
 use crate::error::MeterError;
 use crate::hardware::{Following, Hardware, Stamps};
 use crate::layout::{self, Buckets, CLASSES, Stream, Totals};
 use crate::loader::{self, Loaded, Stamper};
-use crate::mapping::zeroed;
 use crate::measurement::{Measurement, Snapshot, StreamStats};
-use crate::ring;
-use crate::socket::Socket;
+use crate::options::{Action, Mode, Options};
+use crate::socket::{Socket, SocketError};
 use crate::tracker::{Tracker, Wanted};
-use bpf::{Hook, Link};
+use bpf::attach::{self, WhyNot};
+use bpf::{Hook, Link, ProgramError, zeroed};
+use port::interface::Interface;
+use port::packet::Target;
+use port::rx::RxError;
+use port::socket;
 use rustix::io::Errno;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The word of a stream's record that is 0 while nothing was seen.
 const NEXT: usize = std::mem::offset_of!(Stream, next) / 8;
-
-/// What becomes of frames that were counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Nothing reaches the host's stack: for a port that only receives test traffic. A packet socket cannot do this.
-    Drop,
-    /// The host gets them as if nobody had looked.
-    Pass,
-}
-
-/// How frames are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// The best that is possible, in the order of the others.
-    Auto,
-    /// In the driver, before the kernel makes a packet of the frame.
-    XdpNative,
-    /// In the kernel's receive path: works with every driver, about half as fast.
-    XdpGeneric,
-    /// In this process, from a packet socket.
-    PacketSocket,
-}
-
-/// The clock that senders stamp frames with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// `CLOCK_MONOTONIC`, which all namespaces of a host share and no two hosts do.
-    Monotonic,
-    /// `CLOCK_TAI`, which PTP or NTP can keep alike on several hosts (Linux 6.1).
-    Tai,
-}
-
-/// What to measure, and how.
-#[derive(Debug, Clone)]
-pub struct Options {
-    pub action: Action,
-    pub mode: Mode,
-    /// Streams 0 to this - 1 are told apart, at most 2^24. Takes 320 bytes for each stream. While that is little (8
-    /// MiB), each CPU has records of its own, which costs a frame the least; of more streams they share them.
-    pub streams: u32,
-    /// The first so many streams have a histogram of their latencies, of 32 KB.
-    pub stream_histograms: u32,
-    /// Whether the CPUs share the streams' records; `None`: as their number says.
-    pub share_records: Option<bool>,
-    /// Measure latency: from the stamp in the frame to its arrival, both by `clock`; a stamp of 0 is none. Costs an
-    /// exact clock reading for each frame (about 33 ns on a virtual machine), as arrivals do; together they still cost
-    /// one.
-    pub latency: bool,
-    /// Times of arrival by the hardware, with native XDP or a packet socket. Frames that it did not stamp are timed by
-    /// software, and counted ([`Stamps`]). Latency, variation, gaps and arrivals all follow from these times.
-    pub hardware: Option<Hardware>,
-    /// The stamps' clock. With the monotonic one latency means something only if the sender is on this machine, in
-    /// whatever namespace.
-    pub clock: Clock,
-    /// Find a signature up to 18 bytes before a frame's end, too: a device may add padding or a trailer.
-    pub trailers: bool,
-    /// What streams' frames must have before their signatures.
-    pub content: Expected,
-    /// How many arrival times to keep, 8 bytes each.
-    pub arrivals: usize,
-    /// Take frames for any destination address while the meter runs: test frames are seldom addressed to this host.
-    pub promiscuous: bool,
-    /// The senders have begun already: count loss from the lowest sequence number that arrives, not from 0.
-    pub midstream: bool,
-    /// Take no ICMP error for a signed frame. It quotes the packet that it is about, and so may end with the signature
-    /// of a frame that arrived elsewhere: an answer from a host is not the frame coming back.
-    pub ignore_icmp_errors: bool,
-    /// The NIC takes VLAN tags out of what it receives. XDP programs then see frames without, and count 4 bytes too few of
-    /// each that had one; sockets are told of it.
-    pub tags_taken_out: bool,
-    /// Its driver tells XDP programs of the tags (Linux 6.8): then they are counted.
-    pub tags_told: bool,
-    /// Why XDP would measure wrongly here, if it would: then [`Mode::Auto`] takes the packet socket.
-    pub not_by_xdp: Option<String>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            action: Action::Drop,
-            mode: Mode::Auto,
-            streams: 1024,
-            stream_histograms: 64,
-            share_records: None,
-            latency: true,
-            hardware: None,
-            clock: Clock::Monotonic,
-            trailers: true,
-            content: Expected::default(),
-            arrivals: 0,
-            promiscuous: true,
-            midstream: false,
-            ignore_icmp_errors: false,
-            tags_taken_out: false,
-            tags_told: false,
-            not_by_xdp: None,
-        }
-    }
-}
 
 /// A meter at work. Nothing of it outlives it or its process: links, sockets and memory are held by descriptors.
 #[derive(Debug)]
@@ -159,7 +61,7 @@ impl Meter {
     /// If only for older kernels than this one, that is said.
     pub fn loads() -> Result<Option<String>, MeterError> {
         let options = Options { streams: 1, stream_histograms: 0, ..Options::default() };
-        loader::load(&options, Stamper::Software).map(|loaded| loaded.refused)
+        Ok(loader::load(&options, Stamper::Software)?.refused)
     }
 
     /// Starts to count on `interface` of the calling thread's network namespace. Afterwards the meter works from any
@@ -205,7 +107,7 @@ impl Meter {
         let mut promiscuous = None;
         // The packet socket has seen to it itself.
         if options.promiscuous && mode != Mode::PacketSocket {
-            match ring::promiscuous(ifindex) {
+            match socket::promiscuous(ifindex) {
                 Ok(socket) => promiscuous = Some(socket),
                 Err(error) => {
                     reason += &format!(
@@ -406,7 +308,7 @@ impl Tried<'_> {
         let native = match options.mode {
             Mode::PacketSocket => None,
             Mode::XdpGeneric => {
-                Some("generic XDP sees none (leave out --meter, or take --meter packet)".to_owned())
+                Some("generic XDP sees none (leave out `.how`, or take `.how` packet)".to_owned())
             }
             _ if !hardware.to_xdp => {
                 Some("the driver gives them to sockets, and not to XDP programs".to_owned())
@@ -427,11 +329,12 @@ impl Tried<'_> {
             return Ok(Some((source, Mode::PacketSocket)));
         }
         if hardware.required {
-            return Err(MeterError::NotPossible {
+            return Err(ProgramError::NotPossible {
                 what: "take time stamps of the hardware",
                 interface: self.interface.to_owned(),
                 reasons: self.reasons.join("; "),
-            });
+            }
+            .into());
         }
         Ok(None)
     }
@@ -446,7 +349,9 @@ impl Tried<'_> {
         }
         let loaded = match loader::load(options, Stamper::Bound { ifindex: self.ifindex, stamps: false }) {
             Ok(loaded) => loaded,
-            Err(error @ (MeterError::Memory { .. } | MeterError::Permission { .. })) => return Err(error),
+            Err(error @ (ProgramError::Memory { .. } | ProgramError::Permission { .. })) => {
+                return Err(error.into());
+            }
             // Without it tags are not seen, which is told.
             Err(_) => return Ok(None),
         };
@@ -465,7 +370,9 @@ impl Tried<'_> {
     ) -> Result<Result<Source, String>, MeterError> {
         let loaded = match loader::load(options, Stamper::Bound { ifindex: self.ifindex, stamps: true }) {
             Ok(loaded) => Arc::new(loaded),
-            Err(error @ (MeterError::Memory { .. } | MeterError::Permission { .. })) => return Err(error),
+            Err(error @ (ProgramError::Memory { .. } | ProgramError::Permission { .. })) => {
+                return Err(error.into());
+            }
             Err(error) => return Ok(Err(error.to_string())),
         };
         let tables = Arc::clone(&loaded);
@@ -476,7 +383,7 @@ impl Tried<'_> {
         };
         Ok(match loaded.program.attach(self.ifindex, Hook::XdpNative) {
             Ok(link) => Ok(Source::Kernel { tables: loaded, link: Some(link), following: Some(following) }),
-            Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
+            Err(Errno::PERM) => return Err(attach::not_permitted().into()),
             Err(error) => Err(self.why_not(true, error, &loaded)),
         })
     }
@@ -509,16 +416,17 @@ impl Tried<'_> {
                     }
                 }
                 // One way to get the rights for all: said once, without the ways that failed for the same reason.
-                Err(error @ MeterError::Permission { .. }) => return Err(error),
+                Err(error @ MeterError::Program(ProgramError::Permission { .. })) => return Err(error),
                 Err(error) if self.reasons.is_empty() => return Err(error),
                 Err(error) => self.reasons.push(error.to_string()),
             }
         }
-        Err(MeterError::NotPossible {
+        Err(ProgramError::NotPossible {
             what: "measure",
             interface: self.interface.to_owned(),
             reasons: self.reasons.join("; "),
-        })
+        }
+        .into())
     }
 
     /// `tables` is the program loaded for an earlier attempt, if there was one.
@@ -538,7 +446,7 @@ impl Tried<'_> {
                 let tables = Arc::new(loaded);
                 return Ok(Some(Source::Kernel { tables, link: Some(link), following: None }));
             }
-            Err(Errno::PERM) => return Err(MeterError::Permission { what: "attaching an XDP program" }),
+            Err(Errno::PERM) => return Err(attach::not_permitted().into()),
             Err(error) => {
                 let said = self.why_not(native, error, &loaded);
                 if !self.reasons.contains(&said) {
@@ -551,12 +459,10 @@ impl Tried<'_> {
     }
 
     fn why_not(&self, native: bool, error: Errno, loaded: &Loaded) -> String {
-        let said = attach::why_not(self.interface, self.ifindex, native, error, &loaded.program);
-        match said {
-            attach::WhyNot::Occupied(said) => {
-                format!("{said}; frames that it drops or redirects are not seen here")
-            }
-            attach::WhyNot::Refused(said) => said,
+        let mtu = || Interface::by_name(self.interface).ok().map(|found| found.mtu);
+        match attach::why_not((self.interface, self.ifindex), mtu, native, error, &loaded.program) {
+            WhyNot::Occupied(said) => format!("{said}; frames that it drops or redirects are not seen here"),
+            WhyNot::Refused(said) => said,
         }
     }
 
@@ -593,10 +499,12 @@ impl Tried<'_> {
             content: options.content.clone(),
         });
         let compare = hardware.map(|hardware| &hardware.compare);
-        match Socket::open(self.ifindex, options.promiscuous, options.clock, compare, tracker) {
+        // Its blocks hold any frame: no MTU counts.
+        let target = Target { name: self.interface.to_owned(), index: self.ifindex, mtu: 0 };
+        match Socket::open(&target, options.promiscuous, options.clock, compare, tracker) {
             Ok(socket) => Ok(Some(Source::Socket(socket))),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                Err(MeterError::Permission { what: "opening a packet socket" })
+            Err(SocketError::Receive(RxError::Permission(_))) => {
+                Err(ProgramError::Permission { what: "opening a packet socket" }.into())
             }
             Err(error) => {
                 self.reasons.push(match hardware {

@@ -13,9 +13,3 @@ pub fn run_told(program: &Program, told: u64, frame: &[u8]) -> u32 {
     let whole = [&told.to_ne_bytes(), frame].concat();
     program.run(Run { told: 8, ..Run::on(&whole) }).expect("the kernel runs it").verdict
 }
-
-/// Runs it on `frame` once. Verdict, and the frame as the program left it.
-pub fn transform(program: &Program, frame: &[u8]) -> (u32, Vec<u8>) {
-    let ran = program.run(Run { give_back: true, ..Run::on(frame) }).expect("the kernel runs it");
-    (ran.verdict, ran.frame)
-}

@@ -5,8 +5,8 @@
 
 use crate::content::Expected;
 use crate::layout::{Buckets, FCS_LEN, HOLES, Hole, LatencySums, Stream, Totals, WINDOW_WORDS, ZERO};
-use crate::mapping::zeroed;
 use crate::seen::{Mark, Seen};
+use bpf::zeroed;
 use histogram::{bucket_of, fine_bucket_of};
 use wire::background::is_background;
 use wire::signature::{self, Signature, sequence_near};
@@ -31,6 +31,7 @@ pub struct Wanted {
     pub histograms: u32,
     /// So many bits of their sequence numbers are remembered, 8 to 16; 0: the last 449 numbers.
     pub seen_bits: u32,
+    /// Compare the time in signatures with that of arrival.
     pub latency: bool,
     /// Arrival times to keep.
     pub arrivals: usize,
@@ -38,6 +39,7 @@ pub struct Wanted {
     pub trailers: bool,
     /// See [`Options::ignore_icmp_errors`](crate::Options::ignore_icmp_errors).
     pub ignore_icmp_errors: bool,
+    /// What the bytes before signatures are to be.
     pub content: Expected,
 }
 

@@ -4,13 +4,13 @@
 use crate::content::{Ending, Expected};
 use crate::hardware::Line;
 use crate::layout::{self, Stream, Totals};
-use crate::loader::{self, Loaded, Needs, Stamper};
-use crate::mapping::zeroed;
+use crate::loader::{self, Loaded, Stamper};
 use crate::measurement::StreamStats;
-use crate::meter::{Action, Clock, Options};
+use crate::options::{Action, Clock, Options};
 use crate::runs::{run, run_told};
 use crate::tracker::{Tracker, Wanted};
-use bpf::Hook;
+use bpf::object::Needs;
+use bpf::{Hook, zeroed};
 use lab::Lab;
 use proptest::prelude::*;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

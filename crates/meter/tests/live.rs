@@ -3,11 +3,14 @@
 #![allow(unsafe_code, reason = "a packet socket to send on, which neither std nor rustix can open")]
 
 use lab::{Lab, Namespace};
-use netdyno_meter::{Action, Comparison, Hardware, Measurement, Meter, MeterError, Mode, Options};
+use netdyno_meter::{
+    Action, Comparison, Hardware, Measurement, Meter, MeterError, Mode, Options, ProgramError,
+};
 use rustix::net::{SendFlags, send};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use rustix::time::{ClockId, clock_gettime};
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::Stdio;
@@ -101,9 +104,28 @@ fn every_way_counts_every_frame_byte_and_size() {
     }
 }
 
+/// A program of TC that gives frames a tag, attached for as long as this lives.
+struct Tagging(OwnedFd);
+
+impl Drop for Tagging {
+    /// Closing the descriptor would not do: a process that another test starts has it too until it runs its program.
+    fn drop(&mut self) {
+        // BPF_LINK_DETACH (Linux 5.9).
+        bpf(34, &[self.0.as_raw_fd() as u64]);
+    }
+}
+
+/// bpf(2): what it gives for `command`, which is no error.
+fn bpf(command: i64, words: &[u64]) -> i32 {
+    // SAFETY: the call reads as many bytes of `words` as it is told, which live until it returns.
+    let given = unsafe { libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size_of_val(words)) };
+    assert!(given >= 0, "bpf({command}): {}", std::io::Error::last_os_error());
+    given as i32
+}
+
 /// Gives every frame that leaves `interface` a VLAN tag beside its bytes, where a NIC leaves those that it takes out, for as
-/// long as the descriptor lives: by a program of TC (Linux 6.6) that calls bpf_skb_vlan_push.
-fn tagging(namespace: &Namespace, interface: &str) -> OwnedFd {
+/// long as what it returns lives: by a program of TC (Linux 6.6) that calls bpf_skb_vlan_push.
+fn tagging(namespace: &Namespace, interface: &str) -> Tagging {
     let index = namespace.index_of(interface).expect("the namespace").expect("the interface");
     const ETH_P_8021Q: u64 = 0x8100u16.to_be() as u64;
     // r2 = ETH_P_8021Q; r3 = 5; call bpf_skb_vlan_push; r0 = TCX_NEXT; exit. Code, registers, offset, value.
@@ -114,20 +136,13 @@ fn tagging(namespace: &Namespace, interface: &str) -> OwnedFd {
         0xb7 | 0xffff_ffff << 32,
         0x95,
     ];
-    let call = |command: i64, words: &[u64]| {
-        // SAFETY: bpf(2) reads as many bytes of `words` as it is told, which live until it returns; the descriptor that it
-        // gives is new and nobody else's.
-        unsafe {
-            let fd = libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size_of_val(words));
-            assert!(fd >= 0, "bpf({command}): {}", std::io::Error::last_os_error());
-            OwnedFd::from_raw_fd(fd as i32)
-        }
-    };
+    // SAFETY: the descriptor that these commands give is new and nobody else's.
+    let call = |command: i64, words: &[u64]| unsafe { OwnedFd::from_raw_fd(bpf(command, words)) };
     // BPF_PROG_LOAD: type (BPF_PROG_TYPE_SCHED_CLS) and number of instructions, instructions, licence.
     let program = call(5, &[3 | (code.len() as u64) << 32, code.as_ptr() as u64, c"MIT".as_ptr() as u64]);
     // BPF_LINK_CREATE: program and interface, BPF_TCX_EGRESS.
     let attach = || call(28, &[program.as_raw_fd() as u64 | u64::from(index) << 32, 47]);
-    namespace.run_in(attach).expect("the sender's namespace")
+    Tagging(namespace.run_in(attach).expect("the sender's namespace"))
 }
 
 /// A veth's driver tells programs of a tag that is beside the frame's bytes.
@@ -156,6 +171,28 @@ fn a_tag_that_was_taken_out_is_counted_where_the_driver_tells_of_it() {
             assert_eq!(measured.totals.sizes[1], if seen { 100 } else { 200 }, "{mode:?} {told}");
             assert_eq!(measured.totals.latency.count(), 200);
         }
+    }
+}
+
+/// A process that another thread starts holds every descriptor until it runs its program.
+#[test]
+fn an_interface_is_free_as_soon_as_the_meter_is_done_whoever_else_holds_its_descriptors() {
+    let lab = two_hosts(1500);
+    for mode in WAYS {
+        let meter = attach(&lab, &Options { mode, ..Options::default() });
+        let links: Vec<File> = fs::read_dir("/proc/self/fd")
+            .expect("descriptors")
+            .filter_map(|entry| {
+                let fd = entry.ok()?;
+                let link = fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == "anon_inode:bpf_link");
+                let fd = fd.file_name().to_str()?.parse().ok().filter(|_| link)?;
+                // SAFETY: a number is all that is given, and the descriptor it gives is new and nobody else's.
+                unsafe { File::from_raw_fd(Some(libc::dup(fd)).filter(|fd| *fd >= 0)?) }.into()
+            })
+            .collect();
+        assert!(mode == Mode::PacketSocket || !links.is_empty(), "{mode:?}");
+        finish(meter, 0);
+        finish(attach(&lab, &Options { mode, ..Options::default() }), 0);
     }
 }
 
@@ -331,7 +368,7 @@ fn a_program_that_is_there_already_is_left_alone_and_named() {
     assert!(second.reason().contains("(meter) is attached already and is left alone"), "{}", second.reason());
     let native = Options { mode: Mode::XdpNative, ..Options::default() };
     let refused = try_attach(&lab, "rx0", &native).expect_err("no second program");
-    assert!(matches!(refused, MeterError::NotPossible { .. }), "{refused}");
+    assert!(matches!(refused, MeterError::Program(ProgramError::NotPossible { .. })), "{refused}");
 
     transmit(&sender(&lab.sender.namespace, "tx0"), &frame(60));
     assert_eq!((finish(first, 1).totals.frames, finish(second, 1).totals.frames), (1, 1));

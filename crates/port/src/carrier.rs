@@ -52,16 +52,30 @@ pub fn in_memory(interface: &Interface) -> bool {
 /// Why frames cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum CarrierError {
+    /// No carrier came in time.
     #[error(
         "{interface} has no carrier, and did not get one within {waited} s: plug its cable in, or set the other end up"
     )]
-    NoCarrier { interface: String, waited: u64 },
+    NoCarrier {
+        /// Where.
+        interface: String,
+        /// Seconds that it was waited for.
+        waited: u64,
+    },
+    /// It is down, and stays so.
     #[error("{0} was set down while its carrier was waited for")]
     Down(String),
+    /// It was removed.
     #[error("{0} was removed while its carrier was waited for")]
     Gone(String),
+    /// The kernel does not tell.
     #[error("cannot look at the carrier of '{interface}': {source}")]
-    Netlink { interface: String, source: NetlinkError },
+    Netlink {
+        /// Of which interface.
+        interface: String,
+        /// Why.
+        source: NetlinkError,
+    },
 }
 
 /// What a look at an interface shows.
@@ -107,6 +121,7 @@ pub enum What {
 /// A time without a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
+    /// What happened.
     pub what: What,
     /// When it was noticed, by `CLOCK_MONOTONIC`.
     pub at_ns: u64,

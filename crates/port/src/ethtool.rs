@@ -47,6 +47,7 @@ pub struct Setting {
     pub name: &'static str,
     /// The kernel's name of it, as `ethtool -k` prints and `ethtool -K` takes: `rx-gro`.
     pub feature: &'static str,
+    /// Is it on?
     pub on: bool,
 }
 
@@ -81,8 +82,11 @@ impl Offload {
 /// A driver and the device it drives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Driver {
+    /// As the kernel calls it.
     pub name: String,
+    /// As the driver says, often the kernel's.
     pub version: String,
+    /// As the driver says.
     pub firmware: String,
     /// Where the device sits, e.g. a PCI address; empty for virtual ones.
     pub bus: String,
@@ -91,22 +95,29 @@ pub struct Driver {
 /// Something that has a current value and a most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Limit {
+    /// What is set.
     pub now: u32,
+    /// What is possible.
     pub max: u32,
 }
 
 /// Descriptors in each receive and transmit ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Rings {
+    /// For frames that arrive.
     pub rx: Limit,
+    /// For frames that are sent.
     pub tx: Limit,
 }
 
 /// Queues, each with an interrupt of its own. Drivers count receive and transmit queues apart, combined, or both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Channels {
+    /// Only for frames that arrive.
     pub rx: Limit,
+    /// Only for frames that are sent.
     pub tx: Limit,
+    /// For both.
     pub combined: Limit,
 }
 
@@ -149,6 +160,7 @@ pub struct Ethtool {
 }
 
 impl Ethtool {
+    /// Opens the interface of this name in the calling thread's network namespace.
     pub fn open(name: &str) -> Result<Self, Errno> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
             return Err(Errno::NODEV);
@@ -158,6 +170,7 @@ impl Ethtool {
         Ok(Self { socket, name: name.to_owned() })
     }
 
+    /// Who drives it (ETHTOOL_GDRVINFO).
     pub fn driver(&self) -> Result<Driver, Errno> {
         let words = self.call(GDRVINFO, &[])?;
         let text = |field: usize| {
@@ -179,17 +192,20 @@ impl Ethtool {
         Ok(Some(words[1]).filter(|speed| *speed != SPEED_UNKNOWN && *speed != 0))
     }
 
+    /// Entries of its rings (ETHTOOL_GRINGPARAM).
     pub fn rings(&self) -> Result<Rings, Errno> {
         let words = self.call(GRINGPARAM, &[])?;
         Ok(Rings { rx: Limit { now: words[5], max: words[1] }, tx: Limit { now: words[8], max: words[4] } })
     }
 
+    /// Its queues (ETHTOOL_GCHANNELS).
     pub fn channels(&self) -> Result<Channels, Errno> {
         let words = self.call(GCHANNELS, &[])?;
         let limit = |at: usize| Limit { now: words[at + 4], max: words[at] };
         Ok(Channels { rx: limit(1), tx: limit(2), combined: limit(4) })
     }
 
+    /// Is it on?
     pub fn offload(&self, offload: Offload) -> Result<bool, Errno> {
         Ok(self.call(offload.commands().0, &[])?[1] != 0)
     }

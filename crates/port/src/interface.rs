@@ -35,15 +35,35 @@ const FRAMED: [u16; 2] = [1, 772];
 /// What can go wrong when an interface is looked up.
 #[derive(Debug, thiserror::Error)]
 pub enum InterfaceError {
+    /// There is none of that name.
     #[error("there is no interface '{name}'{}; there are: {}", did_you_mean(nearest.as_deref()), known.join(", "))]
-    Unknown { name: String, nearest: Option<String>, known: Vec<String> },
+    Unknown {
+        /// The name.
+        name: String,
+        /// What may have been meant.
+        nearest: Option<String>,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// Using it may cut the user off.
     #[error(
-        "{name} {why}: loading it could cut this machine off. To do it all the same, add --yes-disrupt {name}; \
+        "{name} {why}: loading it could cut this machine off. To do it all the same, add `.yes_disrupt` {name}; \
          to try netdyno without risk, use `netdyno lab`"
     )]
-    Protected { name: String, why: Disruption },
+    Protected {
+        /// Its name.
+        name: String,
+        /// What it carries.
+        why: Disruption,
+    },
+    /// The kernel does not tell.
     #[error("cannot look at the interface '{name}': {source}")]
-    Netlink { name: String, source: NetlinkError },
+    Netlink {
+        /// Of which interface.
+        name: String,
+        /// Why.
+        source: NetlinkError,
+    },
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
@@ -67,6 +87,7 @@ pub enum XdpMode {
 /// An XDP program attached to an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct XdpAttachment {
+    /// How it is attached.
     pub mode: XdpMode,
     /// As in `bpftool prog show id N`; zero with [`XdpMode::Multiple`].
     pub program_id: u32,
@@ -75,12 +96,15 @@ pub struct XdpAttachment {
 /// An interface at the moment it was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Interface {
+    /// Its name, in its network namespace.
     pub name: String,
+    /// Its number there.
     pub index: u32,
     /// `None` for links without Ethernet addresses.
     pub mac: Option<[u8; 6]>,
     /// Frames on it start with an Ethernet header.
     pub ethernet: bool,
+    /// Is it the loopback?
     pub loopback: bool,
     /// The largest packet: the frame without its 14 bytes of Ethernet header.
     pub mtu: u32,
@@ -92,14 +116,19 @@ pub struct Interface {
     pub carrier: bool,
     /// The kind of a virtual interface (`veth`, `bridge`, ...); `None` for hardware.
     pub kind: Option<String>,
+    /// The driver, where it tells its name.
     pub driver: Option<String>,
     /// Where the device sits (`0000:3b:00.0`, `virtio1`); `None` for virtual ones.
     pub device: Option<String>,
     /// Megabits per second, where the driver tells. A veth says 10,000 and means nothing by it.
     pub speed_mbps: Option<u32>,
+    /// Transmit queues.
     pub tx_queues: u32,
+    /// Receive queues.
     pub rx_queues: u32,
+    /// What queues frames before the driver: `mq`, `fq_codel`, ...
     pub queueing_discipline: Option<String>,
+    /// The XDP program there, if there is one.
     pub xdp: Option<XdpAttachment>,
     /// The index of what it belongs to: a bridge, a bond.
     pub master: Option<u32>,
@@ -109,6 +138,7 @@ pub struct Interface {
     pub link_elsewhere: bool,
     /// That one's number here (see [`namespace_id`]).
     pub link_namespace: Option<u32>,
+    /// What it has counted since it was made.
     pub counters: Counters,
 }
 
@@ -231,13 +261,21 @@ pub fn namespace_id(other: impl AsFd) -> Result<Option<u32>, NetlinkError> {
 /// that XDP took are among them is the driver's choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
+    /// Frames that arrived.
     pub rx_packets: u64,
+    /// Frames that were transmitted.
     pub tx_packets: u64,
+    /// Bytes of the former, as the driver counts them.
     pub rx_bytes: u64,
+    /// Bytes of the latter.
     pub tx_bytes: u64,
+    /// Frames that arrived damaged.
     pub rx_errors: u64,
+    /// Frames that could not be transmitted.
     pub tx_errors: u64,
+    /// Frames that arrived and were dropped.
     pub rx_dropped: u64,
+    /// Frames that were to be transmitted and were dropped.
     pub tx_dropped: u64,
     /// Dropped because the receive ring was full.
     pub rx_missed: u64,
@@ -321,6 +359,7 @@ impl CounterReader {
         Ok(Self { socket, name: name.to_owned(), index })
     }
 
+    /// Reads them now.
     pub fn read(&mut self) -> Result<Counters, InterfaceError> {
         self.ask(Counters::parse)
     }
@@ -365,6 +404,7 @@ pub struct XdpFeatures {
     pub offload: bool,
     /// Frames of several buffers received, and sent.
     pub multi_buffer_receive: bool,
+    /// It transmits frames that span several buffers.
     pub multi_buffer_transmit: bool,
     /// Programs can ask for the time stamp that the hardware took of a frame. `None`: the kernel does not say (before
     /// 6.7).

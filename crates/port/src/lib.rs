@@ -1,4 +1,6 @@
-//! Network interfaces: what they are, what they can do, and sockets that put frames on them.
+//! Network interfaces: what they are, what they can do, and sockets that put frames on them ([`tx`]) and take them off ([`rx`]).
+
+#![deny(missing_docs)]
 
 pub mod afxdp;
 pub mod carrier;
@@ -7,13 +9,14 @@ pub mod doctor;
 pub mod ethtool;
 pub mod guard;
 pub mod interface;
+mod map;
 pub mod netlink;
 pub mod outside;
 pub mod packet;
 pub mod phc;
 pub mod qdisc;
-pub mod receive;
 pub mod resolve;
+pub mod rx;
 pub mod socket;
 pub mod timestamps;
 pub mod tx;

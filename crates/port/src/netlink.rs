@@ -36,17 +36,22 @@ const HEADER: usize = 16;
 /// What can go wrong between us and the kernel.
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
+    /// There is no socket.
     #[error("cannot open a netlink socket: {0}")]
     Open(#[source] Errno),
+    /// Sending or receiving failed.
     #[error("cannot talk to the kernel over netlink: {0}")]
     Talk(#[source] Errno),
     /// The kernel understood and said no.
     #[error("the kernel refused: {0}")]
     Refused(#[source] Errno),
+    /// An answer is longer than the buffer that is there for it: bytes of both.
     #[error("a netlink answer of {0} bytes does not fit the buffer of {1}")]
     TooLong(usize, usize),
+    /// The kernel's answer cannot be read.
     #[error("the kernel's netlink answer cannot be read: {0}")]
     Malformed(&'static str),
+    /// The kernel has no such family of generic netlink.
     #[error("this kernel has no generic netlink family '{0}'")]
     NoFamily(String),
 }
@@ -95,6 +100,7 @@ impl Message {
         self.fixed(&info)
     }
 
+    /// Adds an attribute of any bytes.
     pub fn attr(mut self, kind: u16, payload: &[u8]) -> Self {
         // Attributes come from this project's own code; a length is far below 64 KiB.
         let length = (payload.len() + 4) as u16;
@@ -105,6 +111,7 @@ impl Message {
         self
     }
 
+    /// Adds an attribute of 32 bits.
     pub fn attr_u32(self, kind: u16, value: u32) -> Self {
         self.attr(kind, &value.to_ne_bytes())
     }
@@ -160,22 +167,27 @@ impl<'a> Attributes<'a> {
         self.into_iter().find(|(found, _)| *found == kind).map(|(_, payload)| payload)
     }
 
+    /// The attributes within one.
     pub fn nested(self, kind: u16) -> Attributes<'a> {
         Attributes(self.get(kind).unwrap_or_default())
     }
 
+    /// The value of an attribute of 8 bits.
     pub fn u8(self, kind: u16) -> Option<u8> {
         self.get(kind)?.first().copied()
     }
 
+    /// The value of an attribute of 32 bits.
     pub fn u32(self, kind: u16) -> Option<u32> {
         read_u32(self.get(kind)?, 0)
     }
 
+    /// The value of an attribute of 64 bits.
     pub fn u64(self, kind: u16) -> Option<u64> {
         read_u64(self.get(kind)?, 0)
     }
 
+    /// The text of an attribute, up to its NUL.
     pub fn str(self, kind: u16) -> Option<String> {
         let bytes = self.get(kind)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
@@ -201,10 +213,12 @@ pub fn read_u16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
+/// A number in the host's byte order; `None` behind the end.
 pub fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
+/// A number in the host's byte order; `None` behind the end.
 pub fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }

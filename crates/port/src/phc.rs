@@ -14,8 +14,11 @@ use std::os::fd::AsRawFd;
 /// One look at both clocks: when the card's showed `device_ns`, CLOCK_MONOTONIC was between the other two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Comparison {
+    /// CLOCK_MONOTONIC before, in nanoseconds.
     pub before_ns: u64,
+    /// The hardware's clock, in nanoseconds.
     pub device_ns: u64,
+    /// CLOCK_MONOTONIC after, in nanoseconds.
     pub after_ns: u64,
 }
 

@@ -40,3 +40,34 @@ pub fn set<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io:
     let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, at, size_of::<T>() as u32) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
+
+/// Makes an interface take frames for any address for as long as the socket is open.
+pub fn join_promiscuous(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    let membership = libc::packet_mreq {
+        mr_ifindex: index as i32,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &membership)
+}
+
+/// The same by a socket of its own, which receives nothing.
+pub fn promiscuous(index: u32) -> io::Result<OwnedFd> {
+    let socket = open()?;
+    join_promiscuous(&socket, index)?;
+    Ok(socket)
+}
+
+/// Frames that a receive ring had no room for since the last call: asking sets the kernel's count back.
+pub fn take_drops(socket: &OwnedFd) -> io::Result<u64> {
+    // Version 2 of the ring fills the first two words alone.
+    let mut statistics = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
+    let mut size = size_of::<libc::tpacket_stats_v3>() as u32;
+    let at = (&raw mut statistics).cast();
+    // SAFETY: the kernel writes at most `size` bytes to a live tpacket_stats_v3.
+    let done = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, at, &raw mut size)
+    };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
+}

@@ -17,26 +17,49 @@ use std::time::Duration;
 /// What is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum NoStamps {
+    /// The hardware stamps some frames only.
     #[error("the hardware stamps PTP's own frames at most, not all")]
     NotAll,
+    /// The hardware has no clock that can be read.
     #[error("the stamps are of no clock that can be read: the interface has no PTP hardware clock")]
     NoClock,
+    /// Stamping is switched off there.
     #[error(
         "the hardware stamps no frames now: `sudo hwstamp_ctl -i {0} -r 1` (package linuxptp) switches it on"
     )]
     Off(String),
+    /// The driver cannot do it.
     #[error("the driver stamps no frames that it sends")]
     NotByDriver,
+    /// The hardware does not stamp what it sends.
     #[error("the hardware stamps no frames that it sends")]
     NotSent,
+    /// Stamping of what is sent is switched off there.
     #[error(
         "the hardware stamps no frames that it sends now: `sudo hwstamp_ctl -i {name} -t 1 -r {filter}` (package linuxptp) switches it on"
     )]
-    SentOff { name: String, filter: i32 },
+    SentOff {
+        /// The interface.
+        name: String,
+        /// What arrives is stamped by this filter (`HWTSTAMP_FILTER_`).
+        filter: i32,
+    },
+    /// Its clock cannot be read.
     #[error("the clock of its stamps cannot be read: {path}: {error}")]
-    Clock { path: String, error: std::io::Error },
+    Clock {
+        /// The clock.
+        path: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// Its clock runs at another speed than CLOCK_MONOTONIC.
     #[error("the clock of its stamps keeps no time: {path} ran {ratio:.2} times as fast as this host's")]
-    Astray { path: String, ratio: f64 },
+    Astray {
+        /// The clock.
+        path: String,
+        /// How fast it runs, of that one.
+        ratio: f64,
+    },
 }
 
 /// The stamps that the hardware takes of all that arrives.

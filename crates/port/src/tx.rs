@@ -82,7 +82,7 @@ pub enum TxError {
     #[error("stopped while frames waited for room in the queue of {0}")]
     Stopped(String),
     /// The driver refused a frame of the ring.
-    #[error("{0} refused a frame in the shared ring: use --engine packet")]
+    #[error("{0} refused a frame in the shared ring: use `.engine` packet")]
     Refused(String),
     /// Not permitted.
     #[error("sending on {0} needs CAP_NET_RAW: run with sudo")]

@@ -39,6 +39,7 @@ impl Source {
 /// A counter that rose.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rise {
+    /// Who counts.
     pub source: Source,
     /// By the name it has where the source says.
     pub name: String,
@@ -51,7 +52,9 @@ pub struct Rise {
 pub struct Queue {
     /// One that receives; else one that sends.
     pub receives: bool,
+    /// Its number, from 0.
     pub number: u32,
+    /// Packets since the interface was made.
     pub packets: u64,
 }
 

@@ -61,7 +61,7 @@ fn write_block(out: &mut String, report: &Report, tx: &Tx) -> std::fmt::Result {
         )?;
     }
     if tx.interfaces.is_empty() {
-        let device = report.requested.interfaces.first().unwrap_or(&tx.engine).clone();
+        let device = report.resolved.interfaces.first().unwrap_or(&tx.engine).clone();
         return write_device(
             out,
             &TxInterface {
@@ -110,7 +110,7 @@ mod tests {
 
     fn block(frames: u64, bytes: u64, duration_ns: u64, flows: u64) -> String {
         let mut report = Report::new("replay");
-        report.requested.interfaces = vec!["ens17".into()];
+        report.resolved.interfaces = vec!["ens17".into()];
         report.result.tx = Some(Tx { totals: Totals::over(frames, bytes, duration_ns), ..Tx::default() });
         report.result.flows = Some(Flows::over(flows, frames, 0, duration_ns));
         render(&report)

@@ -1,17 +1,19 @@
-//! The intervals of a run, and the trials of a search, as tables for spreadsheets and plotting tools (RFC 4180 with LF
+//! The figures of a result, the intervals of a run, and the trials of a search, as tables for spreadsheets and plotting tools (RFC 4180 with LF
 //! line ends): one header line with units, plain numbers, an empty cell where nothing was measured.
 
 use std::fmt::Write;
 
+use crate::figure::{self, Better, Measured};
 use crate::model::{Interval, Report};
 use crate::search::Trial;
 
 /// The header line; [`crate::store`] knows our files by how it begins.
-pub const HEADER: &str = "start_ns,end_ns,offered_frames,offered_frames_per_second,\
+pub const HEADER: &str = "start_ns,end_ns,intended_frames,intended_frames_per_second,\
 tx_frames,tx_bytes,tx_frames_per_second,tx_bits_per_second,tx_bits_per_second_l1,\
 rx_frames,rx_bytes,rx_frames_per_second,rx_bits_per_second,rx_bits_per_second_l1,\
 lost_frames,late_frames,latency_p50_ns,latency_p99_ns,latency_p999_ns,latency_max_ns,lost_by_count_only";
 
+/// The intervals of a run, a row each, with a header.
 pub fn render(report: &Report) -> String {
     let mut out = format!("{HEADER}\n");
     for interval in &report.intervals {
@@ -30,8 +32,8 @@ fn row(i: &Interval, by_count_only: bool) -> String {
     };
     let whole = |rate: f64| rate.round() as u64;
     let (tx, rx) = (i.tx(), i.rx());
-    cell(i.offered_frames);
-    cell(i.offered_frames_per_second().map(whole));
+    cell(i.intended_frames);
+    cell(i.intended_frames_per_second().map(whole));
     for (frames, bytes, totals) in [(i.tx_frames, i.tx_bytes, tx), (i.rx_frames, i.rx_bytes, rx)] {
         cell(frames);
         cell(bytes);
@@ -52,8 +54,33 @@ fn row(i: &Interval, by_count_only: bool) -> String {
     out
 }
 
+/// The header line of a table of figures.
+pub const FIGURES_HEADER: &str = "figure,name,value,unit,better,meaning";
+
+/// One row a figure; only the header where nothing was measured.
+pub fn figures(report: &Report) -> String {
+    let mut out = format!("{FIGURES_HEADER}\n");
+    for measured in figure::of(report) {
+        let Measured { figure, value, .. } = &measured;
+        let better = match figure.better {
+            Some(Better::Higher) => "higher",
+            Some(Better::Lower) => "lower",
+            None => "",
+        };
+        let name = match &measured.name {
+            Some(name) => name.clone(),
+            None => figure.label(),
+        };
+        let cells =
+            [figure.key, &text(&name), &value.to_string(), figure.unit.name(), better, &text(figure.meaning)];
+        out += &cells.join(",");
+        out.push('\n');
+    }
+    out
+}
+
 /// The header line of a table of trials.
-pub const TRIALS_HEADER: &str = "trial,part,stage,frame_size,load,offered_frames_per_second,duration_ns,\
+pub const TRIALS_HEADER: &str = "trial,part,stage,frame_size,load,intended_frames_per_second,duration_ns,\
 then_load,then_duration_ns,intended_frames,sent_frames,received_frames,lost_frames,loss_ratio,shortfall_ratio,\
 duplicated_frames,reordered_frames,latency_min_ns,latency_mean_ns,latency_p50_ns,latency_p90_ns,latency_p99_ns,\
 latency_p999_ns,latency_max_ns,last_loss_ns,outage_ns,uneven_frames,missed_frames,unconfirmed_frames,repeated,verdict";
@@ -78,7 +105,7 @@ fn trial_row(t: &Trial) -> String {
         text(&t.stage),
         text(&t.frame_size),
         t.load.to_string(),
-        real(t.offered_frames_per_second),
+        real(t.intended_frames_per_second),
         t.duration_ns.to_string(),
         real(t.then_load),
         whole(t.then_duration_ns),

@@ -11,8 +11,11 @@ use serde::{Deserialize, Serialize};
 /// Values from `from` to `to`, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bucket {
+    /// The least value.
     pub from: u64,
+    /// The greatest value.
     pub to: u64,
+    /// How many values are in it.
     pub count: u64,
 }
 
@@ -21,17 +24,25 @@ pub struct Bucket {
 pub struct Distribution {
     /// How many values were taken.
     pub count: u64,
+    /// The least.
     pub min: u64,
+    /// The mean.
     pub mean: f64,
+    /// The median.
     pub p50: u64,
+    /// The 90th percentile: the end of its bucket.
     pub p90: u64,
+    /// The 99th percentile.
     pub p99: u64,
+    /// The 99.9th percentile.
     pub p999: u64,
     /// Of fewer than 10,000 values the greatest, and so on.
     #[serde(default)]
     pub p9999: u64,
+    /// The 99.999th percentile.
     #[serde(default)]
     pub p99999: u64,
+    /// The greatest.
     pub max: u64,
     /// Ascending, empty buckets left out; for plotting.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,8 +52,11 @@ pub struct Distribution {
 /// What a histogram's owner may know exactly although the buckets do not tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact {
+    /// The least.
     pub min: Option<u64>,
+    /// The greatest.
     pub max: Option<u64>,
+    /// Of all values.
     pub sum: Option<u128>,
 }
 
@@ -113,7 +127,12 @@ impl Distribution {
         [("p50", self.p50), ("p90", self.p90), ("p99", self.p99), ("p99.9", self.p999), ("max", self.max)]
     }
 
-    /// The same and those that only many values have: each needs ten values above it.
+    /// The same in words: "p50 12 us".
+    pub(crate) fn in_words(&self) -> impl Iterator<Item = String> + use<> {
+        self.percentiles().into_iter().map(|(name, value)| format!("{name} {}", crate::units::time(value)))
+    }
+
+    /// The percentiles and those that only many values have: each needs ten values above it.
     pub fn far_percentiles(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let [rest @ .., max] = self.percentiles();
         let far = [("p99.99", self.p9999, 100_000), ("p99.999", self.p99999, 1_000_000)];

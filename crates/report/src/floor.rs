@@ -37,7 +37,7 @@ pub fn rows(report: &Report) -> Vec<(&str, [String; 8])> {
     });
     let of_trials = result.trials.iter().filter_map(|trial| {
         let (floor, latency) = (trial.floor?, trial.latency_ns?);
-        let rate = trial.offered_frames_per_second;
+        let rate = trial.intended_frames_per_second;
         Some((trial.frame_size.as_str(), rate, latency.min, latency.p50, floor))
     });
     let row = |(size, rate, min, typical, floor): (_, Option<f64>, u64, u64, Floor)| {

@@ -3,18 +3,27 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Report, SCHEMA};
+use crate::version1;
 
 /// Why a text is not a report this version reads.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("not a netdyno report: {0}; give the result.json or report.html that `--report DIR` wrote")]
+    /// It is no JSON.
+    #[error("not a netdyno report: {0}; give the result.json or report.html of a report folder")]
     NotJson(serde_json::Error),
+    /// It has no member `schema`.
     #[error("not a netdyno report: it has no `schema` member that begins with `netdyno.report/`")]
     NotAReport,
+    /// It is of a layout that this netdyno does not know.
     #[error("the report has the layout `{found}`, this netdyno reads `{SCHEMA}`; use a netdyno of its age")]
-    OtherVersion { found: String },
+    OtherVersion {
+        /// What it says of itself.
+        found: String,
+    },
+    /// Members are missing, or of other types.
     #[error("the report is damaged: {0}")]
     Damaged(serde_json::Error),
+    /// The page is none of ours.
     #[error("the page holds no report data; give a report.html that netdyno wrote")]
     NoDataInPage,
 }
@@ -34,7 +43,13 @@ pub fn line(told: &impl Serialize) -> String {
     text
 }
 
-/// Reads what [`to_string`] wrote, by this or a later minor version.
+fn read(report: Result<Report, serde_json::Error>) -> Result<Report, ReadError> {
+    let mut report = report.map_err(ReadError::Damaged)?;
+    report.know_codes();
+    Ok(report)
+}
+
+/// Reads what [`to_string`] wrote, by this version or version 1.
 pub fn from_str(text: &str) -> Result<Report, ReadError> {
     #[derive(Deserialize)]
     struct Head {
@@ -42,7 +57,12 @@ pub fn from_str(text: &str) -> Result<Report, ReadError> {
     }
     let head: Head = serde_json::from_str(text).map_err(ReadError::NotJson)?;
     match head.schema {
-        Some(schema) if schema == SCHEMA => serde_json::from_str(text).map_err(ReadError::Damaged),
+        Some(schema) if schema == SCHEMA => read(serde_json::from_str(text)),
+        Some(schema) if schema == version1::SCHEMA => {
+            let mut value = serde_json::from_str(text).map_err(ReadError::NotJson)?;
+            version1::renew(&mut value);
+            read(serde_json::from_value(value))
+        }
         Some(found) if found.starts_with("netdyno.report/") => {
             Err(ReadError::OtherVersion { found: crate::units::printable(&found) })
         }

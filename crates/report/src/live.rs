@@ -11,13 +11,17 @@ use crate::units;
 /// A snapshot of a run. Rates are of the last stretch, counts and loss since the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
+    /// Since the start.
     pub elapsed: Duration,
     /// Left out when the run has no set end.
     pub remaining: Option<Duration>,
+    /// What was sent; left out where nothing is.
     pub sent: Option<Pace>,
     /// What the schedule asks for now; left out at top speed.
-    pub offered_frames_per_second: Option<f64>,
+    pub intended_frames_per_second: Option<f64>,
+    /// What arrived; left out where nothing is measured.
     pub received: Option<Pace>,
+    /// Left out while it is not known.
     pub loss: Option<Loss>,
     /// Warnings so far.
     pub warnings: usize,
@@ -26,7 +30,9 @@ pub struct Progress {
 /// How much so far, how fast now.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pace {
+    /// Since the start.
     pub frames: u64,
+    /// Of the last stretch.
     pub frames_per_second: f64,
     /// Layer 2 without FCS.
     pub bits_per_second: f64,
@@ -54,7 +60,7 @@ pub fn line(p: &Progress, width: usize) -> String {
     }
     if let Some(sent) = &p.sent {
         piece(10, format!("sent {:>9}", units::frame_rate(sent.frames_per_second)));
-        if let Some(asked) = p.offered_frames_per_second {
+        if let Some(asked) = p.intended_frames_per_second {
             piece(4, format!("of {:>9}", units::frame_rate(asked)));
         }
         piece(2, format!("{:>11}", units::bit_rate(sent.bits_per_second)));
@@ -97,7 +103,7 @@ pub fn sentence(p: &Progress) -> String {
     };
     if let Some(sent) = &p.sent {
         let asked =
-            p.offered_frames_per_second.map(|f| format!(" of {}", units::frame_rate(f))).unwrap_or_default();
+            p.intended_frames_per_second.map(|f| format!(" of {}", units::frame_rate(f))).unwrap_or_default();
         facts.push(pace("sent", sent) + &asked);
     }
     facts.extend(p.received.as_ref().map(|received| pace("received", received)));

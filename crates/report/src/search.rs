@@ -11,6 +11,7 @@ pub struct Throughput {
     pub frames_per_second: f64,
     /// Layer 2 without FCS.
     pub bits_per_second: f64,
+    /// On the wire: plus FCS, preamble and inter-frame gap, 24 bytes a frame.
     pub bits_per_second_l1: f64,
     /// The least load that did not pass; left out when the greatest that was tried passed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,7 +30,7 @@ pub struct Throughput {
     pub trials: Vec<Trial>,
 }
 
-/// One trial: what was offered, and what came of it.
+/// One trial: the intended load, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
     /// From 1, in the order they were done.
@@ -44,16 +45,18 @@ pub struct Trial {
     pub load: f64,
     /// Frames per second of each sending port; left out for bursts at top speed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub offered_frames_per_second: Option<f64>,
+    pub intended_frames_per_second: Option<f64>,
     /// 0 for a burst, which ends with its last frame.
     pub duration_ns: u64,
     /// A load that was changed to without a pause, and for how long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then_load: Option<f64>,
+    /// How long that load lasted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then_duration_ns: Option<u64>,
     /// Frames that the load makes in the duration.
     pub intended_frames: u64,
+    /// Frames that the interface transmitted.
     pub sent_frames: u64,
     /// Frames that arrived, each counted once.
     pub received_frames: u64,
@@ -67,7 +70,9 @@ pub struct Trial {
     pub loss_ratio: f64,
     /// Intended and not sent: the sender's own shortfall, over all that was intended (0 to 1).
     pub shortfall_ratio: f64,
+    /// Frames that arrived again.
     pub duplicated_frames: u64,
+    /// Frames that arrived after a later one of their stream.
     pub reordered_frames: u64,
     /// Frames that the sender sent in a hurry after it had been held up: so many may be lost for its sake.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -79,6 +84,7 @@ pub struct Trial {
     /// Frames that nobody saw leave the tester: the same.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unconfirmed_frames: u64,
+    /// Left out where none arrived whose delay could be taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<TrialLatency>,
     /// When the last lost frame was noticed, from the trial's start.
@@ -126,20 +132,30 @@ fn is_no_share(ratio: &f64) -> bool {
 /// Delays of a trial's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialLatency {
+    /// How many were taken.
     pub count: u64,
+    /// The shortest, in nanoseconds.
     pub min: u64,
+    /// The mean.
     pub mean: f64,
+    /// The median.
     pub p50: u64,
+    /// The 90th percentile.
     pub p90: u64,
+    /// The 99th percentile.
     pub p99: u64,
+    /// The 99.9th percentile.
     pub p999: u64,
+    /// The longest.
     pub max: u64,
     /// How much longer or shorter a frame was under way than the one before it in its stream, without sign (RFC 8219,
     /// 7.3.2): median, 99.9th percentile and greatest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_p50: Option<u64>,
+    /// Its 99.9th percentile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_p999: Option<u64>,
+    /// Its greatest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_max: Option<u64>,
     /// The smoothed mean of the same (RFC 3550, 6.4.1): of several streams the greatest.
@@ -174,6 +190,7 @@ pub struct SearchResult {
 /// What was found with one frame size.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeResult {
+    /// The FCS counted: `64`, `imix`, ...
     pub frame_size: String,
     /// Bytes of a frame on average, the FCS counted.
     pub mean_frame_bytes: f64,
@@ -185,6 +202,7 @@ pub struct SizeResult {
     pub bottleneck_frames_per_second: Option<f64>,
     /// Loads were tried between these, on the search's axis.
     pub least: f64,
+    /// See `least`.
     pub greatest: f64,
     /// One entry for each goal; `null` where not even the least load passed. None where the search for them is `unfinished`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -195,10 +213,13 @@ pub struct SizeResult {
     /// On the axis `burst_frames`: the rate within the bursts that were tried. Another rate has another longest burst.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst_frames_per_second: Option<f64>,
+    /// One entry for each load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub latency: Vec<LatencyAt>,
+    /// One entry for each load, the greatest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loss_curve: Vec<LossAt>,
+    /// The longest burst that was forwarded whole (RFC 9004).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<BurstFound>,
     /// Time from the change to half the load until the last loss.
@@ -212,7 +233,7 @@ pub struct SizeResult {
     pub unfinished: Vec<Unfinished>,
 }
 
-/// A part of a search that was ended before its end, by a signal, a lost port, or because it did not converge.
+/// A part of a search that was ended before its end, because it was told to, by a lost port, or because it did not converge.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
     /// `throughput`, `latency`, ...
@@ -231,10 +252,12 @@ pub struct Unfinished {
     /// The least hard value that the device failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<f64>,
+    /// How long that trial was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_duration_ns: Option<u64>,
     /// Trials that were done.
     pub trials: u32,
+    /// Of those, trials that passed.
     pub passed_trials: u32,
     /// Trials that there were to be, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -282,10 +305,13 @@ impl Unfinished {
 /// Latency at a load, over several trials (RFC 2544, 26.2; RFC 8219, 7.2 and 7.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyAt {
+    /// The load, of each sending port.
     pub frames_per_second: f64,
     /// Trials.
     pub repetitions: u32,
+    /// The shortest delay of all trials.
     pub min_ns: u64,
+    /// The mean of the trials' means.
     pub mean_ns: f64,
     /// Median of the trials' medians.
     pub typical_ns: u64,
@@ -293,12 +319,15 @@ pub struct LatencyAt {
     pub worst_case_ns: u64,
     /// Median of the trials' packet delay variations: 99.9th percentile less minimum.
     pub variation_ns: u64,
+    /// The longest delay of all trials.
     pub max_ns: u64,
     /// From one frame to the next (RFC 8219, 7.3.2): medians of the trials' medians and 99.9th percentiles, and the greatest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_typical_ns: Option<u64>,
+    /// Median of the trials' 99.9th percentiles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_worst_ns: Option<u64>,
+    /// The greatest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_to_frame_max_ns: Option<u64>,
     /// Median of the trials' jitters (RFC 3550).
@@ -314,6 +343,7 @@ pub struct LatencyAt {
 pub struct Floor {
     /// Where it is from.
     pub of: FloorOf,
+    /// The shortest.
     pub min_ns: u64,
     /// The median.
     pub typical_ns: u64,
@@ -336,6 +366,7 @@ pub enum FloorOf {
 /// A point of the loss curve.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossAt {
+    /// The load, of each sending port.
     pub frames_per_second: f64,
     /// Of the greatest load (0 to 1).
     pub load_ratio: f64,
@@ -352,6 +383,7 @@ pub struct LossAt {
 /// Back-to-back frames (RFC 9004).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BurstFound {
+    /// Its lengths, over all searches.
     pub frames: Spread,
     /// Bursts were sent at this rate, as measured.
     pub burst_frames_per_second: f64,
@@ -367,8 +399,10 @@ pub struct BurstFound {
     /// RFC 9004, 6, asks to report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_frames: Option<u64>,
+    /// See `step_frames`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_tried_frames: Option<u64>,
+    /// See `step_frames`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_frames_per_second: Option<f64>,
 }
@@ -376,10 +410,15 @@ pub struct BurstFound {
 /// Several values of one quantity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
+    /// How many.
     pub count: u32,
+    /// Their mean.
     pub mean: f64,
+    /// The least.
     pub min: f64,
+    /// The greatest.
     pub max: f64,
+    /// Their standard deviation.
     pub stddev: f64,
 }
 

@@ -1,5 +1,6 @@
 //! A search's results for the terminal: a table for each kind of figure, a line for each frame size.
 
+use crate::figure::{self, Measured};
 use crate::model::Report;
 use crate::search::{LossAt, SearchResult, SizeResult, Spread, Trial};
 use crate::table::Table;
@@ -85,10 +86,12 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                 .unwrap_or_default();
             Some(format!("bursts of {:.0} frames{buffer} {}", found.frames.mean, of(size)))
         })),
-        _ => said.extend(search.sizes.iter().filter_map(|size| {
+        "recovery" | "reset" => said.extend(search.sizes.iter().filter_map(|size| {
             let time = size.recovery_ns.or(size.outage_ns)?;
             Some(format!("{} {}", units::time(time.mean as u64), of(size)))
         })),
+        // Of others the figures that are listed say it.
+        _ => said.extend(figure::of(report).iter().filter_map(Measured::fact)),
     }
     let what = match search.kind.as_str() {
         "throughput" => "Forwarded",
@@ -356,7 +359,7 @@ fn trials(trials: &[Trial]) -> String {
         let latency = |of: fn(&crate::search::TrialLatency) -> u64| {
             trial.latency_ns.as_ref().map(|latency| units::time(of(latency)))
         };
-        let load = match trial.offered_frames_per_second {
+        let load = match trial.intended_frames_per_second {
             Some(rate) => units::frame_rate(rate),
             None => units::count(trial.load as u64),
         };
@@ -377,7 +380,7 @@ fn trials(trials: &[Trial]) -> String {
     }
     let more = trials.len().saturating_sub(TRIALS);
     let rest = if more > 0 {
-        format!("... and {} more; `--json` has all\n", units::counted(more as u64, "trial"))
+        format!("... and {} more; the JSON has all\n", units::counted(more as u64, "trial"))
     } else {
         String::new()
     };

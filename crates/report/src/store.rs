@@ -1,19 +1,22 @@
-//! A result on disk: a folder with `result.json`, `intervals.csv` and `report.html`, of a search also `trials.csv`, and
-//! reading it back.
+//! A result on disk: a folder with `result.json`, `figures.csv`, `intervals.csv` and `report.html`, of a search also
+//! `trials.csv`, and reading it back.
 //!
 //! Each file appears under its name complete or not at all: all are written and synced under temporary
 //! names in the same folder first, then renamed. A full disk leaves what was there before. Files of the same
 //! name that netdyno did not write are never replaced.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::model::Report;
+use crate::setting::Words;
 use crate::{csv, html, json, place};
 
 const JSON: &str = "result.json";
+const FIGURES: &str = "figures.csv";
 const CSV: &str = "intervals.csv";
 const TRIALS: &str = "trials.csv";
 const HTML: &str = "report.html";
@@ -24,35 +27,79 @@ const LARGEST_READ: u64 = 1 << 30;
 /// The files that were written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
+    /// `result.json`.
     pub json: PathBuf,
+    /// `figures.csv`.
+    pub figures: PathBuf,
+    /// `intervals.csv`.
     pub csv: PathBuf,
     /// Only where there were trials.
     pub trials: Option<PathBuf>,
+    /// `report.html`.
     pub html: PathBuf,
 }
 
+/// Why a report could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// The folder cannot be made, or is none.
     #[error("cannot make the report folder {}: {source}; name a folder you may write to", dir.display())]
-    Folder { dir: PathBuf, source: io::Error },
+    Folder {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file cannot be written.
     #[error(
         "cannot write the report to {}: {source}; nothing was replaced, free space or name another folder",
         path.display()
     )]
-    Write { path: PathBuf, source: io::Error },
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A written file cannot take its place.
     #[error(
         "cannot put {} in place: {source}; files of an earlier report may stand beside new ones, write it again",
         path.display()
     )]
-    Replace { path: PathBuf, source: io::Error },
+    Replace {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A file of that name is there, and netdyno did not write it.
     #[error("{} is there already and is not a netdyno report; move it or name another folder", path.display())]
-    Foreign { path: PathBuf },
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It cannot be read.
     #[error("cannot read {}: {source}", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is longer than any report.
     #[error("cannot read {}: it is larger than any report (1 GiB)", path.display())]
-    TooLarge { path: PathBuf },
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What stands in it is no report.
     #[error("{}: {source}", path.display())]
-    Content { path: PathBuf, source: json::ReadError },
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: json::ReadError,
+    },
 }
 
 /// Makes the folder if need be and finds out whether a report can be written there, so that a long run does not
@@ -60,7 +107,7 @@ pub enum StoreError {
 pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
     let dir = &safe(dir)?;
     fs::create_dir_all(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })?;
-    for name in [JSON, CSV, TRIALS, HTML] {
+    for name in [JSON, FIGURES, CSV, TRIALS, HTML] {
         refuse_foreign(&dir.join(name))?;
     }
     temporary(dir).map(drop).map_err(|source| StoreError::Write { path: dir.to_owned(), source })
@@ -73,10 +120,19 @@ fn safe(dir: &Path) -> Result<PathBuf, StoreError> {
 
 /// Writes the files, replacing those of an earlier report.
 pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
+    write_dir_in(report, dir, |text| Cow::Borrowed(text))
+}
+
+/// As [`write_dir`]; in all files settings have the names that `words` gives them.
+pub fn write_dir_in(report: &Report, dir: &Path, words: Words) -> Result<Written, StoreError> {
     prepare_dir(dir)?;
     let dir = &safe(dir)?;
-    let mut contents =
-        vec![(JSON, json::to_string(report)), (CSV, csv::render(report)), (HTML, html::render(report))];
+    let mut contents = vec![
+        (JSON, json::to_string(report)),
+        (FIGURES, csv::figures(report)),
+        (CSV, csv::render(report)),
+        (HTML, html::render(report)),
+    ];
     let has_trials = !report.result.trials.is_empty();
     if has_trials {
         contents.push((TRIALS, csv::trials(report)));
@@ -92,7 +148,7 @@ pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
         if let Ok(replaced) = fs::symlink_metadata(&path) {
             place::take_over(file.as_file(), &replaced).map_err(failed(&path))?;
         }
-        file.write_all(content.as_bytes()).map_err(failed(&path))?;
+        file.write_all(words(&content).as_bytes()).map_err(failed(&path))?;
         file.as_file().sync_all().map_err(failed(&path))?;
         ready.push((path, file));
     }
@@ -112,7 +168,8 @@ pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
     let synced = File::open(dir).and_then(|folder| folder.sync_all());
     synced.map_err(|source| StoreError::Replace { path: dir.to_owned(), source })?;
     let trials = has_trials.then(|| dir.join(TRIALS));
-    Ok(Written { json: dir.join(JSON), csv: dir.join(CSV), trials, html: dir.join(HTML) })
+    let [json, figures, csv, html] = [JSON, FIGURES, CSV, HTML].map(|name| dir.join(name));
+    Ok(Written { json, figures, csv, trials, html })
 }
 
 /// Reads a report from a folder, a `result.json` or a `report.html`.
@@ -158,8 +215,11 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
     let marks = [
         "\"schema\": \"netdyno.report/",
         html::GENERATOR,
+        "start_ns,end_ns,intended_frames,",
+        // As in version 1.
         "start_ns,end_ns,offered_frames,",
         "trial,part,stage,",
+        csv::FIGURES_HEADER,
     ];
     if marks.iter().any(|mark| head.contains(mark)) {
         Ok(())

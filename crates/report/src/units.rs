@@ -30,9 +30,9 @@ pub fn bit_rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, "bit/s")
 }
 
-/// New flows a second, `100 kfps`.
+/// New flows a second, `100 kflows/s`.
 pub fn flow_rate(flows_per_second: f64) -> String {
-    scaled(flows_per_second, "fps")
+    scaled(flows_per_second, "flows/s")
 }
 
 /// `17.8 GB`
@@ -190,7 +190,8 @@ mod tests {
     fn rates_have_three_digits_and_a_prefix() {
         assert_eq!(frame_rate(1_602_566.65), "1.60 Mpps");
         assert_eq!(bit_rate(9.7066e9), "9.71 Gbit/s");
-        assert_eq!(flow_rate(100_164.0), "100 kfps");
+        assert_eq!(flow_rate(100_164.0), "100 kflows/s");
+        assert_eq!(flow_rate(0.5), "0.50 flows/s");
         assert_eq!(frame_rate(999_999.0), "1.00 Mpps");
         assert_eq!(frame_rate(9_996.0), "10.0 kpps");
         assert_eq!(frame_rate(0.0), "0 pps");

@@ -1,7 +1,7 @@
 //! Where a job puts how it stands and what it has to say, and finds what its user wants.
 
 use crate::Snapshot;
-use report::Note;
+use report::{Note, Words};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 pub enum Request {
     /// Pause, or go on: what it does not do now.
     Toggle,
+    /// Send nothing until it is resumed.
     Pause,
+    /// Go on.
     Resume,
     /// A step faster.
     Faster,
@@ -28,6 +30,7 @@ pub struct Board {
     inside: Mutex<Inside>,
     changed: Condvar,
     closely: AtomicBool,
+    words: Option<Words>,
 }
 
 #[derive(Debug, Default)]
@@ -51,7 +54,16 @@ impl Board {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn publish(&self, snapshot: Snapshot) {
+    /// A board on which settings have the names that `words` gives them.
+    pub fn worded(words: Words) -> Board {
+        Board { words: Some(words), ..Board::default() }
+    }
+
+    /// Puts how the job stands in place of what was there.
+    pub fn publish(&self, mut snapshot: Snapshot) {
+        if let Some(words) = self.words {
+            snapshot.word(words);
+        }
         self.lock().latest = Some(Arc::new(snapshot));
         self.changed.notify_all();
     }
@@ -61,6 +73,7 @@ impl Board {
         self.lock().latest.clone()
     }
 
+    /// Asks the job for something. At most 64 requests wait to be taken; further ones are dropped.
     pub fn request(&self, request: Request) {
         let mut inside = self.lock();
         if inside.requests.len() < MOST {
@@ -74,7 +87,11 @@ impl Board {
     }
 
     /// Something to know at once, for whoever listens.
-    pub fn say(&self, note: Note) {
+    pub fn say(&self, mut note: Note) {
+        if let Some(words) = self.words {
+            note.text = words(&note.text).into_owned();
+            note.remedy = note.remedy.map(|remedy| words(&remedy).into_owned());
+        }
         let mut inside = self.lock();
         if inside.notes.len() == MOST_NOTES {
             inside.notes.pop_front();

@@ -3,9 +3,10 @@
 //! As JSON (docs/snapshot.schema.json) members are named as in a report, and what is not known is left out.
 
 use histogram::Histogram;
-use report::Distribution;
+use report::{Distribution, Words};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What a snapshot's members mean; raised when one changes its meaning or goes.
@@ -40,10 +41,13 @@ fn summary<S: Serializer>(histogram: &Option<Arc<Histogram>>, serializer: S) -> 
 pub struct Title {
     /// The verb: `send`, `replay`, ...
     pub command: String,
+    /// Version of netdyno.
     #[serde(rename = "netdyno_version")]
     pub version: String,
+    /// How frames leave: `xdp`, `afxdp`, `packet`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine: Option<String>,
+    /// How they are measured: `xdp`, `xdp-generic`, `packet`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meter: Option<String>,
     /// Where frames leave.
@@ -60,24 +64,32 @@ pub struct Title {
 /// What can be done to the run by hand; why not, where it cannot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Hands {
+    /// Why it cannot be paused; left out if it can.
     pub no_pause: Option<String>,
+    /// Why its rate cannot be changed; left out if it can.
     pub no_rate: Option<String>,
 }
 
+/// Where a job is between its start and its end.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// It does what it is for.
     #[default]
     Running,
+    /// It sends nothing until it is resumed.
     Paused,
     /// All was sent; frames may still arrive.
     Settling,
+    /// It is over.
     Ended,
 }
 
 impl Phase {
+    /// All of them, in this order.
     pub const ALL: [Phase; 4] = [Phase::Running, Phase::Paused, Phase::Settling, Phase::Ended];
 
+    /// As it is written: `running`, `paused`, ...
     pub fn name(self) -> &'static str {
         match self {
             Phase::Running => "running",
@@ -88,8 +100,10 @@ impl Phase {
     }
 }
 
+/// Frames and their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Count {
+    /// Frames.
     pub frames: u64,
     /// Layer 2 without FCS.
     pub bytes: u64,
@@ -98,8 +112,10 @@ pub struct Count {
 /// A sending thread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Worker {
+    /// CPU that it runs on, if it is bound to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu: Option<usize>,
+    /// What it sent.
     #[serde(flatten)]
     pub sent: Count,
     /// CPU time of its thread, where the kernel says.
@@ -110,8 +126,11 @@ pub struct Worker {
 /// What a core did since the machine was started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Core {
+    /// Number of the core, from 0.
     pub number: usize,
+    /// Time in the kernel's ticks.
     pub total_ticks: u64,
+    /// Of this, idle.
     pub idle_ticks: u64,
     /// In interrupts, where frames arrive.
     pub interrupt_ticks: u64,
@@ -120,33 +139,45 @@ pub struct Core {
 /// What an interface's driver has put through one of its queues since the run's start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Queue {
+    /// The interface.
     pub interface: String,
     /// Of those that receive; else of those that send.
     pub receives: bool,
+    /// Number of the queue, from 0.
     pub number: u32,
+    /// Packets.
     pub packets: u64,
 }
 
 /// Frames taken from one interface to another.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Passage {
+    /// The interface by which they came.
     pub from: String,
+    /// The interface by which they left.
     pub to: String,
+    /// Frames that came.
     pub received: Count,
+    /// Of these, frames that left.
     pub forwarded: Count,
 }
 
 /// Connections that are played.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Connections {
+    /// Connections that have not begun.
     pub waiting: u64,
+    /// Connections under way.
     pub open: u64,
+    /// Connections that are over.
     pub over: u64,
     /// Of those that are over: not to their end.
     pub broken: u64,
+    /// Segments that were sent again.
     pub retransmitted: u64,
     /// Bytes that the servers have acknowledged, and that they have said.
     pub said: u64,
+    /// Bytes that the servers have said.
     pub heard: u64,
 }
 
@@ -155,6 +186,7 @@ pub struct Connections {
 pub struct Search {
     /// What is searched for now: `throughput`, `latency`, ...
     pub part: String,
+    /// Frame size that is tested now, the FCS counted: `64`, `imix`, ...
     pub frame_size: String,
     /// Which of the frame sizes, from 1, and how many there are; (0, 0) if nobody knows.
     pub size: (usize, usize),
@@ -162,11 +194,15 @@ pub struct Search {
     pub of_rate: bool,
     /// What is tried now, for how long, and since when (from the start of all).
     pub load: f64,
+    /// Length of the trial under way, in nanoseconds.
     pub trial_ns: u64,
+    /// When it began, in nanoseconds from the start of all.
     pub trial_began_ns: u64,
     /// Trials that are over, and how many of these passed.
     pub trials: u64,
+    /// Of these, trials that passed.
     pub passed: u64,
+    /// One for each goal.
     pub bounds: Vec<Bound>,
     /// What else is known, for a person.
     pub known: String,
@@ -177,6 +213,7 @@ pub struct Search {
 /// Between which loads the answer lies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Bound {
+    /// What has to be kept: `loss 0 %`, ...
     pub goal: String,
     /// The highest that passed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,31 +226,45 @@ pub struct Bound {
 /// A trial that is over.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Trial {
+    /// From 1, in the order they were done.
     pub number: u64,
+    /// Frames per second of each sending port, or a count of what is varied.
     pub load: f64,
+    /// How long it lasted, in nanoseconds.
     pub duration_ns: u64,
+    /// Share of the frames that was lost: 0 to 1.
     pub loss_ratio: f64,
+    /// Latency that 99 of 100 frames kept, in nanoseconds.
     #[serde(rename = "latency_p99_ns", skip_serializing_if = "Option::is_none")]
     pub p99_ns: Option<u64>,
+    /// What it came to: `passed`, `loss`, ...
     pub verdict: String,
 }
 
 /// What arrived of one stream.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Stream {
+    /// Number in its signatures.
     #[serde(rename = "stream")]
     pub number: u32,
+    /// The stream's name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<Arc<str>>,
+    /// Frames that arrived, copies included.
     pub received: Count,
+    /// Frames that are missing though later ones arrived.
     #[serde(rename = "lost_frames")]
     pub lost: u64,
+    /// Frames that arrived again.
     #[serde(rename = "duplicated_frames")]
     pub duplicated: u64,
+    /// Frames that arrived behind later ones.
     #[serde(rename = "reordered_frames")]
     pub reordered: u64,
+    /// Mean latency, in nanoseconds.
     #[serde(rename = "latency_mean_ns", skip_serializing_if = "Option::is_none")]
     pub mean_latency_ns: Option<f64>,
+    /// Greatest latency, in nanoseconds.
     #[serde(rename = "latency_max_ns", skip_serializing_if = "Option::is_none")]
     pub max_latency_ns: Option<u64>,
 }
@@ -221,31 +272,42 @@ pub struct Stream {
 /// A counter that rose and tells where frames went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Counter {
+    /// Where it is counted: an interface, or the host.
     pub place: String,
+    /// What counts: the driver, the stack, ...
     pub source: String,
+    /// Name of the counter, as its source has it.
     pub name: String,
+    /// By how much it rose since the run's start.
     pub rise: u64,
+    /// What that says of frames.
     pub explains: String,
 }
 
+/// How a job stands at one moment.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Snapshot {
+    /// What does not change.
     #[serde(rename = "run")]
     pub title: Arc<Title>,
+    /// Where it is between start and end.
     pub phase: Phase,
     /// Since the start.
     #[serde(rename = "elapsed_ns")]
     pub at_ns: u64,
+    /// Nanoseconds until it ends, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_ns: Option<u64>,
     /// How fast the schedule passes, in percent of what was asked for.
     #[serde(rename = "rate_percent")]
     pub percent: u32,
     /// Frames that the schedule had due; `None` at top speed.
-    #[serde(rename = "offered_frames", skip_serializing_if = "Option::is_none")]
-    pub offered: Option<u64>,
+    #[serde(rename = "intended_frames", skip_serializing_if = "Option::is_none")]
+    pub intended: Option<u64>,
+    /// Frames that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tx: Option<Count>,
+    /// Frames that arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rx: Option<Count>,
     /// Frames that have not arrived although they had time to; fewer, if they still do.
@@ -258,8 +320,13 @@ pub struct Snapshot {
     /// Only of signed frames.
     #[serde(rename = "duplicated_frames", skip_serializing_if = "Option::is_none")]
     pub duplicated: Option<u64>,
+    /// Frames that arrived behind later ones; only of signed frames.
     #[serde(rename = "reordered_frames", skip_serializing_if = "Option::is_none")]
     pub reordered: Option<u64>,
+    /// Frames whose signature stood behind bytes that a device added.
+    #[serde(rename = "trailed_frames", skip_serializing_if = "Option::is_none")]
+    pub trailed: Option<u64>,
+    /// Latencies of signed frames, in nanoseconds.
     #[serde(rename = "latency_ns", serialize_with = "summary", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Distribution>")]
     pub latency: Option<Arc<Histogram>>,
@@ -267,14 +334,18 @@ pub struct Snapshot {
     #[serde(rename = "lateness_ns", serialize_with = "summary", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Distribution>")]
     pub lateness: Option<Arc<Histogram>>,
+    /// Frames that left more than 100 us after their time.
     #[serde(rename = "late_frames", skip_serializing_if = "Option::is_none")]
     pub late: Option<u64>,
+    /// The sending threads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub workers: Vec<Worker>,
+    /// What the cores of this host did.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(default)]
     pub cores: Arc<[Core]>,
+    /// The first of the streams that arrived.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(default)]
     pub streams: Arc<[Stream]>,
@@ -283,9 +354,11 @@ pub struct Snapshot {
     pub streams_at_ns: u64,
     /// Streams that were not looked at, because there are too many.
     pub streams_beyond: u64,
+    /// Counters that rose, where frames may have gone.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(default)]
     pub counters: Arc<[Counter]>,
+    /// The queues of the interfaces.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(default)]
     pub queues: Arc<[Queue]>,
@@ -296,11 +369,31 @@ pub struct Snapshot {
     #[serde(rename = "forwarding", skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     pub passages: Vec<Passage>,
+    /// Of a job that plays connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
+    /// Of a search or a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<Arc<Search>>,
+    /// What the result will warn of, as far as it is known.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(default)]
     pub warnings: Arc<[String]>,
+}
+
+impl Snapshot {
+    /// Puts a client's names of settings into what it says.
+    pub(crate) fn word(&mut self, words: Words) {
+        let changes = |text: &String| matches!(words(text), Cow::Owned(_));
+        if self.warnings.iter().any(changes) {
+            self.warnings = self.warnings.iter().map(|text| words(text).into_owned()).collect();
+        }
+        let hands = &self.title.hands;
+        if [&hands.no_pause, &hands.no_rate].into_iter().flatten().any(changes) {
+            let hands = &mut Arc::make_mut(&mut self.title).hands;
+            for text in [&mut hands.no_pause, &mut hands.no_rate].into_iter().flatten() {
+                *text = words(text).into_owned();
+            }
+        }
+    }
 }

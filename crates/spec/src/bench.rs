@@ -1,10 +1,13 @@
 //! Jobs that try a device: one load, or a search.
 
+use crate::check::{self, Contradiction};
+use crate::consent::Consent;
 use crate::cores::Cores;
+use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
 use crate::no;
-use crate::transmit::{Engine, Link, Stamps, Through};
+use crate::transmit::{Engine, Link, Pattern, Stamps, Through};
 use crate::words::words;
 use crate::written::{Ratio, Written};
 use schemars::JsonSchema;
@@ -46,6 +49,9 @@ pub struct Lab {
     /// A device with these faults instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub impair: Option<Faults>,
+    /// A device with so many ports, 3 to 16, each with an interface of ours: port0, port1, ... Default: two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ports: Option<u32>,
 }
 
 /// Which ports, which frames: what trials and searches share.
@@ -58,6 +64,10 @@ pub struct Bench {
     /// The pairs of ports: where frames leave, and where they are measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// Which of the ports send to which. In a mesh the load is that of each, and {src_ip} and {dst_ip} in `what` stand for the
+    /// addresses of ports.
+    #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
+    pub pattern: Pattern,
     /// Both ways at the same time: the load is that of each.
     #[serde(default, skip_serializing_if = "no")]
     pub both_ways: bool,
@@ -284,6 +294,17 @@ impl Find {
             Find::Soak(_) => "soak",
         }
     }
+
+    /// How often it is measured, where that is said.
+    pub(crate) fn repetitions(&self) -> Option<u32> {
+        match self {
+            Find::Latency(latency) => latency.repetitions,
+            Find::Burst(burst) => burst.repetitions,
+            Find::Recovery(recovery) => recovery.repetitions,
+            Find::Reset(reset) => reset.repetitions,
+            Find::Throughput(_) | Find::Loss(_) | Find::Soak(_) => None,
+        }
+    }
 }
 
 /// The highest rate that is forwarded within limits.
@@ -424,5 +445,50 @@ impl Soak {
     /// What has to be kept throughout.
     pub fn goal(&self) -> &str {
         self.goal.as_deref().unwrap_or(NO_LOSS)
+    }
+}
+
+impl Kind for Trial {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::bench(&self.bench)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+
+    fn draw(&mut self, seed: u64) {
+        self.bench.seed.get_or_insert(seed);
+    }
+
+    fn runs_alone(&self) -> bool {
+        true
+    }
+}
+
+impl Kind for Search {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::bench(&self.bench)?;
+        check::find(&self.find)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+
+    fn asks(&self) -> Consent {
+        let command = match &self.find {
+            Find::Reset(reset) => reset.command.clone(),
+            _ => None,
+        };
+        Consent { command, ..Consent::default() }
+    }
+
+    fn draw(&mut self, seed: u64) {
+        self.bench.seed.get_or_insert(seed);
+    }
+
+    fn runs_alone(&self) -> bool {
+        true
     }
 }

@@ -1,7 +1,7 @@
 //! What contradicts itself in a job, as far as that is seen without looking at the machine.
 
 use crate::bench::{Bench, Find};
-use crate::{Edits, Faults, Job, Live, Replay, Send, Sign};
+use crate::{Bridge, Edits, Faults, Impair, Link, Live, Pattern, Replay, Send, Sign};
 
 /// Two members that do not go together, or one that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -25,34 +25,21 @@ fn hold(path: &str, rules: Rules<'_>) -> Result<(), Contradiction> {
     }
 }
 
-impl Job {
-    /// Does it make sense?
-    ///
-    /// # Errors
-    /// What does not, and the mend.
-    pub fn check(&self) -> Result<(), Contradiction> {
-        match self {
-            Job::Send(job) => send(job),
-            Job::Replay(job) => replay(job),
-            Job::Measure(_) | Job::Reflect(_) => Ok(()),
-            Job::Bridge(job) => {
-                let both = job.include.is_some() && job.exclude.is_some();
-                hold("", &[("include", both, "there is one rule; leave out `exclude`")])?;
-                let none = Edits::default();
-                let edits_given = job.edits.as_ref().unwrap_or(&none);
-                let already = "what comes from an Ethernet interface is Ethernet already; leave it out";
-                hold("edits.", &[("to_ethernet", edits_given.to_ethernet, already)])?;
-                edits(edits_given)
-            }
-            Job::Impair(job) => faults("faults.", &job.faults),
-            Job::Live(job) => live(job),
-            Job::Trial(job) => bench(&job.bench),
-            Job::Search(job) => bench(&job.bench).and_then(|()| find(&job.find)),
-        }
-    }
+pub(crate) fn bridge(job: &Bridge) -> Result<(), Contradiction> {
+    let both = job.include.is_some() && job.exclude.is_some();
+    hold("", &[("include", both, "there is one rule; leave out `exclude`")])?;
+    let none = Edits::default();
+    let edits_given = job.edits.as_ref().unwrap_or(&none);
+    let already = "what comes from an Ethernet interface is Ethernet already; leave it out";
+    hold("edits.", &[("to_ethernet", edits_given.to_ethernet, already)])?;
+    edits(edits_given)
 }
 
-fn send(job: &Send) -> Result<(), Contradiction> {
+pub(crate) fn impair(job: &Impair) -> Result<(), Contradiction> {
+    faults("faults.", &job.faults)
+}
+
+pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
     let first = job.links.first();
     let measured = first.is_some_and(|link| link.measure.is_some());
     let sends = first.is_some_and(|link| link.on.is_some());
@@ -60,9 +47,9 @@ fn send(job: &Send) -> Result<(), Contradiction> {
         "",
         &[
             (
-                "links",
-                job.links.len() > 1,
-                "frames of an expression or a scenario leave by one interface; give one link",
+                "round_trip",
+                job.round_trip && (job.links.len() > 1 || job.pattern == Pattern::Mesh),
+                "what comes back is measured at one port; give one link, or say where the others' frames arrive",
             ),
             (
                 "round_trip",
@@ -75,11 +62,53 @@ fn send(job: &Send) -> Result<(), Contradiction> {
                 "what comes back is told by its signature; leave out `sign: never`",
             ),
             ("resolve", job.resolve && !sends, "on which interface is the next hop? Say where frames leave"),
+            (
+                "resolve",
+                job.resolve && job.pattern == Pattern::Mesh,
+                "in a mesh frames go to the other ports, whose addresses are known; leave it out",
+            ),
         ],
-    )
+    )?;
+    ports("", &job.links, job.pattern)
 }
 
-fn replay(job: &Replay) -> Result<(), Contradiction> {
+/// Several ports, and which of them send to which.
+fn ports(path: &str, links: &[Link], pattern: Pattern) -> Result<(), Contradiction> {
+    let mesh = pattern == Pattern::Mesh;
+    let few = mesh && links.len() < 2;
+    hold(path, &[("links", few, "a mesh has two ports or more, of which each sends to every other")])?;
+    if links.len() < 2 {
+        return Ok(());
+    }
+    let some_measured = links.iter().any(|link| link.measure.is_some());
+    for (number, link) in links.iter().enumerate() {
+        let named_before = |of: fn(&Link) -> &Option<String>| {
+            of(link).is_some() && links.iter().take(number).any(|other| of(other) == of(link))
+        };
+        let twice = "it is named twice: give each port one link";
+        hold(
+            &format!("{path}links[{number}]."),
+            &[
+                ("on", link.on.is_none(), "each link sends; say where its frames leave"),
+                ("on", named_before(|link| &link.on), twice),
+                (
+                    "measure",
+                    mesh && link.measure.is_some(),
+                    "in a mesh each port measures what is sent to it; leave it out",
+                ),
+                (
+                    "measure",
+                    !mesh && some_measured && link.measure.is_none(),
+                    "all links are measured or none; say where its frames arrive",
+                ),
+                ("measure", named_before(|link| &link.measure), twice),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
     let two = job.links.len();
     let measured = |number: usize| job.links.get(number).is_some_and(|link| link.measure.is_some());
     hold(
@@ -122,7 +151,7 @@ fn replay(job: &Replay) -> Result<(), Contradiction> {
     job.edits.as_ref().map_or(Ok(()), edits)
 }
 
-fn live(job: &Live) -> Result<(), Contradiction> {
+pub(crate) fn live(job: &Live) -> Result<(), Contradiction> {
     hold("", &[("all", job.all && job.flow.is_some(), "leave out `flow`, which names one connection")])
 }
 
@@ -175,7 +204,7 @@ fn faults(path: &str, faults: &Faults) -> Result<(), Contradiction> {
     )
 }
 
-fn bench(bench: &Bench) -> Result<(), Contradiction> {
+pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
     hold(
         "bench.",
         &[
@@ -195,6 +224,11 @@ fn bench(bench: &Bench) -> Result<(), Contradiction> {
                 "frames of `what` have the addresses that stand there; leave one of them out",
             ),
             (
+                "both_ways",
+                bench.both_ways && bench.pattern == Pattern::Mesh,
+                "in a mesh frames go both ways already; leave it out",
+            ),
+            (
                 "links",
                 bench.lab.is_some() && !bench.links.is_empty(),
                 "a lab brings its own ports; leave one of them out",
@@ -206,7 +240,11 @@ fn bench(bench: &Bench) -> Result<(), Contradiction> {
             ),
         ],
     )?;
-    for (number, link) in bench.links.iter().enumerate() {
+    let mesh = bench.pattern == Pattern::Mesh;
+    if mesh && bench.lab.is_none() {
+        ports("bench.", &bench.links, bench.pattern)?;
+    }
+    for (number, link) in bench.links.iter().enumerate().filter(|_| !mesh) {
         let path = format!("bench.links[{number}].");
         hold(
             &path,
@@ -227,19 +265,28 @@ fn bench(bench: &Bench) -> Result<(), Contradiction> {
             ("burst", lab.burst.is_some() && free, what),
             ("bottleneck", own && lab.bottleneck.is_some(), instead),
             ("loss", own && lab.loss.is_some(), instead),
+            (
+                "ports",
+                lab.ports.is_some_and(|ports| !(3..=16).contains(&ports)),
+                "a lab's device has 3 to 16 of them, or two if it is left out",
+            ),
+            (
+                "ports",
+                !mesh && lab.ports.is_some_and(|ports| ports % 2 == 1),
+                "in pairs there is an even number of them; make it even, or send in a mesh: `pattern: mesh`",
+            ),
+            (
+                "ports",
+                own && (lab.ports.is_some() || mesh),
+                "the device with faults has two ports; leave out `impair`, or several ports",
+            ),
         ],
     )?;
     lab.impair.as_ref().map_or(Ok(()), |impair| faults("bench.lab.impair.", impair))
 }
 
-fn find(find: &Find) -> Result<(), Contradiction> {
-    let repetitions = match find {
-        Find::Latency(latency) => latency.repetitions,
-        Find::Burst(burst) => burst.repetitions,
-        Find::Recovery(recovery) => recovery.repetitions,
-        Find::Reset(reset) => reset.repetitions,
-        Find::Throughput(_) | Find::Loss(_) | Find::Soak(_) => None,
-    };
+pub(crate) fn find(find: &Find) -> Result<(), Contradiction> {
+    let repetitions = find.repetitions();
     hold(&format!("find.{}.", find.name()), &[("repetitions", repetitions == Some(0), "give 1 or more")])
 }
 
@@ -250,7 +297,25 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_named_by_its_path() {
         for (job, says) in [
-            ("kind: send, what: ipv4, links: [{on: a}, {on: b}]", "links: frames of an expression"),
+            ("kind: send, what: ipv4, links: [{on: a}, {measure: b}]", "links[0].measure: all links"),
+            ("kind: send, what: ipv4, links: [{on: a}, {on: a}]", "links[1].on: it is named twice"),
+            (
+                "kind: send, what: ipv4, links: [{on: a, measure: c}, {on: b, measure: c}]",
+                "links[1].measure: it is named twice",
+            ),
+            ("kind: send, what: ipv4, links: [{on: a}, {on: b}], round_trip: true", "round_trip: what comes"),
+            ("kind: send, what: ipv4, links: [{on: a}], pattern: mesh", "links: a mesh has two ports"),
+            (
+                "kind: send, what: ipv4, links: [{on: a}, {on: b, measure: c}], pattern: mesh",
+                "links[1].measure: in a mesh",
+            ),
+            (
+                "kind: trial, rate: 5pps, bench: {links: [{on: a}, {on: b}], pattern: mesh, both_ways: true}",
+                "bench.both_ways: in a mesh",
+            ),
+            ("kind: trial, rate: 5pps, bench: {links: [{on: a}], pattern: mesh}", "bench.links: a mesh"),
+            ("kind: trial, rate: 5pps, bench: {lab: {ports: 2}}", "bench.lab.ports: a lab's device has 3"),
+            ("kind: trial, rate: 5pps, bench: {lab: {ports: 5}}", "bench.lab.ports: in pairs"),
             (
                 "kind: send, what: ipv4, links: [{on: a, measure: b}], round_trip: true",
                 "round_trip: frames that",

@@ -1,7 +1,6 @@
 //! What a job may not decide alone.
 
 use crate::Job;
-use crate::bench::Find;
 use std::path::{Path, PathBuf};
 
 /// What whoever runs a job allows it: given beside the job, never by it.
@@ -85,46 +84,15 @@ impl Consent {
     }
 }
 
-impl Job {
-    /// What it needs to be allowed.
-    pub fn asks(&self) -> Consent {
-        let command = match self {
-            Job::Search(search) => match &search.find {
-                Find::Reset(reset) => reset.command.clone(),
-                _ => None,
-            },
-            _ => None,
-        };
-        let write = match self {
-            Job::Replay(job) => job.write.as_deref(),
-            Job::Live(job) => job.write.as_deref(),
-            _ => None,
-        };
-        // Standard output is whoever runs it's own.
-        let write = write.filter(|path| *path != Path::new("-")).map(Path::to_owned);
-        Consent { yes_disrupt: self.yes_disrupt().to_vec(), command, write: write.into_iter().collect() }
-    }
-
-    /// Interfaces that it asks to use although they carry the default route or a login.
-    pub fn yes_disrupt(&self) -> &[String] {
-        match self {
-            Job::Send(job) => &job.yes_disrupt,
-            Job::Replay(job) => &job.yes_disrupt,
-            Job::Measure(job) => &job.yes_disrupt,
-            Job::Reflect(job) => &job.yes_disrupt,
-            Job::Bridge(job) => &job.yes_disrupt,
-            Job::Impair(job) => &job.yes_disrupt,
-            Job::Live(job) => &job.yes_disrupt,
-            Job::Trial(job) => &job.yes_disrupt,
-            Job::Search(job) => &job.yes_disrupt,
-        }
-    }
+/// The file that a job writes: standard output is whoever runs it's own.
+pub(crate) fn written(path: Option<&Path>) -> Vec<PathBuf> {
+    path.filter(|path| *path != Path::new("-")).map(Path::to_owned).into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bench, Reset, Search};
+    use crate::{Bench, Find, Reset, Search};
 
     fn reset(command: Option<&str>, yes_disrupt: &[&str]) -> Job {
         let find = Find::Reset(Reset { command: command.map(str::to_owned), ..Reset::default() });

@@ -19,8 +19,8 @@ impl VlanKind {
     /// The EtherType of its tags.
     pub fn ether_type(self) -> u16 {
         match self {
-            VlanKind::Q => 0x8100,
-            VlanKind::Ad => 0x88a8,
+            VlanKind::Q => wire::numbers::ethertype::VLAN,
+            VlanKind::Ad => wire::numbers::ethertype::QINQ,
         }
     }
 }

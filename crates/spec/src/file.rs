@@ -128,8 +128,11 @@ impl File {
     }
 }
 
-/// The kinds there are.
-const KINDS: &str = "send, replay, measure, reflect, bridge, impair, live, trial or search";
+/// The kinds there are, in words.
+fn kinds() -> String {
+    let [others @ .., last] = Job::KINDS else { return String::new() };
+    format!("{} or {last}", others.join(", "))
+}
 
 /// The same, if it makes sense.
 fn checked(members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
@@ -143,25 +146,14 @@ fn job(mut members: Map<String, Value>, path: &str) -> Result<Job, BadFile> {
     let at = |member: &str| format!("{path}{member}");
     let kind = match members.remove("kind") {
         Some(Value::String(kind)) => kind,
-        Some(other) => return Err(bad(at("kind"), format!("{other} is no kind of job: write {KINDS}"))),
-        None => return Err(bad(at("kind"), format!("it is missing: write {KINDS}"))),
+        Some(other) => return Err(bad(at("kind"), format!("{other} is no kind of job: write {}", kinds()))),
+        None => return Err(bad(at("kind"), format!("it is missing: write {}", kinds()))),
     };
     if let Some(find) = members.get_mut("find") {
         plain(find);
     }
-    let members = Value::Object(members);
-    Ok(match kind.as_str() {
-        "send" => Job::Send(read(members, path)?),
-        "replay" => Job::Replay(read(members, path)?),
-        "measure" => Job::Measure(read(members, path)?),
-        "reflect" => Job::Reflect(read(members, path)?),
-        "bridge" => Job::Bridge(read(members, path)?),
-        "impair" => Job::Impair(read(members, path)?),
-        "live" => Job::Live(read(members, path)?),
-        "trial" => Job::Trial(read(members, path)?),
-        "search" => Job::Search(read(members, path)?),
-        other => return Err(bad(at("kind"), format!("`{other}` is no kind of job: write {KINDS}"))),
-    })
+    Job::of_members(&kind, Value::Object(members), path)
+        .unwrap_or_else(|| Err(bad(at("kind"), format!("`{kind}` is no kind of job: write {}", kinds()))))
 }
 
 /// A search of which nothing is said but its name: `find: throughput`, `find: {throughput: }`.
@@ -180,7 +172,8 @@ fn plain(find: &mut Value) {
     }
 }
 
-fn read<T: DeserializeOwned>(members: Value, path: &str) -> Result<T, BadFile> {
+/// What holds a kind of job, out of its members, which stand at `path`.
+pub(crate) fn members<T: DeserializeOwned>(members: Value, path: &str) -> Result<T, BadFile> {
     serde_path_to_error::deserialize(members).map_err(|error| {
         let within = error.path().to_string();
         let what = error.inner().to_string();

@@ -6,7 +6,7 @@
 //!
 //! What a job may not decide alone is its [`Consent`]: a file states what it needs, and whoever runs it has to give the same.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 mod bench;
 mod check;
@@ -14,6 +14,7 @@ mod consent;
 mod cores;
 mod edits;
 mod file;
+mod kind;
 mod listen;
 mod live;
 mod middle;
@@ -30,79 +31,63 @@ pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
 pub use edits::{Edits, FixLength, VlanKind};
 pub use file::{BadFile, File, NotText, SCHEMA, schema};
+pub use kind::Kind;
 pub use listen::{Clock, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
-pub use transmit::{Engine, Link, Loss, Meter, Oversize, Pace, Replay, Send, Side, Sign, Stamps, Through};
+pub use transmit::{
+    Engine, Link, Loss, Meter, Oversize, Pace, Pattern, Replay, Send, Side, Sign, Stamps, Through,
+};
 pub use words::Word;
 pub use written::{Quantity, Ratio, Share, Written};
 
-use schemars::JsonSchema;
-use serde::Serialize;
+use kind::kinds;
 
-/// What is to be done: one variant for each kind of job, named like the command that does it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Job {
+kinds! { ($)
     /// Frames of an expression or a scenario.
-    Send(Box<Send>),
+    "send" Send,
     /// Captures.
-    Replay(Box<Replay>),
+    "replay" Replay,
     /// What arrives is counted.
-    Measure(Measure),
+    "measure" Measure,
     /// What arrives is sent back.
-    Reflect(Reflect),
+    "reflect" Reflect,
     /// Two interfaces become one cable.
-    Bridge(Box<Bridge>),
+    "bridge" Bridge,
     /// Two interfaces become a device with known faults.
-    Impair(Box<Impair>),
+    "impair" Impair,
     /// The clients of captured TCP connections, against a real server.
-    Live(Box<Live>),
+    "live" Live,
     /// One load, and whether the device keeps to a goal.
-    Trial(Box<Trial>),
+    "trial" Trial,
     /// What the device can do.
-    Search(Box<Search>),
+    "search" Search,
 }
 
 impl Job {
-    /// The kind, as it is written.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Job::Send(_) => "send",
-            Job::Replay(_) => "replay",
-            Job::Measure(_) => "measure",
-            Job::Reflect(_) => "reflect",
-            Job::Bridge(_) => "bridge",
-            Job::Impair(_) => "impair",
-            Job::Live(_) => "live",
-            Job::Trial(_) => "trial",
-            Job::Search(_) => "search",
-        }
+    /// Does it make sense?
+    ///
+    /// # Errors
+    /// What does not, and the mend.
+    pub fn check(&self) -> Result<(), Contradiction> {
+        of_kind!(self, job => job.check())
+    }
+
+    /// What it needs to be allowed.
+    pub fn asks(&self) -> Consent {
+        of_kind!(self, job => Consent { yes_disrupt: job.yes_disrupt().to_vec(), ..job.asks() })
+    }
+
+    /// Makes `seed` the one of its random choices, if it says none: run again, it does the same.
+    pub fn draw(&mut self, seed: u64) {
+        of_kind!(self, job => job.draw(seed));
+    }
+
+    /// Does it need the tester for itself, so that nothing runs beside it?
+    pub fn runs_alone(&self) -> bool {
+        of_kind!(self, job => job.runs_alone())
     }
 }
-
-/// A job of each kind.
-macro_rules! kinds {
-    ($($kind:ident $(($boxed:ident))?),+ $(,)?) => {
-        $(impl From<$kind> for Job {
-            fn from(job: $kind) -> Job {
-                Job::$kind($($boxed::new)?(job))
-            }
-        })+
-    };
-}
-
-kinds!(
-    Send(Box),
-    Replay(Box),
-    Measure,
-    Reflect,
-    Bridge(Box),
-    Impair(Box),
-    Live(Box),
-    Trial(Box),
-    Search(Box)
-);
 
 /// Whether a member that says no by default is left out.
 fn no(given: &bool) -> bool {

@@ -1,5 +1,6 @@
 //! Jobs that wait for what comes: a meter, a reflector.
 
+use crate::kind::Kind;
 use crate::no;
 use crate::words::words;
 use crate::written::Written;
@@ -102,4 +103,16 @@ pub struct Reflect {
     /// Interfaces that may be used although they carry the default route or a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_disrupt: Vec<String>,
+}
+
+impl Kind for Measure {
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+}
+
+impl Kind for Reflect {
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
 }

@@ -1,5 +1,8 @@
 //! A job that plays the clients of captured TCP connections.
 
+use crate::check::{self, Contradiction};
+use crate::consent::{self, Consent};
+use crate::kind::Kind;
 use crate::no;
 use crate::words::words;
 use crate::written::{Quantity, Written};
@@ -167,5 +170,19 @@ impl Quantity for Port {
                 Ok(number) => Ok(Port::Number(number)),
             },
         }
+    }
+}
+
+impl Kind for Live {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::live(self)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { write: consent::written(self.write.as_deref()), ..Consent::default() }
     }
 }

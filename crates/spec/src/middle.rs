@@ -1,6 +1,8 @@
 //! Jobs that stand between two interfaces: a bridge, a device with known faults.
 
+use crate::check::{self, Contradiction};
 use crate::edits::Edits;
+use crate::kind::Kind;
 use crate::no;
 use crate::words::words;
 use crate::written::Written;
@@ -145,4 +147,24 @@ pub struct Impair {
     /// Interfaces that may be used although they carry the default route or a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_disrupt: Vec<String>,
+}
+
+impl Kind for Bridge {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::bridge(self)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+}
+
+impl Kind for Impair {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::impair(self)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
 }

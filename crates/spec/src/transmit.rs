@@ -1,7 +1,10 @@
 //! Jobs that send: of an expression, a scenario, captures.
 
+use crate::check::{self, Contradiction};
+use crate::consent::{self, Consent};
 use crate::cores::Cores;
 use crate::edits::Edits;
+use crate::kind::Kind;
 use crate::listen::{Clock, How, Timestamps};
 use crate::no;
 use crate::words::words;
@@ -24,6 +27,23 @@ pub struct Link {
     /// They are measured, and dropped, where they arrive on this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
+}
+
+words! {
+    /// Which ports send to which.
+    Pattern {
+        /// Each link by itself: what leaves by `on` arrives at `measure`.
+        Pairs = "pairs",
+        /// Fully meshed (RFC 2889): each `on` sends to every other, in turns, and measures what is sent to it.
+        Mesh = "mesh",
+    }
+}
+
+impl Pattern {
+    /// As it is where nobody says so.
+    pub(crate) fn is_pairs(&self) -> bool {
+        *self == Pattern::Pairs
+    }
 }
 
 words! {
@@ -121,9 +141,13 @@ pub struct Meter {
 pub struct Send {
     /// A packet expression, such as ipv4(dst=198.18.0.1)/udp(dport=9), or a scenario file: FILE.yaml.
     pub what: String,
-    /// Where frames leave and are measured.
+    /// Where frames leave and are measured. Of several links each sends the whole, at the rate and as many frames as are asked
+    /// for, from one start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// Which of several links send to which. In a mesh, {src_ip} and {dst_ip} in `what` stand for the addresses of ports.
+    #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
+    pub pattern: Pattern,
     /// Frame sizes. Default: as long as the layers are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<Written<Size>>,
@@ -319,3 +343,31 @@ macro_rules! together {
 
 together!(Send);
 together!(Replay);
+
+impl Kind for Send {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::send(self)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+
+    fn draw(&mut self, seed: u64) {
+        self.seed.get_or_insert(seed);
+    }
+}
+
+impl Kind for Replay {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::replay(self)
+    }
+
+    fn yes_disrupt(&self) -> &[String] {
+        &self.yes_disrupt
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { write: consent::written(self.write.as_deref()), ..Consent::default() }
+    }
+}

@@ -2,28 +2,12 @@
 
 use wire::checksum;
 
+use crate::conversation::{
+    ACK, Conversation, FIN, FULL, MINIMUM, PSH, RST, SYN, Slot, UDP_PAYLOAD, uses_timestamps,
+};
 use crate::hosts;
 use crate::payload;
-use crate::plan::{Conversation, Slot, uses_timestamps};
 use crate::random::{For, Key};
-
-/// Shortest Ethernet frame, without FCS.
-pub const MINIMUM: u16 = 60;
-/// Longest, with an MTU of 1500.
-pub const FULL: u16 = 1514;
-/// Where UDP payload begins.
-pub const UDP_PAYLOAD: u16 = 14 + 20 + 8;
-/// Fewest payload bytes of a TCP segment that carries any.
-pub const LEAST_DATA: u16 = 24;
-/// Fewest payload bytes of a side's first: room for a protocol's opening.
-pub const LEAST_FIRST_DATA: u16 = 112;
-
-/// TCP flags (RFC 9293 section 3.1).
-pub const FIN: u8 = 0x01;
-pub const SYN: u8 = 0x02;
-pub const RST: u8 = 0x04;
-pub const PSH: u8 = 0x08;
-pub const ACK: u8 = 0x10;
 
 const IPV4: usize = 14;
 const TRANSPORT: usize = IPV4 + 20;

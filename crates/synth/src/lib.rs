@@ -20,7 +20,10 @@
 //! # Ok::<(), netdyno_synth::Error>(())
 //! ```
 
+#![deny(missing_docs)]
+
 mod application;
+mod conversation;
 mod frame;
 mod hosts;
 mod payload;
@@ -30,8 +33,8 @@ mod random;
 
 pub use profile::Profile;
 
+use conversation::{Conversation, Slot};
 use frame::Assembler;
-use plan::{Conversation, Slot};
 
 /// Changes whenever the same profile and seed give other frames, so that a kept file can be told to be stale.
 pub const GENERATION: u32 = 1;

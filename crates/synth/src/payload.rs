@@ -1,7 +1,7 @@
 //! What conversations say: protocol openings that an analyser reads without complaint, around keyed bytes.
 
 use crate::application::Speech;
-use crate::plan::Conversation;
+use crate::conversation::Conversation;
 use crate::random::{For, Key};
 
 /// Writes the payload of the next segment or datagram of `c` from the client, or `back` from the server.

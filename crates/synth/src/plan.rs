@@ -12,50 +12,15 @@
 //! 5. **Times.** Conversations start anywhere; gaps follow a round-trip time where the direction turns, and are
 //!    exponential around a lognormal mean where it does not.
 
-use crate::application::{self, Application, Mix, Speech};
-use crate::frame::{self, ACK, FIN, FULL, PSH, RST, SYN};
+use crate::application::{self, Mix, Speech};
+use crate::conversation::{
+    ACK, Conversation, FIN, FULL, LEAST_DATA, LEAST_FIRST_DATA, MINIMUM, PSH, RST, SYN, Slot, UDP_PAYLOAD,
+    uses_timestamps,
+};
+use crate::frame;
 use crate::hosts::{self, ClientPorts};
 use crate::random::{For, Key, fraction};
 use crate::{Error, Profile};
-
-/// One frame to come.
-#[derive(Debug, Clone, Copy)]
-pub struct Slot {
-    /// Nanoseconds after the first frame.
-    pub time: u64,
-    /// Index of the conversation; numbers beyond the last are ARP frames.
-    pub source: u32,
-    /// Bytes in the frame.
-    pub length: u16,
-    /// TCP flags; zero for UDP.
-    pub flags: u8,
-    /// From the server to the client.
-    pub back: bool,
-}
-
-/// Two hosts, their ports, and how far their talk has come.
-#[derive(Debug, Clone)]
-pub struct Conversation {
-    pub client: u32,
-    pub server: [u8; 4],
-    pub client_port: u16,
-    pub application: Application,
-    /// The client's system uses TCP time stamps (RFC 7323).
-    pub timestamps: bool,
-    /// Nobody answers.
-    pub one_way: bool,
-    /// Its number, for what is drawn while frames are made.
-    pub number: u32,
-    /// Payload bytes that each side will send in all: the client's, the server's.
-    pub total: [u64; 2],
-    /// Payload bytes each side has sent.
-    pub sent: [u64; 2],
-    /// Next sequence number of each side.
-    pub sequence: [u32; 2],
-    /// Time stamp clock of each side when the capture begins, and the value it said last.
-    pub clock: [u32; 2],
-    pub said: [u32; 2],
-}
 
 /// The whole capture, in the order of time.
 #[derive(Debug)]
@@ -86,7 +51,7 @@ pub fn plan(profile: &Profile, key: Key) -> Result<Plan, Error> {
     let mut conversations = conversations(profile, key)?;
     let mut slots = Vec::with_capacity(profile.frames as usize);
     let flow_frames = profile.frames - profile.non_flow_frames;
-    let flow_bytes = profile.bytes.saturating_sub(profile.non_flow_frames * frame::MINIMUM as u64);
+    let flow_bytes = profile.bytes.saturating_sub(profile.non_flow_frames * MINIMUM as u64);
     check("web_frames", profile.web_frames, 0, flow_frames)?;
     check("web_bytes", profile.web_bytes, 0, flow_bytes)?;
     let (other_frames, other_bytes) = (flow_frames - profile.web_frames, flow_bytes - profile.web_bytes);
@@ -166,11 +131,6 @@ fn conversations(profile: &Profile, key: Key) -> Result<Vec<Conversation>, Error
             })
         })
         .collect()
-}
-
-/// A trait of the client's operating system: Windows does not send time stamps, the others do.
-pub fn uses_timestamps(key: Key, client: u32) -> bool {
-    key.unit(For::Traits, u64::from(client)) < 0.45
 }
 
 /// The web conversations of a capture, or all others; each group has totals of its own.
@@ -370,7 +330,7 @@ fn slot(c: &Conversation, length: u16, flags: u8, back: bool) -> Slot {
 fn dns(c: &Conversation, count: u32, key: Key, slots: &mut Vec<Slot>) {
     let (query, answer) = crate::payload::dns_lengths(key, c.number);
     for (length, back) in [(query, false), (answer, true)].into_iter().take(count as usize) {
-        slots.push(slot(c, frame::UDP_PAYLOAD + length, 0, back));
+        slots.push(slot(c, UDP_PAYLOAD + length, 0, back));
     }
 }
 
@@ -381,8 +341,8 @@ fn udp(c: &Conversation, count: u32, key: Key, lengths: &mut Lengths, slots: &mu
         let back = !c.one_way && (i == 1 || (i > 1 && draw % 5 < 3));
         let kind = lengths.kind(draw);
         let length = match kind {
-            Kind::Bare => frame::MINIMUM + (draw % 32) as u16,
-            _ => lengths.draw(kind, frame::MINIMUM, slots.len(), key),
+            Kind::Bare => MINIMUM + (draw % 32) as u16,
+            _ => lengths.draw(kind, MINIMUM, slots.len(), key),
         };
         slots.push(slot(c, length, 0, back));
     }
@@ -407,12 +367,12 @@ fn tcp(c: &Conversation, count: u32, key: Key, lengths: &mut Lengths, slots: &mu
     }
     slots.push(slot(c, opening, SYN, false));
     if count == 2 {
-        slots.push(slot(c, frame::MINIMUM, RST | ACK, true)); // Refused.
+        slots.push(slot(c, MINIMUM, RST | ACK, true)); // Refused.
         return;
     }
     slots.push(slot(c, opening, SYN | ACK, true));
     if count == 3 {
-        slots.push(slot(c, frame::MINIMUM, RST, false)); // Half open.
+        slots.push(slot(c, MINIMUM, RST, false)); // Half open.
         return;
     }
     slots.push(slot(c, bare, ACK, false));
@@ -439,14 +399,14 @@ fn tcp(c: &Conversation, count: u32, key: Key, lengths: &mut Lengths, slots: &mu
         let along = kind == Kind::Full || draw % 5 < 3;
         let back = i > 0 && along == download;
         unacknowledged = Some(back);
-        let least = if spoken[usize::from(back)] { frame::LEAST_DATA } else { frame::LEAST_FIRST_DATA };
+        let least = if spoken[usize::from(back)] { LEAST_DATA } else { LEAST_FIRST_DATA };
         spoken[usize::from(back)] = true;
         let length = lengths.draw(kind, header + least, slots.len(), key);
         slots.push(slot(c, length, PSH | ACK, back));
     }
 
     match count {
-        4..=6 => slots.push(slot(c, frame::MINIMUM, RST, false)), // Broken off.
+        4..=6 => slots.push(slot(c, MINIMUM, RST, false)), // Broken off.
         _ => {
             let first = key.unit(For::Traits, u64::from(c.number) | 1 << 63) < 0.6;
             slots.push(slot(c, bare, FIN | ACK, first));
@@ -491,6 +451,6 @@ fn non_flow(profile: &Profile, key: Key, duration: u64, first: u32, slots: &mut 
         let asked = key.unit(For::NonFlow, u64::from(i / 2)) * duration as f64;
         let back = i % 2 == 1;
         let time = (asked as u64 + if back { 200_000 } else { 0 }).min(duration);
-        slots.push(Slot { time, source: first + i, length: frame::MINIMUM, flags: 0, back });
+        slots.push(Slot { time, source: first + i, length: MINIMUM, flags: 0, back });
     }
 }

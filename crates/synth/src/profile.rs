@@ -88,7 +88,7 @@ impl Profile {
         if applications <= 2 {
             profile.web_frames = self.frames.saturating_sub(self.non_flow_frames);
             profile.web_bytes =
-                self.bytes.saturating_sub(self.non_flow_frames * crate::frame::MINIMUM as u64);
+                self.bytes.saturating_sub(self.non_flow_frames * crate::conversation::MINIMUM as u64);
         }
         profile
     }

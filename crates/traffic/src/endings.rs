@@ -5,8 +5,8 @@ use crate::lengths::Lengths;
 use crate::program::Stream;
 use std::collections::BTreeSet;
 use wire::LinkType;
-use wire::flow::protocol;
 use wire::layers::Layers;
+use wire::numbers::protocol;
 use wire::proto::sctp;
 use wire::signature;
 

@@ -10,15 +10,18 @@
 //! * [`templates`]: the bytes that do not.
 //! * [`schedule`]: when each frame leaves. [`rate`]: what people write for it.
 //! * [`walk`]: whose frame comes next when several lanes run side by side.
-//! * `share`: the same program for several cores ([`Program::share`]).
+//! * `share`: the same program for several cores ([`Program::share`]). `ports`: programs of several ports as one.
 //! * [`endings`]: what a receiver can check of a frame.
 //! * [`executor`]: frame *n* into a buffer; patches only what changed when the buffer already holds the template.
 //! * [`expr`]: the packet expression language. [`scenario`]: files of several streams.
+
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod endings;
 pub mod executor;
 pub mod expr;
 pub mod lengths;
+mod ports;
 pub mod program;
 pub mod rate;
 pub mod scenario;

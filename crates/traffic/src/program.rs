@@ -84,8 +84,8 @@ pub struct Stream {
     pub first: u64,
     /// At least 1; 1 for captures.
     pub step: u64,
-    /// Which of a run's two interfaces its frames leave through: 0 the first, 1 the second. It changes no frame.
-    pub side: u8,
+    /// Which of a run's ports its frames leave by, counted from 0. It changes no frame.
+    pub port: u8,
 }
 
 /// A varying field: up to 64 bits anywhere in the frame.
@@ -282,6 +282,9 @@ impl Program {
     }
 
     /// Checks all that the executor relies on.
+    ///
+    /// # Errors
+    /// What of it contradicts itself.
     pub fn check(&self) -> Result<(), BadProgram> {
         for stream in &self.streams {
             stream.check()?;
@@ -369,7 +372,7 @@ impl Program {
         order * self.streams.first().map_or(1, |s| s.templates.len() as u64)
     }
 
-    /// Is it captured frames that leave by two interfaces, in one lane that names the side of each frame of a pass?
+    /// Is it captured frames that leave by two interfaces, in one lane that names that of each frame of a pass?
     pub fn is_pair_of_captures(&self) -> bool {
         let [lane] = &self.lanes[..] else { return false };
         self.streams.len() > 1
@@ -377,9 +380,9 @@ impl Program {
             && self.streams.iter().map(|s| s.templates.len()).sum::<usize>() == lane.order.len()
     }
 
-    /// Do frames leave by a second interface?
-    pub fn has_sides(&self) -> bool {
-        self.streams.iter().any(|stream| stream.side != 0)
+    /// Do frames leave by other ports than the first?
+    pub fn has_ports(&self) -> bool {
+        self.streams.iter().any(|stream| stream.port != 0)
     }
 }
 
@@ -404,7 +407,7 @@ impl Stream {
             unique_addresses: false,
             first: 0,
             step: 1,
-            side: 0,
+            port: 0,
         }
     }
 

@@ -219,13 +219,16 @@ pub enum NoSchedule {
     },
     /// Flows per second without knowing the flows.
     #[error(
-        "a rate in flows per second needs to know how many flows there are: preload the capture (--preload), or give frames or bits per second"
+        "a rate in flows per second needs to know how many flows there are: preload the capture (`.preload`), or give frames or bits per second"
     )]
     FlowsUnknown,
 }
 
 impl Rate {
     /// The schedule that has this rate.
+    ///
+    /// # Errors
+    /// The rate needs to know something that `context` lacks: the speed of a link, or how many flows there are.
     pub fn schedule(self, context: Context) -> Result<Schedule, NoSchedule> {
         const SECOND: u128 = 1_000_000_000;
         Ok(match self {
@@ -272,6 +275,9 @@ fn evenly(frames: u128, per_ns: u128) -> Schedule {
 }
 
 /// Reads `5s`, `200ms`, `1m30s`, `2h`, `1.5s`.
+///
+/// # Errors
+/// The text is no duration.
 pub fn parse_duration(text: &str) -> Result<Duration, BadQuantity> {
     let bad = || BadQuantity::Duration(text.to_string());
     let mut rest = text.trim();
@@ -303,6 +309,9 @@ pub fn parse_duration(text: &str) -> Result<Duration, BadQuantity> {
 }
 
 /// Reads `2x`, `0.5x`, `2`.
+///
+/// # Errors
+/// The text is no speed.
 pub fn parse_speed(text: &str) -> Result<Speed, BadQuantity> {
     let bad = || BadQuantity::Speed(text.to_string());
     let (value, rest) = number(text.trim()).ok_or_else(bad)?;
@@ -313,6 +322,9 @@ pub fn parse_speed(text: &str) -> Result<Speed, BadQuantity> {
 }
 
 /// Reads `1000`, `1_000`, `10k`, `2.5M`, `1G`.
+///
+/// # Errors
+/// The text is no number.
 pub fn parse_count(text: &str) -> Result<u64, BadQuantity> {
     let bad = || BadQuantity::Count(text.to_string());
     let lower = text.trim().to_ascii_lowercase();

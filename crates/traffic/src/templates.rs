@@ -100,6 +100,9 @@ impl Templates {
     }
 
     /// Adds a captured frame, and notes where its addresses are.
+    ///
+    /// # Errors
+    /// The frame is too long, or there are too many.
     pub fn push(&mut self, link: LinkType, bytes: &[u8]) -> Result<(), NotTaken> {
         if bytes.len() > MAX_LENGTH {
             return Err(NotTaken::TooLong(bytes.len()));

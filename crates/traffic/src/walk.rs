@@ -81,6 +81,9 @@ impl LaneWalk<'_> {
 
 impl<'p> Walk<'p> {
     /// From frame 0.
+    ///
+    /// # Errors
+    /// The program contradicts itself ([`Program::check`]).
     pub fn new(program: &'p Program) -> Result<Walk<'p>, BadProgram> {
         program.check()?;
         Ok(Walk::of(program))

@@ -66,7 +66,7 @@ fn dissect(frames: &[Vec<u8>]) -> Vec<Vec<String>> {
     rows
 }
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "frame.protocols",
     "_ws.malformed",
     "_ws.expert.severity",
@@ -78,6 +78,7 @@ const FIELDS: [&str; 11] = [
     "icmpv6.checksum.status",
     "gre.checksum.status",
     "sctp.checksum.status",
+    "igmp.checksum.status",
 ];
 /// Severity from which an expert item means a broken packet (PI_ERROR); connection notes lie below.
 const ERROR: u32 = 0x0080_0000;
@@ -224,6 +225,11 @@ const CASES: &[(&str, Option<&str>, &str)] = &[
         "ipv4/udp(sport=2152)/gtpu(teid=random())/ipv4(src=10.45.0.0/16)/sctp(sport=40000..40999)/sctpdata(tsn=random())",
         Some("110:1,202:1"),
         "udp:gtp:ip:sctp",
+    ),
+    (
+        "ipv4(dst=239.255.0.0/24, ttl=1)/igmp(type=[query, report, leave], group=239.255.0.0/24)",
+        None,
+        "eth:ethertype:ip:igmp",
     ),
     ("ipv4/payload(len=0..99, fill=\"ab\")", None, "eth:ethertype:ip"),
 ];

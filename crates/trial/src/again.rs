@@ -46,10 +46,12 @@ pub struct Again {
 }
 
 impl Again {
+    /// Nothing was done again yet.
     pub fn new(policy: Policy) -> Self {
         Self { policy, unjudged: 0, failed: 0, in_all: 0 }
     }
 
+    /// What it decides by.
     pub fn policy(&self) -> Policy {
         self.policy
     }

@@ -32,10 +32,15 @@ pub enum Direction {
 /// What to search for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BisectPlan {
+    /// Nothing below it is tried.
     pub least: f64,
+    /// Nothing above it is tried, and it is tried first.
     pub greatest: f64,
+    /// How near the bounds are to come.
     pub resolution: Resolution,
+    /// Which end of the range is looked for.
     pub direction: Direction,
+    /// What a trial must keep to pass.
     pub limits: Limits,
     /// How long a trial is; 0 for bursts.
     pub trial_ns: u64,
@@ -44,14 +49,22 @@ pub struct BisectPlan {
     /// A trial that failed is done again so often before its value has failed, as long as it lost no more than
     /// `retry_loss_ratio` (binary search with loss verification, ETSI GS NFV-TST 009, 12.3.3).
     pub retries: u32,
+    /// Trials that lost more than this (0 to 1) are not done again.
     pub retry_loss_ratio: f64,
 }
 
 /// A plan that cannot be followed.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum BadRange {
+    /// It holds no value.
     #[error("from {least} to {greatest}: the first must be above 0 and no more than the second")]
-    Range { least: f64, greatest: f64 },
+    Range {
+        /// Its lower end.
+        least: f64,
+        /// Its upper end.
+        greatest: f64,
+    },
+    /// It is not above 0, or it is relative and not below 1.
     #[error("a resolution of {0}: give more than 0, and less than 1 if it is relative")]
     Resolution(f64),
 }
@@ -72,6 +85,7 @@ pub struct Bisect {
 }
 
 impl Bisect {
+    /// Nothing was tried yet.
     pub fn new(plan: BisectPlan) -> Result<Self, BadRange> {
         let (least, greatest) = (plan.least, plan.greatest);
         if !(least > 0.0 && greatest >= least && greatest.is_finite()) {
@@ -89,6 +103,7 @@ impl Bisect {
         Ok(Self { plan, passed: None, failed: None, short, tries: 0, wanted, inconsistent: false })
     }
 
+    /// What it searches by.
     pub fn plan(&self) -> &BisectPlan {
         &self.plan
     }

@@ -40,6 +40,7 @@ pub struct BufferTime {
 }
 
 impl Burst {
+    /// Nothing was tried yet.
     pub fn new(plan: BurstPlan) -> Result<Self, BadRange> {
         let now = Self::search(&plan)?;
         Ok(Self { plan, now, lengths: Vec::new() })
@@ -59,6 +60,7 @@ impl Burst {
         })
     }
 
+    /// What it searches by.
     pub fn plan(&self) -> &BurstPlan {
         &self.plan
     }
@@ -68,6 +70,7 @@ impl Burst {
         &self.lengths
     }
 
+    /// Of the longest bursts that were found; `None` before the first.
     pub fn spread(&self) -> Option<Spread> {
         Spread::of(&self.lengths.iter().map(|&length| length as f64).collect::<Vec<_>>())
     }

@@ -11,6 +11,8 @@
 //! goes on from a file of outcomes ([`resume`]). What a load is (frames per second, flows, the length of a burst) is the
 //! caller's matter.
 
+#![deny(missing_docs)]
+
 pub mod again;
 pub mod bisect;
 pub mod burst;

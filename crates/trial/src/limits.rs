@@ -29,10 +29,15 @@ pub struct Delays([Option<u64>; Delay::ALL.len()]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delay {
+    /// The median.
     P50,
+    /// The 90th percentile.
     P90,
+    /// The 99th percentile.
     P99,
+    /// The 99.9th percentile.
     P999,
+    /// The longest.
     Max,
     /// Packet delay variation: the 99.9th percentile above the minimum (RFC 8219, 7.3.1).
     Variation,
@@ -43,6 +48,7 @@ pub enum Delay {
 }
 
 impl Delay {
+    /// All of them, in this order.
     pub const ALL: [Delay; 8] = [
         Self::P50,
         Self::P90,
@@ -95,6 +101,7 @@ impl fmt::Display for Delay {
 }
 
 impl Delays {
+    /// Is there no bound?
     pub fn is_empty(&self) -> bool {
         self.0.iter().all(Option::is_none)
     }
@@ -139,11 +146,13 @@ pub enum Broken {
     Receiver,
     /// Of as many frames nobody saw that they left the tester.
     Unconfirmed,
+    /// A delay is longer than its bound.
     Latency,
     /// Delays differ too much.
     Variation,
     /// No latency was measured, so it cannot be said to be kept, nor to be broken.
     LatencyUnknown,
+    /// More frames than allowed came out of order.
     Order,
 }
 

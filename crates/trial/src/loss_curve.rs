@@ -13,6 +13,7 @@ pub struct LossCurvePlan {
     pub greatest: f64,
     /// How much less each step is, of the greatest (RFC 2544: no more than 0.1).
     pub step_ratio: f64,
+    /// How long a trial is.
     pub trial_ns: u64,
     /// What a trial keeps that loses nothing.
     pub limits: Limits,
@@ -32,6 +33,7 @@ pub struct LossCurve {
 const ENOUGH: u32 = 2;
 
 impl LossCurve {
+    /// Nothing was tried yet.
     pub fn new(plan: LossCurvePlan) -> Self {
         Self { plan, step: 0, lossless: 0 }
     }

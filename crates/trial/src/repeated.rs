@@ -9,10 +9,13 @@ use serde::{Deserialize, Serialize};
 /// What to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RepeatedPlan {
+    /// Each is tried `repetitions` times.
     pub loads: Vec<f64>,
+    /// How long a trial is.
     pub trial_ns: u64,
     /// After the load, at once, this part of it for so long.
     pub then: Option<(f64, u64)>,
+    /// Trials of each load.
     pub repetitions: u32,
 }
 
@@ -27,6 +30,7 @@ pub struct Repeated {
 /// its 99.9th percentile; of the repetitions the medians are given.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LatencyFound {
+    /// The load, as the search counts it.
     pub load: f64,
     /// Repetitions with a latency.
     pub repetitions: u32,
@@ -34,20 +38,25 @@ pub struct LatencyFound {
     pub min_ns: u64,
     /// Mean of the trials' means (RFC 2544 averages one frame of each trial; here all frames count).
     pub mean_ns: f64,
+    /// Median of the trials' medians (RFC 8219, 7.2).
     pub typical_ns: u64,
+    /// Median of the trials' 99.9th percentiles (RFC 8219, 7.2).
     pub worst_case_ns: u64,
     /// Median of the trials' packet delay variations (RFC 8219, 7.3.1).
     pub variation_ns: u64,
+    /// The longest delay of all trials.
     pub max_ns: u64,
     /// Medians of the trials' figures (RFC 8219, 7.3.2), and the greatest of all.
     pub frame_to_frame: Option<FrameToFrame>,
 }
 
 impl Repeated {
+    /// Nothing was tried yet.
     pub fn new(plan: RepeatedPlan) -> Self {
         Self { plan, outcomes: Vec::new() }
     }
 
+    /// What is repeated.
     pub fn plan(&self) -> &RepeatedPlan {
         &self.plan
     }

@@ -27,12 +27,14 @@ pub trait Search {
 /// Trials that are still to come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Left {
+    /// Trials, about.
     pub trials: u64,
     /// The time they send, without what is between them.
     pub sending_ns: u64,
 }
 
 impl Left {
+    /// Takes both together.
     pub fn add(&mut self, other: Left) {
         self.trials += other.trials;
         self.sending_ns = self.sending_ns.saturating_add(other.sending_ns);
@@ -47,17 +49,29 @@ impl Left {
 /// A trial that was done.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Done {
+    /// What was wanted.
     pub wanted: Wanted,
+    /// What came of it.
     pub outcome: Outcome,
 }
 
 /// Trials that are not of the search they are told to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotThisSearch {
+    /// It does not want a trial that was done.
     #[error("its trial {number} is not the one that this search would do there")]
-    Other { number: usize },
+    Other {
+        /// The trial, from 0.
+        number: usize,
+    },
+    /// It ended before all trials that were done.
     #[error("it has {trials} trials, but this search is over after {used}")]
-    TooMany { trials: usize, used: usize },
+    TooMany {
+        /// Trials that were done.
+        trials: usize,
+        /// Trials that it wanted.
+        used: usize,
+    },
 }
 
 /// Tells a new search what was done, so that it goes on from there.

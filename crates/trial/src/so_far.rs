@@ -7,7 +7,9 @@ use crate::limits::Broken;
 /// A trial that was done.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tried {
+    /// The load that was tried.
     pub load: f64,
+    /// How long the trial was.
     pub duration_ns: u64,
     /// What it did not keep.
     pub broken: Option<Broken>,
@@ -16,7 +18,9 @@ pub struct Tried {
 /// A value, and how long the trial was that says so.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shown {
+    /// The load.
     pub load: f64,
+    /// How long the trial was that showed it.
     pub duration_ns: u64,
 }
 
@@ -27,7 +31,9 @@ pub struct SoFar {
     pub passed: Option<Shown>,
     /// The least hard value that the device failed.
     pub failed: Option<Shown>,
+    /// Trials that were done.
     pub trials: u32,
+    /// Of those, trials that passed.
     pub passed_trials: u32,
 }
 

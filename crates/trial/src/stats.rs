@@ -5,9 +5,13 @@ use serde::{Deserialize, Serialize};
 /// Mean, ends and spread.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
+    /// How many values.
     pub count: u32,
+    /// Their mean.
     pub mean: f64,
+    /// The least.
     pub min: f64,
+    /// The greatest.
     pub max: f64,
     /// Of the sample (n - 1); 0 of a single value.
     pub stddev: f64,

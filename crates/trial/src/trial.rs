@@ -22,7 +22,9 @@ pub struct Wanted {
 /// The second part of a trial with two loads.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Then {
+    /// The load, as the search counts it.
     pub load: f64,
+    /// For so long.
     pub duration_ns: u64,
 }
 
@@ -91,6 +93,7 @@ pub struct Outcome {
     /// So many frames may never have left: they were handed over, and nobody counted them leaving.
     #[serde(default)]
     pub unconfirmed: u64,
+    /// `None` where none was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// When the last frame that was lost was sent, from the trial's start; `None` when none was, or it is not known.
@@ -107,12 +110,19 @@ pub struct Outcome {
 /// Delays of a trial's frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
+    /// The shortest.
     pub min_ns: u64,
+    /// The mean.
     pub mean_ns: f64,
+    /// The median.
     pub p50_ns: u64,
+    /// The 90th percentile.
     pub p90_ns: u64,
+    /// The 99th percentile.
     pub p99_ns: u64,
+    /// The 99.9th percentile.
     pub p999_ns: u64,
+    /// The longest.
     pub max_ns: u64,
     /// Frames that the figures are of.
     pub frames: u64,
@@ -124,8 +134,11 @@ pub struct Latency {
 /// From one frame of a stream to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct FrameToFrame {
+    /// The median.
     pub p50_ns: u64,
+    /// The 99.9th percentile.
     pub p999_ns: u64,
+    /// The greatest.
     pub max_ns: u64,
     /// The smoothed mean of RFC 3550, 6.4.1; of several streams the greatest.
     pub jitter_ns: u64,
@@ -202,5 +215,6 @@ pub trait Device {
     /// What keeps a trial from being carried out at all.
     type Error;
 
+    /// Does a trial. An error ends the search.
     fn run(&mut self, wanted: &Wanted) -> Result<Outcome, Self::Error>;
 }

@@ -11,6 +11,7 @@ use crate::proto::{ext, ipv4};
 /// Where the covered addresses stand in the packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
+    /// Of the source address.
     pub source: Range<usize>,
     /// `None` where it cannot be told: a route of a type that this does not know, or one that contradicts itself.
     pub destination: Option<Range<usize>>,

@@ -9,6 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::layers::{Fragment, L3, Layers};
+use crate::numbers::protocol;
 
 /// Hashes keys with a seed of its own for each process, so that no capture can be made to collide.
 pub type FlowHasher = foldhash::fast::RandomState;
@@ -16,24 +17,6 @@ pub type FlowHasher = foldhash::fast::RandomState;
 pub type FlowSet = HashSet<FlowKey, FlowHasher>;
 /// Something for each flow.
 pub type FlowMap<V> = HashMap<FlowKey, V, FlowHasher>;
-
-/// Transport protocols whose first four bytes are the ports, or that have another place in a flow key.
-pub mod protocol {
-    /// ICMP.
-    pub const ICMP: u8 = 1;
-    /// TCP.
-    pub const TCP: u8 = 6;
-    /// UDP.
-    pub const UDP: u8 = 17;
-    /// DCCP.
-    pub const DCCP: u8 = 33;
-    /// ICMPv6.
-    pub const ICMPV6: u8 = 58;
-    /// SCTP.
-    pub const SCTP: u8 = 132;
-    /// UDP-Lite.
-    pub const UDPLITE: u8 = 136;
-}
 
 /// A unidirectional flow: addresses, ports, protocol. 40 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,8 @@
 //!
 //! Everything here takes bytes from outside and must not panic on any of them.
 
+#![deny(missing_docs)]
+
 pub mod background;
 pub mod checksum;
 pub mod crc;
@@ -10,6 +12,7 @@ pub mod flow;
 pub mod layers;
 pub mod link;
 pub mod mac;
+pub mod numbers;
 pub mod proto;
 pub mod show;
 pub mod signature;

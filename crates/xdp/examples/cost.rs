@@ -31,7 +31,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (name, text, size, signature) in programs {
             let size = Some(size.parse()?);
             let program = expression(text, &Shape { size, seed: 1, signature, name: String::new() })?;
-            let compiled = compile(&program, &Options { exit: Exit::Back, pages, catch_up: 2.0 })?;
+            let compiled = compile(
+                &program,
+                &Options { exit: Exit::Back, pages, catch_up: 2.0, stamps: engine::clock::Clock::Monotonic },
+            )?;
             compiled.state.store(layout::LEFT as usize, u64::MAX);
             compiled.state.store(layout::DURATION as usize, u64::MAX);
             compiled.state.store(layout::START as usize, 1);

@@ -10,6 +10,8 @@
 //! [`compile`] turns a program into bytecode and is held to byte equality with `traffic::Executor` by tests;
 //! [`live`] runs it. The crate `bpf` loads and runs programs; [`sys`] is the one module here with unsafe code.
 
+#![deny(missing_docs)]
+
 pub mod asm;
 pub mod calls;
 pub mod compile;
@@ -51,7 +53,7 @@ pub enum XdpError {
     CrcOfLengths,
     /// The tables are too large.
     #[error(
-        "{bytes} bytes of frames are more than the 536,870,912 an XDP program can reach; several cores hold a part each (--cores)"
+        "{bytes} bytes of frames are more than the 536,870,912 an XDP program can reach; several cores hold a part each (`.cores`)"
     )]
     TooMuchData {
         /// How many there are.
@@ -91,7 +93,7 @@ pub enum XdpError {
     NoLiveFrames,
     /// The program would wait for the whole machine at each call.
     #[error(
-        "the kernel could not be told of the program before it runs: a spare veth in a network namespace of our own was refused ({error}); load the module (`modprobe veth`), or use --engine afxdp"
+        "the kernel could not be told of the program before it runs: a spare veth in a network namespace of our own was refused ({error}); load the module (`modprobe veth`), or use `.engine` afxdp"
     )]
     NoSpare {
         /// What it said.
@@ -119,7 +121,7 @@ pub enum XdpError {
     },
     /// More cores than it has queues.
     #[error(
-        "{cores} cores would share the transmit queues of {interface}, which are {queues}: live frames of two cores in one queue get lost; give --cores {queues}, or {mend}"
+        "{cores} cores would share the transmit queues of {interface}, which are {queues}: live frames of two cores in one queue get lost; give `.cores` {queues}, or {mend}"
     )]
     TooFewQueues {
         /// The interface.

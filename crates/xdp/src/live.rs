@@ -12,6 +12,7 @@ use crate::spare::{self, Known};
 use crate::sys::{interrupt, prepare_interrupts, yield_priority};
 use crate::way::Way;
 use bpf::Run;
+use engine::clock::Clock;
 use engine::{Control, Counts, Course, Ended, Engine, Job, LATE_NS, Punctuality, Reach, Sent, Waits, clock};
 use histogram::{BUCKETS, Histogram};
 use port::tx::{TxCounters, TxError};
@@ -49,13 +50,19 @@ pub struct Live {
 
 impl Live {
     /// Compiles and loads `program`, which is this core's part. `pages` tells what happens to them behind the
-    /// interface.
-    pub fn open(way: &Arc<Way>, program: &Program, pages: Pages, catch_up: f64) -> Result<Live, XdpError> {
+    /// interface; signatures carry times of the clock `stamps`.
+    pub fn open(
+        way: &Arc<Way>,
+        program: &Program,
+        pages: Pages,
+        catch_up: f64,
+        stamps: Clock,
+    ) -> Result<Live, XdpError> {
         prepare_interrupts().map_err(|error| XdpError::System {
             what: "installing a signal handler",
             error: Errno::from_io_error(&error).unwrap_or(Errno::IO),
         })?;
-        let options = Options { exit: way.exit, pages, catch_up };
+        let options = Options { exit: way.exit, pages, catch_up, stamps };
         let empty = program.lanes.is_empty();
         let compiled = if empty { None } else { Some(Arc::new(compile(program, &options)?)) };
         let _known = compiled.as_ref().map(|compiled| spare::attach(&compiled.program)).transpose()?;
@@ -233,7 +240,7 @@ fn step_aside() {
 fn nothing(started_ns: u64, ended: Ended) -> Sent {
     Sent {
         counters: TxCounters::default(),
-        sides: Vec::new(),
+        ports: Vec::new(),
         started_ns,
         duration_ns: 0,
         taken: 0,
@@ -350,7 +357,7 @@ impl Live {
         }
         Sent {
             counters,
-            sides: Vec::new(),
+            ports: Vec::new(),
             started_ns: start,
             duration_ns: match ended {
                 Ended::Done if compiled.paced => elapsed.max(scheduled),

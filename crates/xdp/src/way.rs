@@ -58,7 +58,7 @@ pub fn find_until(
         let interface = target.name.clone();
         let mend = match kind {
             // Its driver has a most of its own, which is what it was made with.
-            Some("veth") => format!("make it with more: numtxqueues {cores}, in a lab --queues {cores}"),
+            Some("veth") => format!("make it with more: numtxqueues {cores}, in a lab `.lab.queues` {cores}"),
             _ => format!("raise them with `ethtool -L {interface} combined {cores}`"),
         };
         return Err(XdpError::TooFewQueues { interface, queues, cores, mend });
@@ -94,7 +94,7 @@ pub fn find_until(
         None => {
             way.attach()?;
             if way.attached.is_none() && !has_native_program(target.index, None) {
-                let why = "the XDP program that is attached there is a generic one, with which no driver transmits them; use --engine afxdp or packet";
+                let why = "the XDP program that is attached there is a generic one, with which no driver transmits them; use `.engine` afxdp or packet";
                 return Err(XdpError::NoTransmit { interface: target.name.clone(), why: why.to_owned() });
             }
         }
@@ -138,7 +138,7 @@ fn settled(mut so: impl FnMut() -> bool, patience: Duration, stop: &AtomicBool) 
 
 const XDP_DROP: i32 = 1;
 
-const BROKEN_BEFORE_6_3: &str = "on kernels before 6.3 they put virtio_net's device out of action until it is reset (seen on 6.1: the device finds a frame without bytes in its ring): use --engine afxdp or packet";
+const BROKEN_BEFORE_6_3: &str = "on kernels before 6.3 they put virtio_net's device out of action until it is reset (seen on 6.1: the device finds a frame without bytes in its ring): use `.engine` afxdp or packet";
 
 /// Is this a driver that such frames were seen to harm, on kernels that cannot say what it transmits? The interface then sends
 /// nothing any more, whoever asks.
@@ -172,7 +172,7 @@ fn failed(error: Errno) -> XdpError {
 /// Does a veth's peer poll for frames? It does with a native program, and with GRO. For kernels that do not say whether
 /// the device transmits. Else what mends it.
 fn peer_polls(name: &str) -> Result<(), String> {
-    const MEND: &str = "measure there (--measure, netdyno measure or netdyno reflect attach a program), or use --engine afxdp";
+    const MEND: &str = "measure there (`.measure`, netdyno measure or netdyno reflect attach a program), or use `.engine` afxdp";
     let unseen = || {
         format!(
             "this kernel (before 6.3) does not say whether the veth's peer takes them, and no XDP program is seen there: {MEND}"
@@ -216,9 +216,9 @@ fn has_native_program(index: u32, namespace: Option<u32>) -> bool {
 
 fn why_not(kind: Option<&str>) -> String {
     match kind {
-        Some("veth") => "a veth takes them only if its peer has an XDP program or GRO; measure there (--measure, netdyno measure or netdyno reflect attach a program), or switch GRO on at the peer with `ethtool -K PEER gro on`".to_owned(),
-        Some(kind) => format!("{kind} devices cannot transmit them; use --engine packet"),
-        None => "its driver cannot transmit them (no ndo_xdp_xmit), or the NIC has no rings to spare for it; `netdyno doctor` says more; use --engine afxdp or packet".to_owned(),
+        Some("veth") => "a veth takes them only if its peer has an XDP program or GRO; measure there (`.measure`, netdyno measure or netdyno reflect attach a program), or switch GRO on at the peer with `ethtool -K PEER gro on`".to_owned(),
+        Some(kind) => format!("{kind} devices cannot transmit them; use `.engine` packet"),
+        None => "its driver cannot transmit them (no ndo_xdp_xmit), or the NIC has no rings to spare for it; `netdyno doctor` says more; use `.engine` afxdp or packet".to_owned(),
     }
 }
 
@@ -241,7 +241,7 @@ impl Way {
             Err(NotPassing::Attach(Errno::PERM)) => Err(XdpError::Permission),
             Err(NotPassing::Attach(error)) => Err(XdpError::NoTransmit {
                 interface: self.target.name.clone(),
-                why: format!("its driver takes no XDP program ({error}); use --engine packet"),
+                why: format!("its driver takes no XDP program ({error}); use `.engine` packet"),
             }),
         }
     }

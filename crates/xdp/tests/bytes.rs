@@ -3,6 +3,7 @@
 
 use ::traffic;
 use bpf::{Ran, Run};
+use engine::clock::Clock;
 use netdyno_xdp as xdp;
 
 #[path = "../../traffic/tests/laws/generate.rs"]
@@ -26,7 +27,7 @@ const XDP_DROP: u32 = 1;
 const XDP_TX: u32 = 3;
 
 fn compiled(program: &Program, pages: Pages) -> Compiled {
-    let options = Options { exit: Exit::Back, pages, catch_up: 2.0 };
+    let options = Options { exit: Exit::Back, pages, catch_up: 2.0, stamps: Clock::Monotonic };
     let compiled = compile(program, &options).unwrap_or_else(|error| panic!("{error}"));
     compiled.state.store(layout::LEFT as usize, u64::MAX);
     compiled.state.store(layout::DURATION as usize, u64::MAX);
@@ -204,7 +205,12 @@ fn sctps_crc_is_corrected_for_the_bytes_that_vary() {
                 let program = expression(text, &shape(size, signature)).expect("an expression");
                 let lengths = program.only_length().is_none();
                 if lengths && varying.contains(&text) {
-                    let options = Options { exit: Exit::Back, pages: Pages::Kept, catch_up: 2.0 };
+                    let options = Options {
+                        exit: Exit::Back,
+                        pages: Pages::Kept,
+                        catch_up: 2.0,
+                        stamps: Clock::Monotonic,
+                    };
                     let refused = compile(&program, &options).expect_err("its checksum cannot be made there");
                     assert!(refused.to_string().contains("SCTP"), "{refused}");
                     continue;

@@ -2,6 +2,7 @@
 //! and the words that it shares with its engine say what it saw. Needs root.
 
 use bpf::{Ran, Run};
+use engine::clock::Clock;
 use engine::clock::now;
 use engine::pacer;
 use netdyno_xdp as xdp;
@@ -19,7 +20,7 @@ fn compiled(catch_up: f64, apart_ns: u64) -> Compiled {
     let shape = Shape { size: None, seed: 1, signature: None, name: String::new() };
     let program: Program = expression("ipv4/udp", &shape).expect("an expression");
     let program = program.with_schedule(Schedule::Frames { frames: 1, per_ns: apart_ns });
-    let options = Options { exit: Exit::Back, pages: Pages::Kept, catch_up };
+    let options = Options { exit: Exit::Back, pages: Pages::Kept, catch_up, stamps: Clock::Monotonic };
     let compiled = compile(&program, &options).unwrap_or_else(|error| panic!("{error}"));
     compiled.state.store(layout::LEFT as usize, u64::MAX);
     compiled.state.store(layout::DURATION as usize, 60 * SECOND);

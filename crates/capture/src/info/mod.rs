@@ -173,6 +173,9 @@ pub struct Port {
 }
 
 /// Reads a capture to its end and says what it holds.
+///
+/// # Errors
+/// The file cannot be read, or is damaged; a lenient reader says only what cannot be read.
 pub fn summarise(reader: &mut Reader) -> Result<Info, CaptureError> {
     let mut summary = Summary::new(FLOW_LIMIT);
     while let Some(record) = reader.next_record()? {

@@ -1,10 +1,12 @@
 //! Names of the protocols and services that a summary shows. Numbers without a name here are shown as numbers.
 
+use wire::numbers::ethertype as numbers;
+
 /// EtherType names (IEEE registry).
 pub(super) fn ethertype(kind: u16) -> Option<&'static str> {
     Some(match kind {
-        0x0800 => "IPv4",
-        0x0806 => "ARP",
+        numbers::IPV4 => "IPv4",
+        numbers::ARP => "ARP",
         0x0842 => "Wake-on-LAN",
         0x22f0 => "AVTP",
         0x22f3 => "TRILL",
@@ -12,7 +14,7 @@ pub(super) fn ethertype(kind: u16) -> Option<&'static str> {
         0x809b => "AppleTalk",
         0x80f3 => "AppleTalk ARP",
         0x8137 => "IPX",
-        0x86dd => "IPv6",
+        numbers::IPV6 => "IPv6",
         0x8808 => "Ethernet flow control",
         0x8809 => "LACP and slow protocols",
         0x8863 => "PPPoE discovery",

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use wire::LinkType;
-use wire::flow::{FlowHasher, FlowKey, FlowOf, FlowSet, protocol};
+use wire::flow::{FlowHasher, FlowKey, FlowOf, FlowSet};
 use wire::layers::{L3, Layers};
+use wire::numbers::{ethertype, protocol};
 
 use super::{
     Addresses, FramesWithoutFlow, Info, InterfaceInfo, Layer, MAX_PORTS, Port, Protocol, SizeClass, names,
@@ -151,7 +152,7 @@ impl Summary {
                 }
                 return;
             }
-            L3::Arp => L3Name::EtherType(wire::layers::ethertype::ARP),
+            L3::Arp => L3Name::EtherType(ethertype::ARP),
             L3::Other(kind) => L3Name::EtherType(kind),
             L3::Llc => L3Name::Llc,
             L3::Unknown => L3Name::Unknown,
@@ -303,7 +304,7 @@ impl Summary {
         }
         for (name, count) in &self.other_network {
             let name = match *name {
-                L3Name::EtherType(kind @ (0x0800 | 0x86dd)) => {
+                L3Name::EtherType(kind @ (ethertype::IPV4 | ethertype::IPV6)) => {
                     format!("{} with a broken header", names::ethertype(kind).unwrap_or("IP"))
                 }
                 L3Name::EtherType(kind) => {

@@ -8,7 +8,8 @@ use capture::Reader;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::IpAddr;
-use wire::flow::{FlowHasher, protocol};
+use wire::flow::FlowHasher;
+use wire::numbers::protocol;
 
 use super::{ClassifyError, Looked, Packet, Rules};
 use crate::cache::{Cache, Way};

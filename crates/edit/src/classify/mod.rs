@@ -103,6 +103,9 @@ pub enum ClassifyError {
 
 /// Finds the way of each packet. `--reverse` has tcpprep put *every* packet of `Regex` mode on the secondary side,
 /// which is kept: caches of the two are the same.
+///
+/// # Errors
+/// The capture cannot be read, or its packets cannot be told apart by these rules.
 pub fn classify(reader: &mut Reader, rules: &Rules) -> Result<Cache, ClassifyError> {
     let cache = match &rules.mode {
         Mode::Auto(kind) => auto::classify(reader, rules, *kind)?,
@@ -164,8 +167,8 @@ fn by_port(services: &Services, packet: &Packet, other: Way) -> Way {
     let Some(&[_, _, high, low]) = transport.bytes.first_chunk() else { return Way::Secondary };
     let port = u16::from_be_bytes([high, low]);
     let service = match transport.protocol {
-        wire::flow::protocol::TCP => services.tcp(port),
-        wire::flow::protocol::UDP => services.udp(port),
+        wire::numbers::protocol::TCP => services.tcp(port),
+        wire::numbers::protocol::UDP => services.udp(port),
         _ => return other,
     };
     if service { Way::Primary } else { Way::Secondary }

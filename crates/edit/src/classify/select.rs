@@ -49,11 +49,17 @@ pub enum BadSelection {
 
 impl Selection {
     /// Only what the rule names.
+    ///
+    /// # Errors
+    /// The rule cannot be read: what is wrong, and what to write.
     pub fn include(rule: &str) -> Result<Selection, BadSelection> {
         Ok(Selection { rule: parse(rule)?, exclude: false })
     }
 
     /// All but what the rule names.
+    ///
+    /// # Errors
+    /// The rule cannot be read: what is wrong, and what to write.
     pub fn exclude(rule: &str) -> Result<Selection, BadSelection> {
         Ok(Selection { rule: parse(rule)?, exclude: true })
     }

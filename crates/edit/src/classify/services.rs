@@ -45,6 +45,9 @@ impl fmt::Debug for Services {
 
 impl Services {
     /// Those of a file like /etc/services, and no others.
+    ///
+    /// # Errors
+    /// It cannot be read, or a line is none of such a file.
     pub fn open(path: &std::path::Path) -> Result<Services, BadServices> {
         let file = || path.display().to_string();
         let text = std::fs::read(path).map_err(|source| BadServices::Read { file: file(), source })?;

@@ -136,6 +136,9 @@ pub struct Rules {
 impl Rules {
     /// Applies the rules to a frame whose IP header starts at `network`: the frames it becomes, none if it is
     /// dropped. `number` is the frame's in its capture; with the seed it decides all that is random.
+    ///
+    /// # Errors
+    /// The frame would become more frames than one may.
     pub fn apply(&self, frame: &[u8], network: usize, number: u64) -> Result<Vec<Vec<u8>>, TooMany> {
         let Some((link, packet)) = packet::split(frame, network) else { return Ok(vec![frame.to_vec()]) };
         let mut random = Random::new(self.seed, number);

@@ -3,11 +3,8 @@
 use wire::checksum::{finish, finish_udp, sum};
 use wire::ends::Ends;
 
-pub(crate) use wire::flow::protocol::{ICMP, SCTP, TCP, UDP};
-pub(crate) const FRAGMENT: u8 = 44;
-pub(crate) const ROUTING: u8 = 43;
-const HOP_BY_HOP: u8 = 0;
-const DESTINATION: u8 = 60;
+use wire::numbers::protocol::{DESTINATION, HOP_BY_HOP, ICMPV6};
+pub(crate) use wire::numbers::protocol::{FRAGMENT, ICMP, ROUTING, SCTP, TCP, UDP};
 
 /// An IP packet, from its header to its end as its header says, and not farther. What edits it keeps the header's
 /// length field true with [`Packet::finish`].
@@ -114,7 +111,7 @@ impl Packet {
     pub(crate) fn upper_header(&self, layout: &Layout) -> usize {
         match layout.protocol {
             TCP => self.tcp().map_or(0, |(_, payload)| payload - layout.upper),
-            UDP | ICMP | 58 => 8,
+            UDP | ICMP | ICMPV6 => 8,
             SCTP => wire::proto::sctp::HEADER,
             _ => 0,
         }

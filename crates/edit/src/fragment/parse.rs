@@ -18,6 +18,9 @@ const MAX_RULES: usize = 1000;
 
 impl Rules {
     /// Reads rules. `seed` is the key of all that is random.
+    ///
+    /// # Errors
+    /// The line that cannot be read, and why.
     pub fn parse(text: &str, seed: u64) -> Result<Rules, BadRule> {
         let mut rules = Vec::new();
         for (index, line) in text.lines().enumerate() {

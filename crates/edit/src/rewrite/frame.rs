@@ -1,21 +1,15 @@
 //! One frame through the plan.
 
 use wire::LinkType;
+use wire::numbers::ethertype::{ARP, IPV4, IPV6};
+use wire::numbers::protocol::UDP;
 
-use super::bytes::write16;
+use super::Frame;
+use super::bytes::{write, write16};
 use super::fuzz::{Damage, Payload};
 use super::ip::{self, Packet, Sums};
-use super::link::{self, ARP, IPV4, IPV6, Link};
+use super::link::{self, Link};
 use super::plan::{FixLength, NewHeader, Plan, Side};
-
-/// A frame to edit: the captured bytes, and the length it had on the wire.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Frame {
-    /// What was captured.
-    pub data: Vec<u8>,
-    /// What was on the wire: more, if the capture cut it.
-    pub wire_len: u32,
-}
 
 /// What became of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +117,7 @@ fn network(frame: &mut Frame, plan: &Plan, link: &Link, side: Side) -> Option<()
     if let (Some(group), Some(ethernet)) = (after, link.ethernet)
         && (plan.always_group_mac || before != after)
     {
-        link::group_mac(&mut frame.data, ethernet, group);
+        write(&mut frame.data, ethernet, &group.mac().0);
     }
     Some(())
 }
@@ -144,7 +138,7 @@ fn fix_length(frame: &mut Frame, plan: &Plan, link: &Link, packet: Option<&Packe
         match packet.upper {
             // The first fragment's UDP checksum covers fragments that are edited by themselves: none is better than
             // a wrong one.
-            Some(ip::UDP) => {
+            Some(UDP) => {
                 if let Some(upper) = bytes.get_mut(packet.header..) {
                     write16(upper, 6, 0);
                 }

@@ -8,8 +8,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::frame::Frame;
-use super::{ip, random};
+use wire::numbers::protocol::{TCP, UDP};
+
+use super::{Frame, random};
 
 /// What to do to payloads. Frames must come in order, from one thread: which number is whose follows from how many
 /// came before.
@@ -67,8 +68,8 @@ impl Payload {
     /// Of an IP packet whose upper layer begins at `upper`.
     pub(super) fn of_ip(upper: usize, protocol: u8) -> Payload {
         let transport = match protocol {
-            ip::TCP => 20,
-            ip::UDP => 8,
+            TCP => 20,
+            UDP => 8,
             _ => 0,
         };
         Payload { at: upper + transport, window: upper.saturating_sub(transport) }
@@ -161,7 +162,7 @@ mod tests {
             (0..8000u32)
                 .map(|_| {
                     let mut frame = Frame { data: vec![0x55; 200], wire_len: 200 };
-                    let payload = Payload::of_ip(34, ip::UDP);
+                    let payload = Payload::of_ip(34, UDP);
                     let damage = fuzz.damage(&mut frame, payload);
                     assert_eq!(frame.data.len(), frame.wire_len as usize);
                     if damage != Damage::Dropped {

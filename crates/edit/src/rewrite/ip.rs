@@ -2,13 +2,14 @@
 
 use wire::checksum::sum;
 use wire::ends::Ends;
+use wire::numbers::ethertype;
+use wire::numbers::protocol::{self, ICMPV6, SCTP, TCP, UDP};
 use wire::proto::sctp;
 
 use super::bytes::{read16, read32, read128, write, write16};
+use super::group::Group;
 use super::plan::{AddressMap, Plan, Side};
 use super::sums;
-
-pub(super) use wire::flow::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 
 /// An IP packet whose header is whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,14 +42,16 @@ impl Packet {
             return None;
         }
         let mut packet = Packet { v6: true, header: 40, upper: None, fragment: false };
-        let mut protocol = bytes.get(6).copied()?;
+        let mut next = bytes.get(6).copied()?;
         loop {
             let extension = |at: usize| bytes.get(packet.header + at).copied();
-            let length = match protocol {
-                0 | 43 | 60 | 135 => extension(1).map(|units| usize::from(units) * 8 + 8),
-                // An authentication header counts words of 32 bits (RFC 4302).
-                51 => extension(1).map(|units| usize::from(units) * 4 + 8),
-                44 => {
+            let length = match next {
+                protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION | protocol::MOBILITY => {
+                    extension(1).map(|units| usize::from(units) * 8 + 8)
+                }
+                // It counts words of 32 bits (RFC 4302).
+                protocol::AUTHENTICATION => extension(1).map(|units| usize::from(units) * 4 + 8),
+                protocol::FRAGMENT => {
                     packet.fragment = true;
                     let offset = read16(bytes, packet.header + 2);
                     if offset.is_none_or(|offset| offset >> 3 != 0) {
@@ -57,15 +60,15 @@ impl Packet {
                     Some(8)
                 }
                 // Encrypted, or nothing.
-                50 | 59 => return Some(packet),
+                protocol::ESP | protocol::NO_NEXT_HEADER => return Some(packet),
                 _ => {
-                    packet.upper = (packet.header <= bytes.len()).then_some(protocol);
+                    packet.upper = (packet.header <= bytes.len()).then_some(next);
                     return Some(packet);
                 }
             };
-            let (Some(length), Some(next)) = (length, extension(0)) else { return Some(packet) };
+            let (Some(length), Some(following)) = (length, extension(0)) else { return Some(packet) };
             packet.header += length;
-            protocol = next;
+            next = following;
         }
     }
 
@@ -369,7 +372,7 @@ fn quoted(message: &mut [u8], plan: &Plan, side: Side) {
 
 /// Maps, then scrambles the addresses of ARP requests and replies for IPv4.
 pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
-    let (Some(0x0800), Some(operation)) = (read16(bytes, 2), read16(bytes, 6)) else { return };
+    let (Some(ethertype::IPV4), Some(operation)) = (read16(bytes, 2), read16(bytes, 6)) else { return };
     let (Some(&hardware), Some(&4), 1 | 2) = (bytes.get(4), bytes.get(5), operation) else { return };
     let sender = 8 + usize::from(hardware);
     let target = sender + 4 + usize::from(hardware);
@@ -432,8 +435,7 @@ pub(super) fn checksums(bytes: &mut [u8], packet: &Packet, whole: bool) {
 
 /// The destination, if it is a group.
 #[inline]
-pub(super) fn group(bytes: &[u8], packet: &Packet) -> Option<super::link::Group> {
-    use super::link::Group;
+pub(super) fn group(bytes: &[u8], packet: &Packet) -> Option<Group> {
     if packet.v6 {
         read128(bytes, 24).filter(|address| is_group_v6(*address)).map(Group::V6)
     } else {

@@ -1,19 +1,11 @@
 //! The link layer: where the network layer starts, and edits of Ethernet headers.
 
+use wire::link::{ETHERNET_HEADER as ETHERNET, JUNIPER_HEADER, LinkHeader, PPP_IPV4, PPP_IPV6, Shim};
+use wire::numbers::ethertype::{IPV4, IPV6};
 use wire::{LinkType, Mac};
 
 use super::bytes::{read16, write, write16};
 use super::plan::{MacScramble, NewHeader, Plan, Side, Vlan};
-use super::{juniper, wifi};
-
-const ETHERNET: usize = 14;
-pub(super) const IPV4: u16 = 0x0800;
-pub(super) const IPV6: u16 = 0x86dd;
-pub(super) const ARP: u16 = 0x0806;
-const VLAN: u16 = 0x8100;
-/// PPP's numbers (RFC 1332, RFC 5072) where they are not EtherTypes.
-const PPP_IPV4: u16 = 0x0021;
-const PPP_IPV6: u16 = 0x0057;
 
 /// What was found before the network layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,31 +25,6 @@ pub(super) struct Link {
     trailer: usize,
 }
 
-impl Link {
-    fn new(protocol: u16, header: usize) -> Link {
-        Link { protocol, header, ethernet: None, tagged: false, sender: None, receiver: None, trailer: 0 }
-    }
-}
-
-/// Which link types can be read.
-pub fn readable(link: LinkType) -> bool {
-    let known = [
-        LinkType::ETHERNET,
-        LinkType::RAW,
-        LinkType::IPV4,
-        LinkType::IPV6,
-        LinkType::NULL,
-        LinkType::LOOP,
-        LinkType::LINUX_SLL,
-        LinkType::LINUX_SLL2,
-        LinkType::C_HDLC,
-        LinkType::PPP,
-        LinkType::PPP_SERIAL,
-        LinkType::JUNIPER_ETHERNET,
-    ];
-    known.contains(&link) || matches!(link.0, 12 | 14) || wifi::is(link)
-}
-
 /// Whether frames of this type tell their sender's Ethernet address.
 pub(super) fn has_sender(link: LinkType) -> bool {
     matches!(link, LinkType::LINUX_SLL | LinkType::LINUX_SLL2) || has_receiver(link)
@@ -65,68 +32,26 @@ pub(super) fn has_sender(link: LinkType) -> bool {
 
 /// Whether frames of this type tell their receiver's Ethernet address.
 pub(super) fn has_receiver(link: LinkType) -> bool {
-    link == LinkType::JUNIPER_ETHERNET || wifi::is(link)
+    link == LinkType::JUNIPER_ETHERNET || link.is_wifi()
 }
 
 /// Finds the network layer. `None` for what is not edited: too short, 802.3 with a length, unknown.
 #[inline(always)]
 pub(super) fn decode(link: LinkType, frame: &[u8]) -> Option<Link> {
-    let plain = |header: usize, protocol| Some(Link::new(protocol, header));
-    // ARPHRD_ETHER and ARPHRD_LOOPBACK: the address is an Ethernet address.
-    let cooked = |header: usize, protocol: usize, kind: usize, address: usize| {
-        let kind = read16(frame, kind)?;
-        let sender = frame.get(address..)?.first_chunk().map(|bytes| Mac(*bytes));
-        let sender = sender.filter(|_| matches!(kind, 1 | 772));
-        let protocol = read16(frame, protocol)?;
-        (frame.len() >= header).then_some(Link { sender, ..Link::new(protocol, header) })
-    };
-    match link {
-        LinkType::ETHERNET => ethernet(frame),
-        LinkType::JUNIPER_ETHERNET => {
-            let before = juniper::length(frame)?;
-            let inner = ethernet(frame.get(before..)?)?;
-            let start = inner.ethernet.map(|start| start + before);
-            Some(Link { header: inner.header + before, ethernet: start, ..inner })
-        }
-        LinkType::C_HDLC => plain(4, read16(frame, 2)?),
-        LinkType::PPP_SERIAL => plain(4, of_ppp(read16(frame, 2)?)),
-        // Address and control may have been left out, and the first byte of the protocol (RFC 1661 section 6).
-        LinkType::PPP => match *frame.first_chunk::<4>()? {
-            [0xff, 3, high, low] if high & 1 == 0 => plain(4, of_ppp(u16::from_be_bytes([high, low]))),
-            [0xff, 3, short, _] => plain(3, of_ppp(short.into())),
-            [high, low, ..] if high & 1 == 0 => plain(2, of_ppp(u16::from_be_bytes([high, low]))),
-            [short, ..] => plain(1, of_ppp(short.into())),
-        },
-        LinkType::LINUX_SLL => cooked(16, 14, 2, 6),
-        LinkType::LINUX_SLL2 => cooked(20, 0, 8, 12),
-        LinkType::NULL | LinkType::LOOP => {
-            // The family's number in the capturing host's byte order: 2 is IPv4 everywhere, IPv6 is 10, 24, 28 or 30.
-            match frame.first_chunk::<4>()? {
-                [2, 0, 0, 0] | [0, 0, 0, 2] => plain(4, IPV4),
-                [10 | 24 | 28 | 30, 0, 0, 0] | [0, 0, 0, 10 | 24 | 28 | 30] => plain(4, IPV6),
-                _ => None,
-            }
-        }
-        _ if wifi::is(link) => wifi::decode(link, frame).map(|found| Link {
-            sender: Some(found.sender),
-            receiver: Some(found.receiver),
-            trailer: found.trailer,
-            ..Link::new(found.protocol, found.header)
+    let header = LinkHeader::parse(link, frame)?;
+    match header.ethernet {
+        Some(start) => ethernet(frame, start, &header),
+        // Juniper's header before a bare packet: what is written would be another one.
+        None if link == LinkType::JUNIPER_ETHERNET => None,
+        None => Some(Link {
+            protocol: header.announced.number(),
+            header: header.len,
+            ethernet: None,
+            tagged: false,
+            sender: header.sender,
+            receiver: header.receiver,
+            trailer: header.trailer,
         }),
-        _ => match frame.first()? >> 4 {
-            4 => plain(0, IPV4),
-            6 => plain(0, IPV6),
-            _ => None,
-        },
-    }
-}
-
-/// The EtherType of what PPP numbers otherwise.
-fn of_ppp(protocol: u16) -> u16 {
-    match protocol {
-        PPP_IPV4 => IPV4,
-        PPP_IPV6 => IPV6,
-        other => other,
     }
 }
 
@@ -135,58 +60,38 @@ pub(super) fn network(link: LinkType, frame: &[u8]) -> Option<usize> {
     decode(link, frame).filter(|link| matches!(link.protocol, IPV4 | IPV6)).map(|link| link.header)
 }
 
-/// Walks over VLAN tags and MPLS labels.
+/// Goes behind VLAN tags and MPLS labels. PPPoE and backbone tags count as the network layer: they have lengths and addresses
+/// of their own, which are not edited.
 #[inline(always)]
-fn ethernet(frame: &[u8]) -> Option<Link> {
+fn ethernet(frame: &[u8], mut start: usize, header: &LinkHeader) -> Option<Link> {
     // Shorter frames hold nothing to edit; tcprewrite 4.5 leaves them alone, too.
-    if frame.len() <= ETHERNET + 4 {
+    if frame.len() <= start + ETHERNET + 4 {
         return None;
     }
-    let (mut start, mut at) = (0, ETHERNET);
-    let mut protocol = read16(frame, 12)?;
+    let mut place = header.place()?;
     let mut tag = None;
-    loop {
-        match protocol {
-            VLAN | 0x88a8 | 0x9100 => {
-                tag.get_or_insert(at);
-                protocol = read16(frame, at + 2)?;
-                at += 4;
-            }
-            0x8847 | 0x8848 => {
-                loop {
-                    let label =
-                        frame.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))?;
-                    at += 4;
-                    // Label 13 announces a generic associated channel (RFC 5586): no user's packet.
-                    if label >> 12 == 13 {
-                        return None;
-                    }
-                    if label & 0x100 != 0 {
-                        break;
-                    }
-                }
-                match frame.get(at)? >> 4 {
-                    4 => protocol = IPV4,
-                    6 => protocol = IPV6,
-                    // A control word, then a whole Ethernet frame (RFC 4448).
-                    0 => {
-                        start = at + 4;
-                        at = start + ETHERNET;
-                        protocol = read16(frame, start + 12)?;
-                    }
-                    _ => return None,
-                }
-            }
-            // An 802.3 length, or a value between the two.
-            0..1536 => return None,
-            _ => break,
+    while let Some(step) = place.step(frame) {
+        match step.shim {
+            Shim::Tag(_) => _ = tag.get_or_insert(place.at),
+            Shim::Labels(_) => start = step.ethernet.unwrap_or(start),
+            Shim::Session | Shim::Backbone => break,
+            Shim::Llc => return None,
         }
+        place = step.next?;
     }
     // A tag elsewhere than behind the Ethernet header that is edited.
     if tag.is_some_and(|tag| tag != start + ETHERNET) {
         return None;
     }
-    Some(Link { ethernet: Some(start), tagged: tag.is_some(), ..Link::new(protocol, at) })
+    Some(Link {
+        protocol: place.kind,
+        header: place.at,
+        ethernet: Some(start),
+        tagged: tag.is_some(),
+        sender: None,
+        receiver: None,
+        trailer: 0,
+    })
 }
 
 /// Puts another header in the link header's place, or before it. `false` if it cannot stand before this.
@@ -216,9 +121,9 @@ pub(super) fn replace(frame: &mut Vec<u8>, link: &mut Link, header: &NewHeader, 
         (NewHeader::Raw, _) => &[],
         (NewHeader::JuniperEthernet, _) => {
             let Some(start) = link.ethernet else { return false };
-            frame.splice(..0, juniper::HEADER);
-            link.header += juniper::HEADER.len();
-            link.ethernet = Some(start + juniper::HEADER.len());
+            frame.splice(..0, JUNIPER_HEADER);
+            link.header += JUNIPER_HEADER.len();
+            link.ethernet = Some(start + JUNIPER_HEADER.len());
             return true;
         }
         (NewHeader::Bytes { client, .. }, Side::Client) => client,
@@ -333,27 +238,4 @@ fn scrambled(mac: Mac, scramble: &MacScramble) -> Mac {
         new.0[0] &= 0xfe;
     }
     new
-}
-
-/// Writes the Ethernet address of an IP group.
-pub(super) fn group_mac(frame: &mut [u8], ethernet: usize, address: Group) {
-    match address {
-        // RFC 1112 section 6.4: the low 23 bits.
-        Group::V4(address) => {
-            let [_, b, c, d] = address.to_be_bytes();
-            write(frame, ethernet, &[0x01, 0x00, 0x5e, b & 0x7f, c, d]);
-        }
-        // RFC 2464 section 7: the low 32 bits.
-        Group::V6(address) => {
-            let [a, b, c, d] = (address as u32).to_be_bytes();
-            write(frame, ethernet, &[0x33, 0x33, a, b, c, d]);
-        }
-    }
-}
-
-/// An IP group's address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
-    V4(u32),
-    V6(u128),
 }

@@ -14,8 +14,8 @@
 mod bytes;
 mod frame;
 mod fuzz;
+mod group;
 mod ip;
-mod juniper;
 mod link;
 mod parse;
 mod pass;
@@ -25,17 +25,24 @@ pub mod random;
 mod sums;
 #[cfg(test)]
 mod tests;
-mod wifi;
 
 use wire::LinkType;
 
-pub use frame::{Frame, Verdict, edit};
+pub use frame::{Verdict, edit};
 pub use fuzz::Fuzz;
-pub use link::readable;
 pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_replacements, port_map, ttl};
 pub use pass::{Fragmenting, Target, Totals, check, run};
 pub use plan::{AddressMap, FixLength, MacScramble, NewHeader, PerSide, Plan, Prefix, Side, Ttl, Vlan};
 pub use ports::PortMap;
+
+/// A frame to edit: the captured bytes, and the length it had on the wire.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Frame {
+    /// What was captured.
+    pub data: Vec<u8>,
+    /// What was on the wire: more, if the capture cut it.
+    pub wire_len: u32,
+}
 
 /// Why a capture was not edited.
 #[derive(Debug, thiserror::Error)]
@@ -91,8 +98,8 @@ pub enum EditError {
         /// How many it has.
         read: u64,
     },
-    /// A signal came.
-    #[error("stopped by a signal: {file} was not written")]
+    /// It was told to stop.
+    #[error("stopped: {file} was not written")]
     Stopped {
         /// The output.
         file: String,

@@ -45,6 +45,9 @@ fn prefix(text: &str) -> Result<Prefix, BadValue> {
 }
 
 /// Reads FROM=TO or FROM:TO, several separated by commas; IPv6 in brackets where a colon separates.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn address_map(text: &str) -> Result<AddressMap, BadValue> {
     let mut map = AddressMap::default();
     for entry in text.split(',') {
@@ -76,6 +79,9 @@ fn pair(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads ADDRESS:ADDRESS, the client's and the server's: the maps of all addresses to them.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn endpoints(text: &str) -> Result<(AddressMap, AddressMap), BadValue> {
     let (client, server) =
         pair(text).ok_or_else(|| bad(text, "is no pair of addresses: write 10.0.0.1:10.0.0.2"))?;
@@ -91,6 +97,9 @@ pub fn endpoints(text: &str) -> Result<(AddressMap, AddressMap), BadValue> {
 }
 
 /// Reads MAC or MAC,MAC: for the client's frames and the server's. Either may be left out.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn mac_pair(text: &str) -> Result<PerSide<Mac>, BadValue> {
     let read = |part: &str| match part.trim() {
         "" => Ok(None),
@@ -110,6 +119,9 @@ fn mac_error(part: &str) -> BadValue {
 }
 
 /// Reads OLD,NEW or OLD=NEW, any number of pairs separated by commas.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn mac_replacements(text: &str) -> Result<Vec<(Mac, Mac)>, BadValue> {
     let addresses = text
         .split([',', '='])
@@ -122,6 +134,9 @@ pub fn mac_replacements(text: &str) -> Result<Vec<(Mac, Mac)>, BadValue> {
 }
 
 /// Reads hexadecimal bytes separated by commas: 00,50,0xda.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn hex_bytes(text: &str) -> Result<Vec<u8>, BadValue> {
     let byte = |part: &str| {
         let digits = part.trim().trim_start_matches("0x");
@@ -132,6 +147,9 @@ pub fn hex_bytes(text: &str) -> Result<Vec<u8>, BadValue> {
 
 /// Reads FROM:TO or FROM=TO into `map`, several separated by commas. FROM is a port, a range 8000-8999, or a list
 /// 80+443.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn port_map(text: &str, map: &mut PortMap) -> Result<(), BadValue> {
     const WHY: &str = "maps no ports: write 80:8080, 8000-8999:80 or 80+443:8080";
     let port = |part: &str| part.parse::<u16>().map_err(|_| bad(part, "is no port: write 0 to 65535"));
@@ -156,6 +174,9 @@ pub fn port_map(text: &str, map: &mut PortMap) -> Result<(), BadValue> {
 }
 
 /// Reads 64, +1 or -1.
+///
+/// # Errors
+/// What of the text cannot be read, and what to write.
 pub fn ttl(text: &str) -> Result<Ttl, BadValue> {
     let (kind, digits): (fn(u8) -> Ttl, &str) = match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(more), _) => (Ttl::Add, more),

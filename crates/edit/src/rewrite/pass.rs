@@ -8,10 +8,10 @@ use wire::LinkType;
 
 use crate::fragment::Rules;
 
-use super::EditError;
-use super::frame::{Frame, Verdict, edit};
+use super::frame::{Verdict, edit};
 use super::link;
 use super::plan::{NewHeader, Plan, Side};
+use super::{EditError, Frame};
 
 /// What a pass did, in frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -67,6 +67,9 @@ impl Fragmenting<'_> {
 
 /// Edits the frames of `input` into `target`. `side` says which side sent the frame with a number from 1, or `None`
 /// for a frame to be written as it is. `stop` ends the pass early, with an error and without a file.
+///
+/// # Errors
+/// The capture cannot be read or edited, the target cannot be written, or `stop` was set.
 pub fn run(
     input: &mut Reader,
     target: Target<'_>,
@@ -180,9 +183,12 @@ fn create(target: Target<'_>, link: LinkType) -> Result<FileWriter, EditError> {
 }
 
 /// Whether frames of type `link`, of `file`, can be edited as the plan has it, into ones of type `to` (`None`: the same).
+///
+/// # Errors
+/// They cannot: their headers cannot be read, or the plan lacks addresses for headers that are to be made.
 pub fn check(link: LinkType, to: Option<LinkType>, plan: &Plan, file: &str) -> Result<(), EditError> {
     let file = || file.to_owned();
-    if !link::readable(link) {
+    if !link.is_readable() {
         return Err(EditError::UnreadableLink { file: file(), link });
     }
     match to {

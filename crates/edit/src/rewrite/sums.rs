@@ -3,10 +3,10 @@
 use wire::checksum::{finish, finish_udp, fold, sum};
 use wire::crc;
 use wire::ends::Ends;
+use wire::numbers::protocol::{ICMP, ICMPV6, SCTP, TCP, UDP};
 use wire::proto::sctp;
 
 use super::bytes::{read16, write16};
-use super::ip::{ICMP, ICMPV6, SCTP, TCP, UDP};
 
 /// One's complement addition.
 fn add(a: u16, b: u16) -> u16 {

@@ -154,6 +154,9 @@ impl Input {
 
     /// Is there an entry for each packet, and a packet for each entry? Reads the capture, where it can be read twice.
     /// One that is damaged, and taken as far as it is sound, may have fewer packets.
+    ///
+    /// # Errors
+    /// There is not; or the capture cannot be read.
     pub fn check_sides(&mut self) -> Result<(), SourceError> {
         if self.sides.is_none() || self.first.file_len().is_none() {
             return Ok(());
@@ -174,6 +177,9 @@ impl Input {
     }
 
     /// Starts again.
+    ///
+    /// # Errors
+    /// A capture cannot be read a second time.
     pub fn rewind(&mut self) -> Result<(), SourceError> {
         self.first.rewind()?;
         self.last = 0;

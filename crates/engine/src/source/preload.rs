@@ -27,6 +27,9 @@ pub struct Loaded {
 
 /// Reads the frames of `inputs`, one file after the other; each begins where the one before ended. They may take `most`
 /// bytes of memory: how large a compressed file's contents are is known only when they are there.
+///
+/// # Errors
+/// A capture cannot be read or edited, its frames take more than `most`, or there are none.
 pub fn preload(inputs: &mut [Input], reading: &Reading, most: u64) -> Result<Loaded, SourceError> {
     let no_room = |inputs: &[Input]| SourceError::NoRoom { files: Input::names(inputs), most };
     let mut full = false;
@@ -115,6 +118,9 @@ impl Loaded {
     }
 
     /// Holds `times` passes instead of one, so that addresses that change with each pass change every so many.
+    ///
+    /// # Errors
+    /// So many templates are too many.
     pub fn repeat(&mut self, times: u64) -> Result<(), NotTaken> {
         let pass = self.templates.len();
         for turn in 1..times {
@@ -151,7 +157,7 @@ impl Loaded {
             templates,
             unique_addresses: unique,
             signature: sign.map(|sign| sign + u32::from(side)),
-            side,
+            port: side,
             ..Stream::of(name, &[])
         };
         let sides = &self.sides;

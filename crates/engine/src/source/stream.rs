@@ -1,10 +1,10 @@
 //! Captures sent while they are read: memory stays bounded however large they are.
 
-use super::expiry::Expiry;
 use super::hooks::{Hooks, Loss, Passed};
-use super::reading::{Clock, Oddities, Reading};
-use super::{Frames, Input, SourceError};
-use crate::{Overdue, clock};
+use super::reading::{Clock, Reading};
+use super::{Facts, Frames, Input, Seen, SourceError};
+use crate::Overdue;
+use crate::clock;
 use capture::Reader;
 use edit::rewrite::Frame;
 use std::num::NonZeroU64;
@@ -14,8 +14,6 @@ use traffic::schedule::{Position, Speed};
 use traffic::templates::{Addresses, changeable, low_words, room_for_signature};
 use traffic::{Buffers, Schedule};
 use wire::LinkType;
-use wire::background::is_background;
-use wire::flow::{FlowKey, FlowOf, FlowSet};
 use wire::layers::{L3, Layers};
 use wire::signature::Signature;
 
@@ -57,36 +55,6 @@ pub struct Options {
     /// Frames that get lost on purpose.
     pub loss: Option<Loss>,
 }
-
-/// Counted while reading.
-#[derive(Debug, Clone, Default)]
-pub struct Seen {
-    /// What was odd about the frames that were read.
-    pub odd: Oddities,
-    /// Frames that got lost on purpose.
-    pub lost: u64,
-    /// Signed frames of each side.
-    pub signed: [u64; 2],
-    /// Frames that are such as others send on most networks ([`wire::background`]).
-    pub background: u64,
-    /// Frames of each side that belong to a flow, if flows are counted.
-    pub flow_frames: [u64; 2],
-    /// Flows by the side on which each was first seen. Those that expired count again.
-    pub flows: [u64; 2],
-    /// Those whose addresses are this pass's.
-    known: FlowSet,
-    expiry: Option<Expiry>,
-}
-
-impl Seen {
-    /// Flows that were seen again after they had expired, if they do.
-    pub fn expired(&self) -> Option<u64> {
-        self.expiry.as_ref().map(|expiry| expiry.expired)
-    }
-}
-
-/// Of a side: signed frames, those such as others send, those that belong to a flow, flows, and truncated frames.
-type Counts = [u64; 5];
 
 /// Frames that are read on between two looks at the time.
 const LOOK_EVERY: u64 = 256;
@@ -134,8 +102,8 @@ pub struct StreamSource {
     position: Position,
     /// When the first frame was taken: pauses at top speed are counted from when a pass ends.
     began: Option<u64>,
-    /// What was counted before each frame of those filled in last, and the side of that.
-    before: Vec<(u8, Counts)>,
+    /// The clock whose times signatures carry.
+    stamps: clocks::Clock,
     /// When the frames that leave together do, and how many of them have been taken.
     together: (u64, u64),
 }
@@ -148,7 +116,7 @@ impl StreamSource {
             Timing::Schedule(schedule) => schedule.clone(),
         };
         let clock = options.reading.clock();
-        let seen = Seen { expiry: options.flow_expiry_s.map(Expiry::after), ..Seen::default() };
+        let seen = Seen::expiring(options.flow_expiry_s);
         StreamSource {
             names: inputs.iter().map(|input| [0, 1].map(|side| input.name(side).to_owned())).collect(),
             inputs,
@@ -174,7 +142,7 @@ impl StreamSource {
             fault: None,
             position: Position::default(),
             began: None,
-            before: Vec::new(),
+            stamps: clocks::Clock::Monotonic,
             together: (0, 0),
         }
     }
@@ -205,11 +173,6 @@ impl StreamSource {
     /// Has the schedule come to an end?
     fn is_over(&self) -> bool {
         matches!(self.options.timing, Timing::Schedule(_)) && self.schedule.ends_before(self.position.due)
-    }
-
-    /// Are flows counted?
-    pub fn counts_flows(&self) -> bool {
-        self.options.count_flows
     }
 
     /// Passes begun.
@@ -344,20 +307,10 @@ impl StreamSource {
         let every = self.options.unique_every.map_or(u64::MAX, NonZeroU64::get);
         if self.pass.is_multiple_of(every) {
             // What follows has addresses of its own.
-            self.seen.known.clear();
-            if let Some(expiry) = &mut self.seen.expiry {
-                expiry.forget();
-            }
+            self.seen.other_flows();
         }
         (self.file, self.in_pass) = (0, 0);
         Ok(true)
-    }
-
-    /// What has been counted for the side of the frame that is ready.
-    fn counts(&self) -> Counts {
-        let (seen, side) = (&self.seen, usize::from(self.side));
-        let truncated = seen.odd.truncated[side];
-        [seen.signed[side], seen.background, seen.flow_frames[side], seen.flows[side], truncated]
     }
 
     /// Changes the frame that is ready as asked, into `buffer`.
@@ -365,20 +318,12 @@ impl StreamSource {
         let frame = &mut buffer[..self.frame.data.len()];
         frame.copy_from_slice(&self.frame.data);
         let side = usize::from(self.side);
-        self.seen.background += u64::from(is_background(frame));
+        self.seen.frame(self.side, frame);
         let round = self.options.unique_every.map_or(0, |every| self.pass / every);
         if round > 0 || self.options.sign.is_some() || self.options.count_flows {
             let layers = Layers::parse(LinkType::ETHERNET, frame);
-            if self.options.count_flows
-                && let FlowOf::Flow(key) = FlowKey::of(&layers, frame)
-            {
-                self.seen.flows[side] += u64::from(self.seen.known.insert(key));
-                self.seen.flow_frames[side] += 1;
-                if let Some(expiry) = &mut self.seen.expiry {
-                    let before = expiry.expired;
-                    expiry.see(key, self.captured);
-                    self.seen.flows[side] += expiry.expired - before;
-                }
+            if self.options.count_flows {
+                self.seen.flow(self.side, &layers, frame, self.captured);
             }
             // What does as another tool, changes what that changes.
             if round > 0 && (self.options.only_unique || changeable(frame.get(layers.l3_offset..))) {
@@ -396,7 +341,7 @@ impl StreamSource {
             {
                 let stream = stream + u32::from(self.side);
                 let sequence = self.seen.signed[side];
-                sign_captured(frame, Signature { stream, sequence, time: clock::stamp() });
+                sign_captured(frame, Signature { stream, sequence, time: clocks::now(self.stamps) });
                 self.seen.signed[side] += 1;
             }
         }
@@ -414,11 +359,28 @@ impl Frames for StreamSource {
         readers.filter_map(Reader::patience).for_each(|pipe| pipe.until_ns(at_ns));
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            paced: self.is_paced(),
+            is_formula: self.is_formula(),
+            frames: None,
+            longest: None,
+            // One for each side.
+            streams: vec![0, 1],
+            all_signed: false,
+            counts_flows: self.options.count_flows,
+        }
+    }
+
+    fn schedule(&self) -> Option<&Schedule> {
+        Some(&self.schedule)
+    }
+
     fn next_due(&mut self) -> Result<Option<u64>, SourceError> {
         self.ready()
     }
 
-    fn side(&mut self) -> u8 {
+    fn port(&mut self) -> u8 {
         // At the end, or at a fault that `fill` will tell, there is none.
         if self.ready.is_none()
             && let Err(fault) = self.ready()
@@ -443,7 +405,7 @@ impl Frames for StreamSource {
         let paced = self.is_paced();
         let mut count = 0;
         let mut only = None;
-        self.before.clear();
+        self.seen.begin();
         while count < most {
             // What is ready before a fault still leaves.
             let at = match self.ready() {
@@ -465,7 +427,6 @@ impl Frames for StreamSource {
             if buffer.len() < self.frame.data.len() {
                 break;
             }
-            self.before.push((self.side, self.counts()));
             let length = self.render(buffer);
             if let Some(show) = &mut self.hooks.show {
                 show(self.captured, &buffer[..length as usize]);
@@ -496,22 +457,16 @@ impl Frames for StreamSource {
         }
     }
 
-    fn is_paced(&self) -> bool {
-        StreamSource::is_paced(self)
+    fn stamp_by(&mut self, clock: clocks::Clock) {
+        self.stamps = clock;
+    }
+
+    fn seen(&self) -> Option<&Seen> {
+        Some(&self.seen)
     }
 
     fn give_back(&mut self, frames: usize) {
-        let first = self.before.len().saturating_sub(frames);
-        let Some(&(side, counts)) = self.before.get(first) else { return };
-        let (seen, side) = (&mut self.seen, usize::from(side));
-        [
-            seen.signed[side],
-            seen.background,
-            seen.flow_frames[side],
-            seen.flows[side],
-            seen.odd.truncated[side],
-        ] = counts;
-        self.before.truncate(first);
+        self.seen.give_back(frames);
     }
 
     fn overdue(&mut self, until: u64, most: u64, deadline: Instant) -> Option<Overdue> {

@@ -224,8 +224,8 @@ fn answer(head: &[u8], shown: &Shown) -> Answer {
         Asked::Nothing => return Answer::plain("400 Bad Request", "not an HTTP request\n"),
         Asked::ToChange => return Answer::plain("405 Method Not Allowed", "only GET and HEAD\n"),
         Asked::Another => {
-            let mend = "ask for this host by its address or its own name, or give netdyno the name by \
-                        --metrics-name: another name may lead a browser here\n";
+            let mend = "ask for this host by its address or its own name, or tell netdyno of the name \
+                        when it begins: another name may lead a browser here\n";
             return Answer::plain("421 Misdirected Request", mend);
         }
         Asked::Root => return Answer::plain("200 OK", "netdyno: metrics of this run are at /metrics\n"),

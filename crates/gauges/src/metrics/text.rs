@@ -4,17 +4,22 @@
 //! are given up for lost may still arrive.
 
 use histogram::Histogram;
+use report::figure::{Figure, Kind};
+use report::sections::{latency, pacing, received, sent};
 use snapshot::{Phase, Snapshot};
 use std::fmt::Write;
 
 /// The two formats. They differ in the names of counters' families, and in how a page ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
+    /// Prometheus' text format, version 0.0.4.
     Prometheus,
+    /// OpenMetrics 1.0.
     OpenMetrics,
 }
 
 impl Format {
+    /// The value of the header `Content-Type`.
     pub fn content_type(self) -> &'static str {
         match self {
             Format::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
@@ -98,8 +103,19 @@ impl Page {
         if kind == "counter" { self.counter(name, labels, value) } else { self.sample(name, labels, value) }
     }
 
-    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
-        self.family(name, "histogram", help);
+    /// A figure of a result, while it comes about.
+    fn figure(&mut self, figure: &Figure, labels: &[Label<'_>], value: u64) {
+        let kind = match figure.kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+        };
+        self.one(&format!("netdyno_{}", figure.key), kind, figure.meaning, labels, &value);
+    }
+
+    /// Times, as a figure of a result names them.
+    fn histogram(&mut self, figure: &Figure, histogram: &Histogram) {
+        let name = &format!("netdyno_{}_seconds", figure.key);
+        self.family(name, "histogram", figure.meaning);
         let bucket = format!("{name}_bucket");
         let mut buckets = histogram.buckets().peekable();
         let mut below = 0;
@@ -133,19 +149,11 @@ pub fn render(moment: &Snapshot, format: Format) -> String {
     let mut page = Page { out: String::new(), format };
     about(&mut page, moment);
     counts(&mut page, moment);
-    if let Some(latency) = &moment.latency {
-        page.histogram(
-            "netdyno_latency_seconds",
-            "From the time stamp in each signed frame to its arrival.",
-            latency,
-        );
-    }
-    if let Some(lateness) = &moment.lateness {
-        page.histogram(
-            "netdyno_lateness_seconds",
-            "How long after its time each frame was handed to the interface.",
-            lateness,
-        );
+    for (figure, histogram) in [(&latency::HISTOGRAM, &moment.latency), (&pacing::LATENESS, &moment.lateness)]
+    {
+        if let Some(histogram) = histogram {
+            page.histogram(figure, histogram);
+        }
     }
     workers(&mut page, moment);
     machine(&mut page, moment);
@@ -192,37 +200,25 @@ fn about(page: &mut Page, moment: &Snapshot) {
 
 fn counts(page: &mut Page, moment: &Snapshot) {
     let interface = |name: &Option<String>| name.clone().unwrap_or_default();
-    for (side, done, count, interface) in [
-        ("tx", "sent", moment.tx, interface(&moment.title.tx)),
-        ("rx", "received", moment.rx, interface(&moment.title.rx)),
+    for (frames, bytes, count, interface) in [
+        (&sent::FRAMES, &sent::BYTES, moment.tx, interface(&moment.title.tx)),
+        (&received::FRAMES, &received::BYTES, moment.rx, interface(&moment.title.rx)),
     ] {
         let Some(count) = count else { continue };
         let labels = [("interface", interface.as_str())];
-        let name = format!("netdyno_{side}_frames");
-        page.one(&name, "counter", &format!("Frames {done}."), &labels, &count.frames);
-        let help = format!("Bytes of frames {done}, without FCS.");
-        page.one(&format!("netdyno_{side}_bytes"), "counter", &help, &labels, &count.bytes);
+        page.figure(frames, &labels, count.frames);
+        page.figure(bytes, &labels, count.bytes);
     }
-    let rows: [(&str, &str, Option<u64>, &str); 5] = [
-        ("netdyno_offered_frames", "counter", moment.offered, "Frames that the schedule had due."),
-        (
-            "netdyno_lost_frames",
-            "gauge",
-            moment.lost,
-            "Frames that did not arrive although they had time to; falls when they still do.",
-        ),
-        ("netdyno_late_frames", "counter", moment.late, "Frames that left more than 100 us late."),
-        ("netdyno_duplicated_frames", "counter", moment.duplicated, "Signed frames that had come before."),
-        (
-            "netdyno_reordered_frames",
-            "counter",
-            moment.reordered,
-            "Signed frames that came after one with a higher sequence number.",
-        ),
-    ];
-    for (name, kind, value, help) in rows {
+    for (figure, value) in [
+        (&sent::INTENDED, moment.intended),
+        (&received::LOST_FRAMES, moment.lost),
+        (&pacing::LATE, moment.late),
+        (&received::DUPLICATED, moment.duplicated),
+        (&received::REORDERED, moment.reordered),
+        (&received::TRAILED, moment.trailed),
+    ] {
         if let Some(value) = value {
-            page.one(name, kind, help, &[], &value);
+            page.figure(figure, &[], value);
         }
     }
 }
@@ -434,9 +430,10 @@ mod tests {
         };
         Snapshot {
             remaining_ns: Some(1),
-            offered: Some(1),
+            intended: Some(1),
             reordered: Some(0),
             duplicated: Some(0),
+            trailed: Some(0),
             late: Some(0),
             lateness: Some(Arc::new(Histogram::new())),
             workers: vec![snapshot::Worker { cpu_ns: Some(1), ..snapshot::Worker::default() }],

@@ -10,6 +10,7 @@ use super::view::{Column, View};
 use histogram::Histogram;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use report::sections::received::{DUPLICATED, REORDERED, TRAILED};
 use report::units::{self, bit_rate, count, frame_rate, percent, printable, time};
 use snapshot::{Phase, Snapshot};
 
@@ -150,11 +151,11 @@ fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
         let seconds = now.at_ns as f64 / 1e9;
         if seconds > 0.0 { frame_rate(frames as f64 / seconds) } else { String::new() }
     };
-    if let Some(offered) = now.offered {
-        let rate = view.rate(|m| m.offered).map_or(String::new(), frame_rate);
+    if let Some(intended) = now.intended {
+        let rate = view.rate(|m| m.intended).map_or(String::new(), frame_rate);
         let text =
-            format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(offered), "", "", average(offered));
-        lines.push(Line::from(vec![label("offered", manner), text.into()]));
+            format!("{:>17} {rate:>11} {:>13} {:>13} {:>11}", count(intended), "", "", average(intended));
+        lines.push(Line::from(vec![label("intended", manner), text.into()]));
     }
     let sent = match now.title.command.as_str() {
         "reflect" => "sent back",
@@ -186,9 +187,12 @@ fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
         lines.push(Line::from(vec![label("lost", manner), Span::styled(text, style)]));
     }
     let mut rest = Vec::new();
-    for (what, value) in
-        [("reordered", now.reordered), ("duplicated", now.duplicated), ("sent late", now.late)]
-    {
+    for (what, value) in [
+        (REORDERED.name, now.reordered),
+        (DUPLICATED.name, now.duplicated),
+        (TRAILED.name, now.trailed),
+        ("sent late", now.late),
+    ] {
         rest.extend(value.map(|n| format!("{} {what}", count(n))));
     }
     if !rest.is_empty() {
@@ -367,7 +371,7 @@ fn help(now: &Snapshot, manner: Manner, width: usize, height: usize) -> Vec<Line
     let mut text: Vec<String> = [
         "",
         " q, Ctrl-C  end the run, and print its result; Ctrl-C again ends at once",
-        " space      pause, and go on: the schedule stands still, as does --duration",
+        " space      pause, and go on: the schedule stands still, as does the duration",
         " + -        a tenth of the rate asked for more or less;  0  as asked for",
         " up down    move in the table of streams; also k j, PgUp PgDn, Home",
         " s          sort streams by loss, by rate, by number;  Ctrl-Z  stop, as any job",

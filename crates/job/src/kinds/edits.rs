@@ -29,9 +29,9 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
         drop_unsupported: args.drop_unsupported,
         ..Plan::default()
     };
-    plan.source_mac = mac("--src-mac", args.src_mac.as_deref(), !sided)?;
-    plan.destination_mac = mac("--dst-mac", args.dst_mac.as_deref(), !sided)?;
-    plan.replace_mac = replacements("--replace-mac", &args.replace_mac)?;
+    plan.source_mac = mac("`.src_mac`", args.src_mac.as_deref(), !sided)?;
+    plan.destination_mac = mac("`.dst_mac`", args.dst_mac.as_deref(), !sided)?;
+    plan.replace_mac = replacements("`.replace_mac`", &args.replace_mac)?;
     plan.vlan = match (args.vlan_add, args.vlan_del) {
         (Some(id), _) => Some(Vlan::Add {
             id,
@@ -44,18 +44,18 @@ pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
     };
     if !args.map_ip.is_empty() {
         // Several options are one list.
-        plan.map_client = map("--map-ip", &args.map_ip.join(","))?;
+        plan.map_client = map("`.map_ip`", &args.map_ip.join(","))?;
         plan.map_server = plan.map_client.clone();
     }
     if args.endpoints.is_some() && !sided {
-        bail!("--endpoints: say with --sides which frames are the client's");
+        bail!("`.endpoints`: say with `.sides` which frames are the client's");
     }
     sided_maps(
         &mut plan,
-        [("--map-src-ip", args.map_src_ip.as_deref()), ("--map-dst-ip", args.map_dst_ip.as_deref())],
-        ("--endpoints", args.endpoints.as_deref()),
+        [("`.map_src_ip`", args.map_src_ip.as_deref()), ("`.map_dst_ip`", args.map_dst_ip.as_deref())],
+        ("`.endpoints`", args.endpoints.as_deref()),
     )?;
-    plan.ports = ports("--map-port", &args.map_port)?;
+    plan.ports = ports("`.map_port`", &args.map_port)?;
     plan.ttl = ttl(args.ttl.as_deref())?;
     Ok(plan)
 }
@@ -106,7 +106,7 @@ pub fn mac(name: &str, text: Option<&str>, one: bool) -> Result<PerSide<wire::Ma
     let Some(text) = text else { return Ok(PerSide::default()) };
     let pair = rewrite::mac_pair(text).with_context(|| name.to_owned())?;
     if one && pair.server.is_some() {
-        bail!("{name}: the second address is the server's; say with --sides which frames are");
+        bail!("{name}: the second address is the server's; say with `.sides` which frames are");
     }
     Ok(pair)
 }
@@ -136,7 +136,7 @@ pub fn ports(name: &str, texts: &[String]) -> Result<PortMap> {
 
 /// Set, raised or lowered.
 pub fn ttl(text: Option<&str>) -> Result<Option<rewrite::Ttl>> {
-    text.map(rewrite::ttl).transpose().context("--ttl")
+    text.map(rewrite::ttl).transpose().context("`.ttl`")
 }
 
 /// Networks of the source, of the destination, and the two endpoints.

@@ -1,5 +1,6 @@
 //! `netdyno live`: plays the client's side of captured TCP connections against a server.
 
+use super::Run;
 use super::shared;
 use crate::carrier;
 use crate::environment;
@@ -16,7 +17,7 @@ use live::run::{Traffic, Wire};
 use live::segment::Options;
 use live::{Dialogue, Ended, LiveError, Outcome, Play, Settings, Which, collect, understand};
 use report::conversations::{Difference, Exchange, Outcome as Verdict, RoundTrip};
-use report::{Code, Conversation, Report, Requested, Source};
+use report::{Code, Conversation, Report, Resolved, Source, Warnings};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use snapshot::{Connections, Count, Snapshot, Title};
 use spec::{Answers, Flow, Live, Port, Timing};
@@ -35,7 +36,13 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const QUIET_TIME: Duration = Duration::from_secs(1);
 const RETRIES: u32 = 5;
 
-pub fn run(args: &Live, session: &Session) -> Result<Report> {
+impl Run for spec::Live {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &Live, session: &Session) -> Result<Report> {
     let settings = Arc::new(settings(args)?);
     let place = Place::find(&args.on)?;
     place.guard(&session.consent.yes_disrupt)?;
@@ -51,7 +58,7 @@ pub fn run(args: &Live, session: &Session) -> Result<Report> {
     let to = SocketAddr::new(args.to.address, args.to.port.unwrap_or(first.server.port()));
     if args.to.port.is_none() && dialogues.iter().any(|dialogue| dialogue.server.port() != to.port()) {
         bail!(
-            "the connections go to several ports: say which one, --to {}:PORT, or choose with --flow",
+            "the connections go to several ports: say which one, `.to` {}:PORT, or choose with `.flow`",
             to.ip()
         );
     }
@@ -78,10 +85,10 @@ pub fn run(args: &Live, session: &Session) -> Result<Report> {
         Some(path) => Some(FileWriter::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?),
         None => None,
     };
-    report.requested = Requested {
+    report.resolved = Resolved {
         source: Some(Source::Files { files: vec![args.capture.display().to_string()] }),
         interfaces: vec![place.spec.clone()],
-        ..Requested::default()
+        ..Resolved::default()
     };
     let what = report::units::counted(dialogues.len() as u64, "connection");
     let own = if wire.borrowed { ", answering for it" } else { "" };
@@ -120,7 +127,7 @@ pub fn run(args: &Live, session: &Session) -> Result<Report> {
     judge(&mut report, &outcomes, args.answers);
     report.result.conversations = outcomes.iter().map(conversation).collect();
     if session.is_stopped() && outcomes.iter().any(|outcome| outcome.broken == Some(Broken::Stopped)) {
-        report.result.verdict.fall_short("stopped by a signal");
+        report.result.verdict.fall_short(Code::Stopped, "stopped before all was played");
     }
     Ok(report)
 }
@@ -154,10 +161,10 @@ fn settings(args: &Live) -> Result<Settings> {
     let mut ignore = Vec::new();
     for text in &args.ignore {
         let built = regex::bytes::RegexBuilder::new(text).unicode(false).multi_line(true).crlf(true).build();
-        ignore.push(built.with_context(|| format!("--ignore {text}"))?);
+        ignore.push(built.with_context(|| format!("`.ignore` {text}"))?);
     }
     if timeout < Duration::from_millis(1) || quiet_time < Duration::from_millis(1) {
-        bail!("--timeout and --quiet-time need at least 1ms");
+        bail!("`.timeout` and `.quiet_time` need at least 1ms");
     }
     Ok(Settings {
         captured_timing: args.timing == Timing::Captured,
@@ -172,7 +179,7 @@ fn nanos(time: Duration) -> u64 {
 }
 
 /// Reads the capture and understands what is to be played.
-fn dialogues(args: &Live, session: &Session, warnings: &mut Vec<String>) -> Result<Vec<Arc<Dialogue>>> {
+fn dialogues(args: &Live, session: &Session, warnings: &mut Warnings) -> Result<Vec<Arc<Dialogue>>> {
     let file = args.capture.display();
     let mut reader = Reader::open(&args.capture)?;
     if args.skip_corrupt {
@@ -192,19 +199,22 @@ fn dialogues(args: &Live, session: &Session, warnings: &mut Vec<String>) -> Resu
         session.say(
             Code::PartOfCapture,
             format!(
-                "{file} has {} TCP connections; the first is played. --flow N chooses another one, --all plays all",
+                "{file} has {} TCP connections; the first is played. `.flow` N chooses another one, `.all` plays all",
                 collected.total
             ),
         );
     }
     if collected.fragments > 0 {
-        warnings.push(format!(
-            "{} of TCP packets were left out: they are not put together",
-            report::units::counted(collected.fragments, "IP fragment")
-        ));
+        warnings.add(
+            Code::FragmentsLeftOut,
+            format!(
+                "{} of TCP packets were left out: they are not put together",
+                report::units::counted(collected.fragments, "IP fragment")
+            ),
+        );
     }
     if let Some(reason) = &collected.cut_short {
-        warnings.push(format!("{file} was read up to its damage only: {reason}"));
+        warnings.add(Code::CaptureDamaged, format!("{file} was read up to its damage only: {reason}"));
     }
     let mut dialogues = Vec::new();
     for conversation in collected.conversations {
@@ -212,9 +222,12 @@ fn dialogues(args: &Live, session: &Session, warnings: &mut Vec<String>) -> Resu
         let dialogue = understand(&conversation);
         if let Some(told) = incomplete(&dialogue) {
             if !args.until_gap {
-                bail!("{file}: connection {}: {told}; --until-gap plays up to there", dialogue.number);
+                bail!("{file}: connection {}: {told}; `.until_gap` plays up to there", dialogue.number);
             }
-            warnings.push(format!("connection {}: {told}: it is played up to there", dialogue.number));
+            warnings.add(
+                Code::ConversationIncomplete,
+                format!("connection {}: {told}: it is played up to there", dialogue.number),
+            );
         }
         if !dialogue.handshake {
             session.say(
@@ -227,11 +240,14 @@ fn dialogues(args: &Live, session: &Session, warnings: &mut Vec<String>) -> Resu
             );
         }
         if dialogue.wild > 0 {
-            warnings.push(format!(
-                "connection {}: {} fitted nowhere and were left out",
-                dialogue.number,
-                report::units::counted(dialogue.wild, "captured segment")
-            ));
+            warnings.add(
+                Code::SegmentsLeftOut,
+                format!(
+                    "connection {}: {} fitted nowhere and were left out",
+                    dialogue.number,
+                    report::units::counted(dialogue.wild, "captured segment")
+                ),
+            );
         }
         dialogues.push(Arc::new(dialogue));
     }
@@ -270,10 +286,10 @@ fn wire(args: &Live, place: &Place, to: SocketAddr) -> Result<Wire> {
     let no_source = |reason| LiveError::NoSource { interface: place.spec.clone(), address: to.ip(), reason };
     let from = match args.from {
         Some(from) if from.is_ipv4() != to.is_ipv4() => {
-            bail!("--from {from} and --to {to}: one is IPv4, the other IPv6")
+            bail!("`.from` {from} and `.to` {to}: one is IPv4, the other IPv6")
         }
         Some(from) if from.is_multicast() || from.is_unspecified() || from == to.ip() => {
-            bail!("--from {from} cannot be the address of a client of {to}")
+            bail!("`.from` {from} cannot be the address of a client of {to}")
         }
         Some(from) => from,
         None => {
@@ -281,7 +297,7 @@ fn wire(args: &Live, place: &Place, to: SocketAddr) -> Result<Wire> {
             match found.filter(|found| found.is_ipv4() == to.is_ipv4()) {
                 Some(from) => from,
                 None => bail!(
-                    "{} has no address to reach {} from: give one with --from (an unused one of the server's network \
+                    "{} has no address to reach {} from: give one with `.from` (an unused one of the server's network \
                      will do), or set one with `ip addr add`",
                     place.spec,
                     to.ip()
@@ -302,7 +318,7 @@ fn wire(args: &Live, place: &Place, to: SocketAddr) -> Result<Wire> {
         None => {
             let asked = place.run_in(|| port::resolve::neighbour(name, to.ip(), Some(from)))?;
             asked.map_err(|error| {
-                anyhow::anyhow!("{}", error.to_string().replace("ether(dst=...)", "--mac MAC"))
+                anyhow::anyhow!("{}", error.to_string().replace("ether(dst=...)", "`.mac` MAC"))
             })?
         }
     };
@@ -342,7 +358,7 @@ fn ends(args: &Live, place: &Place, wire: &Wire, dialogues: &[Arc<Dialogue>]) ->
             Port::Number(first) => match u16::try_from(nth).ok().and_then(|nth| first.checked_add(nth)) {
                 Some(port) => port,
                 None => bail!(
-                    "--port {first}: there are not enough ports above it for {} connections",
+                    "`.port` {first}: there are not enough ports above it for {} connections",
                     dialogues.len()
                 ),
             },
@@ -413,8 +429,8 @@ fn judge(report: &mut Report, outcomes: &[Outcome], answers: Answers) {
             }
             let told = format!("connection {number}: {}", why(broken, outcome));
             match connected {
-                true => verdict.fall_short(told),
-                false => verdict.fail(told),
+                true => verdict.fall_short(Code::ConversationFailed, told),
+                false => verdict.fail(Code::ConversationFailed, told),
             }
         } else if !outcome.is_equal() && answers == Answers::Same {
             let which: Vec<String> = outcome
@@ -426,14 +442,16 @@ fn judge(report: &mut Report, outcomes: &[Outcome], answers: Answers) {
                 .collect();
             let named = which.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
             let more = if which.len() > 8 { ", ..." } else { "" };
-            verdict.fall_short(format!(
-                "connection {number}: another answer than captured in exchange {named}{more}"
-            ));
+            verdict.fall_short(
+                Code::AnswerDiffers,
+                format!("connection {number}: another answer than captured in exchange {named}{more}"),
+            );
         }
         if outcome.left_open {
-            report.warnings.push(format!(
-                "connection {number}: the server did not close its side; the connection was reset"
-            ));
+            report.warnings.add(
+                Code::ServerLeftOpen,
+                format!("connection {number}: the server did not close its side; the connection was reset"),
+            );
         }
     }
 }

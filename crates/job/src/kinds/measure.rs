@@ -1,5 +1,6 @@
 //! `netdyno measure`: what arrives on an interface.
 
+use super::Run;
 use super::shared;
 use crate::carrier::{self, Ends};
 use crate::panel::{Names, Panel};
@@ -7,8 +8,8 @@ use crate::place::Place;
 use crate::session::{Looked, Session};
 use crate::{environment, run};
 use anyhow::{Context, Result, bail};
-use meter::{Action, Meter};
-use report::{Code, Interval, Report, Requested};
+use meter::{Action, Measurement, Meter};
+use report::{Code, Interval, Report, Resolved};
 use snapshot::{Count, Snapshot, Title};
 use spec::{How, Measure};
 use std::sync::Arc;
@@ -16,28 +17,28 @@ use std::sync::Arc;
 /// Streams that are told apart, of who names no number.
 const STREAMS: u32 = 1024;
 
-pub fn run(args: &Measure, session: &Session) -> Result<Report> {
-    let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
+impl Run for spec::Measure {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+/// How it is measured, as far as this machine and the interface can.
+fn options(args: &Measure, place: &Place) -> Result<meter::Options> {
     let streams = args.streams.unwrap_or(STREAMS);
     let stream_histograms = args.stream_histograms.unwrap_or(shared::STREAM_HISTOGRAMS);
-    let place = Place::find(&args.on)?;
-    // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
-    if args.how != How::Packet || args.drop {
-        place.guard(&session.consent.yes_disrupt)?;
-    }
-    shared::measurable(&place)?;
     let options = meter::Options {
         action: if args.drop { Action::Drop } else { Action::Pass },
         mode: shared::meter_mode(args.how),
-        hardware: shared::hardware(&place, args.timestamps, args.how)?,
+        hardware: shared::hardware(place, args.timestamps, args.how)?,
         streams,
         stream_histograms,
         clock: shared::stamp_clock(args.clock),
         midstream: true,
-        tags_taken_out: shared::takes_tags_out(&place),
-        tags_told: shared::tells_tags(&place),
+        tags_taken_out: shared::takes_tags_out(place),
+        tags_told: shared::tells_tags(place),
         // What is to be dropped only XDP can keep from the host.
-        not_by_xdp: run::not_by_xdp(&place, place.interface.mtu as usize + 14).filter(|_| !args.drop),
+        not_by_xdp: run::not_by_xdp(place, place.interface.mtu as usize + 14).filter(|_| !args.drop),
         ..meter::Options::default()
     };
     let takes =
@@ -45,11 +46,57 @@ pub fn run(args: &Measure, session: &Session) -> Result<Report> {
     let available = engine::memory::available();
     if takes > available {
         bail!(
-            "--streams {streams} and their percentiles take {} of memory, and {} are available: give fewer",
+            "`.streams` {streams} and their percentiles take {} of memory, and {} are available: give fewer",
             report::units::bytes(takes),
             report::units::bytes(available)
         );
     }
+    Ok(options)
+}
+
+/// How it stands: frames and bytes since the start.
+fn look(meter: &Meter, count: Option<u64>) -> Looked<'_, (u64, u64)> {
+    let seen = meter.snapshot();
+    let signed = seen.signed > 0;
+    let snapshot = Snapshot {
+        rx: Some(Count { frames: seen.frames, bytes: seen.bytes }),
+        reordered: signed.then_some(seen.reordered),
+        trailed: (seen.trailed > 0).then_some(seen.trailed),
+        duplicated: signed.then_some(seen.duplicates),
+        latency: (!seen.latency.is_empty()).then(|| Arc::new(seen.latency.clone())),
+        ..Snapshot::default()
+    };
+    Looked {
+        counts: (seen.frames, seen.bytes),
+        over: count.is_some_and(|count| seen.frames >= count) || !meter.is_attached(),
+        snapshot,
+        meter: (signed || meter.drops()).then_some(meter),
+        delays: seen.latency,
+    }
+}
+
+/// The streams, and the loss that they show.
+fn fill_streams(report: &mut Report, measured: &Measurement) {
+    let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
+    run::list_streams(report, streams);
+    // Where a sender began anew it is not known.
+    if !measured.streams.is_empty() && measured.streams.iter().all(|stream| stream.renewed == 0) {
+        // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
+        let lost = measured.lost();
+        let arrived: u64 = measured.streams.iter().map(|s| s.distinct()).sum();
+        report.result.loss = Some(report::Loss::of(lost, arrived + lost));
+    }
+}
+
+fn run(args: &Measure, session: &Session) -> Result<Report> {
+    let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
+    let place = Place::find(&args.on)?;
+    // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
+    if args.how != How::Packet || args.drop {
+        place.guard(&session.consent.yes_disrupt)?;
+    }
+    shared::measurable(&place)?;
+    let options = options(args, &place)?;
     let name = &place.interface.name;
     session.heed();
     let mut ends = Ends::none();
@@ -57,16 +104,16 @@ pub fn run(args: &Measure, session: &Session) -> Result<Report> {
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
     let mut report = Report::new("measure");
-    report.requested = Requested {
+    report.resolved = Resolved {
         count,
         duration_ns: duration.map(|d| d.as_nanos() as u64),
         interfaces: vec![place.spec.clone()],
-        ..Requested::default()
+        ..Resolved::default()
     };
     report.environment = environment::collect();
     report.environment.interfaces.push(place.describe("measure"));
     report.environment.meter = Some(run::mode(&meter));
-    report.warnings.extend(run::blind(&meter, &place));
+    report.warnings.extend(run::blind(&meter, &place).map(|said| Code::MeterBlind.says(said)));
     let following = ends.wait(session, &mut report)?;
 
     let clock = run::WatchedClock::start(options.clock);
@@ -84,45 +131,19 @@ pub fn run(args: &Measure, session: &Session) -> Result<Report> {
         ..Title::default()
     };
     let ends = || Ok(vec![(place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, true))?)]);
-    panel.begin(title, &report.warnings, ends, Names::unknown(streams))?;
-    // Frames and bytes since the start.
-    let watched = session.watch(&mut panel, duration, |_| {
-        let seen = meter.snapshot();
-        let signed = seen.signed > 0;
-        let snapshot = Snapshot {
-            rx: Some(Count { frames: seen.frames, bytes: seen.bytes }),
-            reordered: signed.then_some(seen.reordered),
-            duplicated: signed.then_some(seen.duplicates),
-            latency: (!seen.latency.is_empty()).then(|| Arc::new(seen.latency.clone())),
-            ..Snapshot::default()
-        };
-        Looked {
-            counts: (seen.frames, seen.bytes),
-            over: count.is_some_and(|count| seen.frames >= count) || !meter.is_attached(),
-            snapshot,
-            meter: (signed || meter.drops()).then_some(&meter),
-            delays: seen.latency,
-        }
-    });
+    panel.begin(title, &report.warnings, ends, Names::unknown(options.streams))?;
+    let watched = session.watch(&mut panel, duration, |_| look(&meter, count));
     session.board.end();
     if !meter.is_attached() {
         let what = format!("{} was removed, or the meter detached from it by force", place.spec);
-        report.result.verdict.fall_short(what);
+        report.result.verdict.fall_short(Code::InterfaceGone, what);
     }
     following.end(None, &mut report);
     carrier::warn(&mut report);
     let measured = meter.finish();
     run::fill_measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
-    let streams = measured.streams.iter().map(|s| run::stream(s, s.lost, false)).collect();
-    run::list_streams(&mut report, streams);
-    // Where a sender began anew it is not known.
-    if !measured.streams.is_empty() && measured.streams.iter().all(|stream| stream.renewed == 0) {
-        // Between the first and the last sequence number that arrived; what came before or after nobody here knows.
-        let lost = measured.lost();
-        let arrived: u64 = measured.streams.iter().map(|s| s.distinct()).sum();
-        report.result.loss = Some(report::Loss::of(lost, arrived + lost));
-    }
+    fill_streams(&mut report, &measured);
     report.intervals = watched
         .samples
         .intervals()
@@ -143,10 +164,10 @@ pub fn run(args: &Measure, session: &Session) -> Result<Report> {
     if let Some(count) = count
         && measured.totals.frames < count
     {
-        report
-            .result
-            .verdict
-            .fall_short(format!("{} of the {count} frames waited for arrived", measured.totals.frames));
+        report.result.verdict.fall_short(
+            Code::FewerFrames,
+            format!("{} of the {count} frames waited for arrived", measured.totals.frames),
+        );
     }
     Ok(report)
 }

@@ -1,16 +1,27 @@
 //! The kinds of jobs: one module for each, and what several of them do alike.
 
+use crate::Session;
+use anyhow::Result;
+use report::Report;
+
 pub mod bridge;
 pub mod edits;
+pub mod given;
 pub mod impair;
 pub mod lab;
 pub mod live;
 pub mod measure;
 pub mod reflect;
 pub mod replay;
-mod resolve;
+pub(crate) mod resolve;
 pub mod search;
 pub mod send;
 pub mod shared;
 pub mod trial;
 pub mod what;
+
+/// A kind of job that can be carried out.
+pub(crate) trait Run: spec::Kind {
+    /// To its end, in this thread.
+    fn run(&self, session: Session) -> Result<Report>;
+}

@@ -1,5 +1,6 @@
 //! `netdyno reflect`: the far end of a round trip.
 
+use super::Run;
 use super::shared;
 use crate::carrier::{self, Ends};
 use crate::environment;
@@ -8,20 +9,25 @@ use crate::place::Place;
 use crate::run::counters::{self, Leaving, Told};
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result};
-use meter::Mode;
-use meter::reflector::{Options, ReflectMode, Reflected, Reflector};
 use port::interface::xdp_features;
-use report::{Choice, Code, Interval, Reflection, Report, Requested, Rx, Totals, Tx};
+use reflector::{Mode, Options, Reflected, Reflector};
+use report::{Choice, Code, Interval, Reflection, Report, Resolved, Rx, Sentence, Totals, Tx};
 use snapshot::{Count, Snapshot, Title};
 use spec::Reflect;
 
-pub fn run(args: &Reflect, session: &Session) -> Result<Report> {
+impl Run for spec::Reflect {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &Reflect, session: &Session) -> Result<Report> {
     let (duration, count) = (args.duration.as_deref().copied(), args.count.as_deref().copied());
     let place = Place::find(&args.on)?;
     place.guard(&session.consent.yes_disrupt)?;
     shared::measurable(&place)?;
     let options = Options {
-        mode: if args.generic { ReflectMode::XdpGeneric } else { ReflectMode::Auto },
+        mode: if args.generic { Mode::XdpGeneric } else { Mode::Auto },
         only_signed: args.only_signed,
         mac_only: args.mac_only,
         ..Options::default()
@@ -34,16 +40,16 @@ pub fn run(args: &Reflect, session: &Session) -> Result<Report> {
     let attached = place.run_in(|| Reflector::attach(name, &options))?;
     let reflector = attached.with_context(|| format!("reflecting on {}", place.spec))?;
     let mut report = Report::new("reflect");
-    report.requested = Requested {
+    report.resolved = Resolved {
         count,
         duration_ns: duration.map(|d| d.as_nanos() as u64),
         interfaces: vec![place.spec.clone()],
-        ..Requested::default()
+        ..Resolved::default()
     };
     report.environment = environment::collect();
     report.environment.interfaces.push(place.describe("reflect"));
     report.environment.engine = Some(choice(&reflector));
-    report.warnings.extend(tags(&place, &reflector));
+    report.warnings.extend(tags(&place, &reflector).map(|said| Code::TagsTakenOut.says(said)));
     let following = ends.wait(session, &mut report)?;
 
     session.meet();
@@ -83,7 +89,10 @@ pub fn run(args: &Reflect, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     let verdict = &mut report.result.verdict;
     if detached {
-        verdict.fall_short(format!("{} was removed, or the reflector detached from it by force", place.spec));
+        verdict.fall_short(
+            Code::InterfaceGone,
+            format!("{} was removed, or the reflector detached from it by force", place.spec),
+        );
     } else {
         compare(&mut report, &place, mode, &done, &mut leaving);
     }
@@ -92,7 +101,10 @@ pub fn run(args: &Reflect, session: &Session) -> Result<Report> {
     if let Some(count) = count
         && done.reflected < count
     {
-        verdict.fall_short(format!("{} of the {count} frames waited for were sent back", done.reflected));
+        verdict.fall_short(
+            Code::FewerFrames,
+            format!("{} of the {count} frames waited for were sent back", done.reflected),
+        );
     }
     Ok(report)
 }
@@ -109,8 +121,11 @@ fn mode_name(mode: Mode) -> &'static str {
     if mode == Mode::XdpGeneric { "xdp-generic" } else { "xdp" }
 }
 
+/// What needs no program at the other end.
+const WITHOUT: &str = "do without one by `.generic`";
+
 /// What would keep frames from leaving although they are sent back, if it can be seen from here.
-fn obstacle(place: &Place, reflector: &Reflector) -> Option<String> {
+fn obstacle(place: &Place, reflector: &Reflector) -> Option<Sentence> {
     if reflector.mode() != Mode::XdpNative {
         return None;
     }
@@ -119,23 +134,25 @@ fn obstacle(place: &Place, reflector: &Reflector) -> Option<String> {
     // Of a veth this says whether the peer takes them now. (It is also said of a peer with GRO and without a program;
     // that one takes what is redirected to it, but what is sent back waits there for something to wake it.)
     (is_veth(place) && !features.transmit).then(|| {
-        format!(
+        let said = format!(
             "the other end of {} takes no frames from XDP yet: it does while it has an XDP program of its own, such as \
-             the meter of `netdyno send --round-trip`; --generic does without",
+             the meter of a `.round_trip`",
             place.spec
-        )
+        );
+        (said, WITHOUT).into()
     })
 }
 
 /// That frames go back without the VLAN tags they came with, if they do. In the kernel's receive path a tag that was taken
 /// out stays with its frame.
-fn tags(place: &Place, reflector: &Reflector) -> Option<String> {
+fn tags(place: &Place, reflector: &Reflector) -> Option<Sentence> {
     (reflector.mode() == Mode::XdpNative && shared::takes_tags_out(place)).then(|| {
-        format!(
-            "frames with a VLAN tag go back without it: {} takes tags out before XDP sees a frame (`ethtool -K {} rxvlan \
-             off`, or --generic, keeps them)",
-            place.spec, place.interface.name
-        )
+        let said = format!(
+            "frames with a VLAN tag go back without it: {} takes tags out before XDP sees a frame",
+            place.spec
+        );
+        let name = &place.interface.name;
+        (said, format!("keep them by `ethtool -K {name} rxvlan off`, or by `.generic`")).into()
     })
 }
 
@@ -177,21 +194,24 @@ fn fill(report: &mut Report, done: &Reflected, mode: Mode) {
 /// driver's.
 fn compare(report: &mut Report, place: &Place, mode: Mode, done: &Reflected, leaving: &mut Leaving) {
     let Some(moved) = leaving.settled(done.reflected) else {
-        report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+        report
+            .warnings
+            .add(Code::CountersUnreadable, format!("the counters of {} can no longer be read", place.spec));
         return;
     };
     let natively = mode == Mode::XdpNative;
     let seen = leaving.seen(done.reflected, &moved, natively);
     let told = Told {
+        remedy: (natively && is_veth(place)).then_some(WITHOUT),
         unaccounted: match natively && is_veth(place) {
             true => {
                 "; the other end of a veth takes them only while it has an XDP program of its own, such as the meter of \
-                 `netdyno send --round-trip`; --generic does without"
+                 a `.round_trip`"
             }
             false => "",
         },
-        nobody: "--generic sends them by the kernel, which counts them; whoever sent them sees what came back",
-        completions: "",
+        nobody: "have them sent by the kernel, which counts them (`.generic`), or look at what came back where they were sent",
+        completions: None,
     };
     counters::account(report, counters::compare(&place.spec, done.reflected, &moved), &moved, &seen, &told);
 }

@@ -1,10 +1,12 @@
 //! `netdyno replay`: captures onto an interface.
 
-use super::shared::{Metering, Pace, Through};
+use super::Run;
+pub use super::shared::TwoSides;
+use super::shared::{Ends, Metering, Pace, Through};
 use super::{edits, shared};
 use crate::learning::{self, Learning};
 use crate::place::Place;
-use crate::run::{self, Interim, Second, Setup};
+use crate::run::{self, Interim, Setup};
 use crate::session::Session;
 use crate::sides::Sides;
 use ::edit::rewrite::Plan;
@@ -15,7 +17,7 @@ use engine::source::preload::{Loaded, preload};
 use engine::source::stream::{self, StreamSource, Timing};
 use engine::source::{Hooks, Input, Limit, Loss, Reading, Seam, Selection, Source, SourceError};
 use engine::{Ended, Engine, Job, Userspace};
-use report::{Code, Report, Requested, RequestedRate, units};
+use report::{Code, Report, RequestedRate, Resolved, Warnings, units};
 pub use spec::Replay;
 use spec::{Consent, Engine as EngineName, Oversize, Side, Sign, Word};
 use std::num::NonZeroU64;
@@ -36,25 +38,39 @@ const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 /// A replay in full: what `netdyno replay` asks for, and what other command lines ask for besides.
 #[derive(Debug)]
 pub struct Settings {
+    /// The captures, one after the other.
     pub files: Vec<PathBuf>,
+    /// Where frames leave.
     pub interface: Option<String>,
+    /// How two sides leave by two interfaces.
     pub two: TwoSides,
+    /// Frames go into this file instead.
     pub write: Option<PathBuf>,
+    /// At the capture's own times, so many times as fast.
     pub speed: Option<Speed>,
+    /// How fast and how long.
     pub pace: Pace,
     /// Passes, 0 without end; `None`: once, or as often as a time or a number of frames takes.
     pub loops: Option<u64>,
+    /// Captures are read into memory first, however large.
     pub preload: bool,
+    /// Captures are read while they are sent, however small.
     pub stream: bool,
     /// Every so many passes get addresses of their own.
     pub unique_every: Option<NonZeroU64>,
+    /// Frames with room for it get a signature.
     pub sign: bool,
+    /// What becomes of frames that are too long for an interface.
     pub oversize: Oversize,
+    /// A damaged capture is sent up to its damage.
     pub skip_corrupt: bool,
+    /// By what and from where.
     pub through: Through,
+    /// What measures.
     pub metering: Metering,
     /// The packets that are sent of each file.
     pub packets: Option<Selection>,
+    /// How long it is from one pass to the next.
     pub seam: Seam,
     /// Longer waits between two frames are cut to this.
     pub longest_gap: Option<Duration>,
@@ -85,16 +101,38 @@ pub struct Settings {
     pub hooks: Hooks,
 }
 
-/// The second side of a capture, and how it is told apart.
-#[derive(Debug, Clone, Default)]
-pub struct TwoSides {
-    pub on2: Option<String>,
-    pub sides: Option<Sides>,
-    pub only_side: Option<Side>,
-    pub measure2: Option<String>,
-}
-
 impl Settings {
+    /// Told to go on for a time or a number of frames, a capture is looped as often as that takes.
+    fn is_open_ended(&self) -> bool {
+        self.pace.duration.is_some() || self.pace.count.is_some()
+    }
+
+    /// How often it is sent; `None` without end.
+    fn passes(&self) -> Option<u64> {
+        match self.loops {
+            Some(0) => None,
+            Some(n) => Some(n),
+            None if self.is_open_ended() => None,
+            None => Some(1),
+        }
+    }
+
+    /// What is asked for, but for the rate.
+    fn resolved(&self, loops: Option<u64>, tx: &[Place], rx: &[(Place, meter::Options)]) -> Resolved {
+        Resolved {
+            source: Some(report::Source::Files {
+                files: self.files.iter().map(|f| f.display().to_string()).collect(),
+            }),
+            engine: Some(self.through.engine.name().to_owned()),
+            loops,
+            count: self.pace.count,
+            duration_ns: self.pace.duration.map(|d| d.as_nanos() as u64),
+            unique_ip: Some(self.unique_every.is_some()),
+            interfaces: shared::interfaces(tx, rx, self.metering.round_trip),
+            ..Resolved::default()
+        }
+    }
+
     /// Captures sent once, as captured, and nothing of them measured.
     pub fn of(files: Vec<PathBuf>) -> Settings {
         Settings {
@@ -136,7 +174,7 @@ impl Settings {
         let (pace, through) = (job.pace(), job.through());
         let mut links = job.links.into_iter();
         let (first, second) = (links.next().unwrap_or_default(), links.next().unwrap_or_default());
-        let sides = job.sides.as_deref().map(str::parse::<Sides>).transpose().context("--sides")?;
+        let sides = job.sides.as_deref().map(str::parse::<Sides>).transpose().context("`.sides`")?;
         let edits = match &job.edits {
             None => None,
             Some(edits) => {
@@ -174,7 +212,7 @@ pub fn loss(percent: Speed, seed: u64) -> Result<Option<Loss>> {
     }
     match Loss::new(percent.numerator, percent.denominator.saturating_mul(100), seed) {
         Some(loss) => Ok(Some(loss)),
-        None => bail!("--loss: of 100% or more nothing would be sent; give less"),
+        None => bail!("`.loss`: of 100% or more nothing would be sent; give less"),
     }
 }
 
@@ -254,7 +292,13 @@ impl Settings {
     }
 }
 
-pub fn run(job: Replay, session: Session) -> Result<Report> {
+impl Run for spec::Replay {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self.clone(), session)
+    }
+}
+
+fn run(job: Replay, session: Session) -> Result<Report> {
     let settings = Settings::of_job(job, &session.consent)?;
     find_and_replay("replay", settings, session)
 }
@@ -270,91 +314,116 @@ pub fn find_and_replay(command: &'static str, settings: Settings, session: Sessi
     let paced = settings.rate() != Some(Rate::TopSpeed);
     if settings.metering.how.check_content {
         bail!(
-            "--check-content: of captures each frame has content of its own, which the meter is not told: `send` can check"
+            "`.check_content`: of captures each frame has content of its own, which the meter is not told: `send` can check"
         );
     }
     let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;
-    let second = match &place {
-        None => Second::default(),
-        Some(place) => shared::second(&settings.two, &settings.through, &settings.metering, paced, place)?,
-    };
-    replay(command, settings, (place, rx, second), session)
+    let mut ends = (place.into_iter().collect(), rx.into_iter().collect());
+    shared::second(&settings.two, &settings.through, &settings.metering, paced, &mut ends)?;
+    replay(command, settings, ends, session)
 }
 
-/// Opens the captures and sends them from `place`, those of the second side from `second`.
+/// What is known to be impossible before anything is read. `twice`: the files are read more than once.
+fn sendable(settings: &Settings, place: Option<&Place>, twice: bool) -> Result<()> {
+    if twice && settings.files.iter().any(|file| file.as_os_str() == "-") {
+        bail!("standard input cannot be read a second time for a loop: add `.preload`, or give a file");
+    }
+    let two = &settings.two;
+    let one_port = two.on2.is_none() && two.only_side.is_none() && place.is_some();
+    if two.sides.is_some() && one_port && settings.edits.is_none() {
+        bail!(
+            "`.sides` tells frames of two interfaces apart: name the second one with `.links[1].on`, or send one side with `.only_side`"
+        );
+    }
+    Ok(())
+}
+
+/// What is sent, and how much of it.
+struct Sent {
+    source: Source,
+    rate: RequestedRate,
+    total: Option<u64>,
+    longest: usize,
+}
+
+/// Captures that were read into memory: frames that follow from their number.
+fn from_memory(
+    settings: &Settings,
+    mut loaded: Loaded,
+    loops: Option<u64>,
+    place: Option<&Place>,
+) -> Result<Sent> {
+    let pass = loaded.templates.len() as u64;
+    let whole = loops.map(|loops| loops.saturating_mul(pass));
+    let total = match (whole, settings.pace.count) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+    let name = settings.files.first().map_or(String::new(), |f| f.display().to_string());
+    if let Some(every) = settings.unique_every {
+        let passes = loops.map_or(every.get(), |loops| every.get().min(loops));
+        loaded.repeat(passes).map_err(|what| SourceError::NotTaken { file: name.clone(), what })?;
+    }
+    let (schedule, rate) = preloaded_schedule(settings, &loaded, loops, place)?;
+    let longest = loaded.templates.longest() as usize;
+    let unique = settings.unique_every.is_some();
+    let program = loaded.into_program(name, schedule, unique, settings.signature());
+    Ok(Sent { source: Source::from(program), rate, total, longest })
+}
+
+/// May a device between the ends learn addresses from what is sent? Of a cable's other end everything arrives.
+fn learns(settings: &Settings, tx: &[Place], rx: &[(Place, meter::Options)]) -> bool {
+    match (tx, rx.first()) {
+        ([place], Some((at, _))) => !settings.metering.round_trip && !place.is_joined_to(at),
+        _ => false,
+    }
+}
+
+/// The captures as they are sent: of which side each frame is, where that matters.
+fn inputs(settings: &Settings, readers: Vec<Reader>) -> Result<Vec<Input>> {
+    let Some(sides) = &settings.two.sides else { return Ok(readers.into_iter().map(Input::from).collect()) };
+    let mut inputs = sides.inputs(readers)?;
+    if matches!(sides, Sides::Cache(_)) {
+        // The captures are read through once before, so that nothing is sent that does not fit.
+        inputs.iter_mut().try_for_each(Input::check_sides)?;
+    }
+    Ok(inputs)
+}
+
+/// Opens the captures and sends them from `tx`: those of the second side from the second of two.
 pub fn replay(
     command: &'static str,
     mut settings: Settings,
-    (place, rx, second): (Option<Place>, Option<(Place, meter::Options)>, Second),
+    (tx, rx): Ends,
     session: Session,
 ) -> Result<Report> {
     let mut readers = open(&settings.files, settings.skip_corrupt)?;
+    let (place, second) = (tx.first(), tx.get(1));
     let again = settings.loops.is_some_and(|loops| loops != 1)
         || (settings.loops.is_none() && settings.pace.duration.is_some());
-    let piped = settings.files.iter().any(|file| file.as_os_str() == "-");
     let preloaded = settings.is_preloaded(&readers);
-    if piped && again && !preloaded {
-        bail!("standard input cannot be read a second time for a loop: add --preload, or give a file");
-    }
-    if settings.two.sides.is_some()
-        && settings.two.on2.is_none()
-        && settings.two.only_side.is_none()
-        && place.is_some()
-        && settings.edits.is_none()
-    {
-        bail!(
-            "--sides tells frames of two interfaces apart: name the second one with --on2, or send one side with --only-side"
-        );
-    }
+    sendable(&settings, place, again && !preloaded)?;
     // Whoever ends the job does not wait for who writes into a pipe.
     readers.iter().filter_map(Reader::patience).for_each(|pipe| pipe.until(&session.stop));
-    // Of a cable's other end everything arrives. What edits make of addresses is seen where the capture is read beforehand.
-    let learns = match (&place, &rx) {
-        (Some(place), Some((at, _))) => {
-            second.tx.is_none() && !settings.metering.round_trip && !place.is_joined_to(at)
-        }
-        _ => false,
-    };
+    let learns = learns(&settings, &tx, &rx);
+    // What edits make of addresses is seen where the capture is read beforehand.
     let mut kept = match learns && !preloaded && settings.edits.is_none() && settings.two.only_side.is_none()
     {
         true => readers.first_mut().and_then(learning::look_through),
         false => None,
     };
-    let mut inputs = match &settings.two.sides {
-        None => readers.into_iter().map(Input::from).collect(),
-        Some(sides) => sides.inputs(readers)?,
-    };
-    if matches!(settings.two.sides, Some(Sides::Cache(_))) {
-        // The captures are read through once before, so that nothing is sent that does not fit.
-        inputs.iter_mut().try_for_each(Input::check_sides)?;
-    }
-    let reading = settings.reading(place.as_ref(), second.tx.as_ref());
-    // Told to go on for a time or a number of frames, a capture is looped as often as that takes.
-    let open_ended = settings.pace.duration.is_some() || settings.pace.count.is_some();
-    let loops = match settings.loops {
-        Some(0) => None,
-        Some(n) => Some(n),
-        None if open_ended => None,
-        None => Some(1),
-    };
-    let (mut warnings, mut damage) = (Vec::new(), Vec::new());
+    let mut inputs = inputs(&settings, readers)?;
+    let reading = settings.reading(place, second);
+    let open_ended = settings.is_open_ended();
+    let loops = settings.passes();
+    let (mut warnings, mut damage) = (Warnings::default(), Vec::new());
     if settings.unique_every.is_some() && loops == Some(1) {
-        warnings.push(
-            "--unique-ip changes addresses from the second pass on, and there is only one: add --loop".into(),
+        warnings.add(
+            Code::SettingWithoutEffect,
+            ("`.unique_ip` changes addresses from the second pass on, and there is only one", "add `.loops`"),
         );
     }
-    let asked = Requested {
-        source: Some(report::Source::Files {
-            files: settings.files.iter().map(|f| f.display().to_string()).collect(),
-        }),
-        engine: Some(settings.through.engine.name().to_owned()),
-        loops,
-        count: settings.pace.count,
-        duration_ns: settings.pace.duration.map(|d| d.as_nanos() as u64),
-        unique_ip: Some(settings.unique_every.is_some()),
-        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &second, &settings.metering),
-        ..Requested::default()
-    };
+    let asked = settings.resolved(loops, &tx, &rx);
     let loaded = match preloaded {
         true => load(&mut inputs, &reading, &settings, &session)?,
         false => None,
@@ -368,32 +437,15 @@ pub fn replay(
             (0..loaded.templates.len()).for_each(|n| learning.frame(loaded.templates.get(n)));
             kept = learning.kept();
         }
-        let pass = loaded.templates.len() as u64;
-        let whole = loops.map(|loops| loops.saturating_mul(pass));
-        let total = match (whole, settings.pace.count) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let name = settings.files.first().map_or(String::new(), |f| f.display().to_string());
-        if let Some(every) = settings.unique_every {
-            let passes = loops.map_or(every.get(), |loops| every.get().min(loops));
-            loaded.repeat(passes).map_err(|what| SourceError::NotTaken { file: name.clone(), what })?;
-        }
-        let (schedule, rate) = preloaded_schedule(&settings, &loaded, loops, place.as_ref())?;
-        let longest = loaded.templates.longest() as usize;
-        let unique = settings.unique_every.is_some();
-        let program = loaded.into_program(name, schedule, unique, settings.signature());
-        (Source::Program(Arc::new(program)), rate, total, truncated, longest)
+        let Sent { source, rate, total, longest } = from_memory(&settings, loaded, loops, place)?;
+        (source, rate, total, truncated, longest)
     } else {
-        let (mut source, rate) =
-            streamed(&settings, inputs, reading, loops, place.as_ref(), second.tx.as_ref())?;
-        if let Source::Stream(stream) = &mut source {
-            stream.hooks = std::mem::take(&mut settings.hooks);
-        }
-        let longest = stream_buffer(place.as_ref(), second.tx.as_ref());
-        (source, rate, settings.pace.count, ([0, 0], 1), longest)
+        let (mut source, rate) = streamed(&settings, inputs, reading, loops, place, second)?;
+        source.hooks = std::mem::take(&mut settings.hooks);
+        let longest = stream_buffer(place, second);
+        (Source::from(source), rate, settings.pace.count, ([0, 0], 1), longest)
     };
-    let cpus = shared::cpus(&settings.through, place.as_ref(), second.tx.as_ref())?;
+    let cpus = shared::cpus(&settings.through, &tx)?;
     session.heed();
     let job = Job {
         source,
@@ -401,31 +453,31 @@ pub fn replay(
         duration: settings.pace.duration,
         catch_up: settings.pace.catch_up,
         spin: settings.pace.spin,
+        stamps: shared::stamps(settings.metering.how.clock),
     };
     if let Some(path) = &settings.write {
         let mut report =
             write(command, asked, requested_rate, job, path, longest, &session.stop, warnings, &settings)?;
         for why in damage {
-            report.result.verdict.fall_short(why);
+            report.result.verdict.fall_short(Code::CaptureDamaged, why);
         }
         return Ok(report);
     }
-    if let (Some(kept), Some(place)) = (&kept, &place) {
-        let warning = kept.warning(&place.spec);
+    if let (Some(kept), Some(place)) = (&kept, place) {
+        let warning = Code::AddressesLearned.says(kept.warning(&place.spec));
         session.warn(std::slice::from_ref(&warning));
         warnings.push(warning);
     }
     let mut report = run::run(Setup {
-        requested: Requested { rate: Some(requested_rate), ..asked },
+        resolved: Resolved { rate: Some(requested_rate), ..asked },
         total,
         endless: loops.is_none() && !open_ended,
         best_effort: settings.best_effort,
         patient: true,
         interim: settings.interim,
         // The null engine sends nothing, so no counter moves.
-        tx: place.filter(|_| settings.through.engine != EngineName::Null),
+        tx: if settings.through.engine == EngineName::Null { Vec::new() } else { tx },
         rx,
-        second,
         round_trip: settings.metering.round_trip,
         cpus,
         warnings,
@@ -440,6 +492,7 @@ pub fn replay(
     Ok(report)
 }
 
+/// Opens captures; `lenient` ones end where they are damaged.
 pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {
     let mut readers = Vec::with_capacity(files.len());
     for file in files {
@@ -560,7 +613,7 @@ fn capture_rate(speed: Speed) -> RequestedRate {
 }
 
 /// Buffers for what both interfaces take.
-fn stream_buffer(place: Option<&Place>, second: Option<&Place>) -> usize {
+pub(crate) fn stream_buffer(place: Option<&Place>, second: Option<&Place>) -> usize {
     let takes = |place: &Place| place.interface.mtu as usize + 64;
     place.into_iter().chain(second).map(takes).max().unwrap_or(STREAM_BUFFER)
 }
@@ -572,7 +625,7 @@ fn streamed(
     loops: Option<u64>,
     place: Option<&Place>,
     second: Option<&Place>,
-) -> Result<(Source, RequestedRate)> {
+) -> Result<(StreamSource, RequestedRate)> {
     let (timing, asked) = match settings.rate() {
         _ if settings.keeps_stamps() => (Timing::Stamps, capture_rate(Speed::ONE)),
         Some(rate) => {
@@ -596,27 +649,29 @@ fn streamed(
         flow_expiry_s: settings.flow_expiry_s,
         loss: settings.loss,
     };
-    Ok((Source::Stream(Box::new(StreamSource::new(inputs, options, longest))), asked))
+    Ok((StreamSource::new(inputs, options, longest), asked))
 }
 
 /// `replay -w`: the frames and their times into a file.
 #[expect(clippy::too_many_arguments, reason = "each is used once, by the one caller")]
 fn write(
     command: &'static str,
-    asked: Requested,
+    asked: Resolved,
     rate: RequestedRate,
     mut job: Job,
     path: &std::path::Path,
     longest: usize,
     stop: &Arc<std::sync::atomic::AtomicBool>,
-    warnings: Vec<String>,
+    warnings: Warnings,
     settings: &Settings,
 ) -> Result<Report> {
     // At top speed all frames have the same time, so that no duration is ever over.
     let timed = settings.pace.duration.is_some() && rate.text != Rate::TopSpeed.to_string();
     let looped = settings.loops.unwrap_or(u64::from(settings.pace.duration.is_none()));
     if looped == 0 && job.count.is_none() && !timed {
-        bail!("a file cannot take frames without end: give --count or --loop, or --duration with a --rate");
+        bail!(
+            "a file cannot take frames without end: give `.count` or `.loops`, or `.duration` with a `.rate`"
+        );
     }
     let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
     if settings.defects {
@@ -628,14 +683,14 @@ fn write(
     let control = engine::Control { stop: Arc::clone(stop), ..engine::Control::default() };
     let sent = engine.run(&mut job, &control);
     let mut report = Report::new(command);
-    report.requested = Requested { rate: Some(rate), ..asked };
+    report.resolved = Resolved { rate: Some(rate), ..asked };
     report.environment = crate::environment::collect();
     report.warnings = warnings;
     run::stream_notes(&job, &mut report);
     match sent.ended {
         // Nothing half-written: the file gets its name only when it is whole.
         Ended::Done => engine.into_inner().finish()?,
-        Ended::Stopped => bail!("stopped by a signal: {} was not written", path.display()),
+        Ended::Stopped => bail!("stopped: {} was not written", path.display()),
         Ended::Fault(fault) => return Err(fault.into()),
         Ended::SourceFault(fault) => return Err(fault.into()),
     }

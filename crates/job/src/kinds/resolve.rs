@@ -18,16 +18,7 @@ const SOURCE: std::ops::Range<usize> = 6..12;
 /// the expression gave none. It is looked for once for each stream, by the destination of its first frame. Returns what
 /// was found, for a person.
 pub fn resolve(program: &mut Program, place: &Place, stop: &AtomicBool) -> Result<Vec<String>> {
-    // An address that the user gave and one that was filled in look alike in a program, unless they differ.
-    let unset = compile("ether", &Options::default())?;
-    let unset = unset.streams.first().map_or_else(Vec::new, |stream| stream.templates.get(0).to_vec());
-    let is_unset = |stream: &Stream, range: std::ops::Range<usize>| {
-        let varies = stream
-            .fields
-            .iter()
-            .any(|field| field.range().start < range.end && field.range().end > range.start);
-        !varies && stream.templates.get(0).get(range.clone()) == unset.get(range)
-    };
+    let is_unset = unset()?;
     await_link(place, stop)?;
     let mut found = Vec::new();
     for stream in program.streams.iter_mut().filter(|stream| !stream.is_captured()) {
@@ -41,7 +32,7 @@ pub fn resolve(program: &mut Program, place: &Place, stop: &AtomicBool) -> Resul
             let (source, destination) = addresses(stream)?;
             let name = &place.interface.name;
             let mac = place.run_in(|| neighbour(name, destination, source))?;
-            let mac = mac.with_context(|| format!("--resolve on {}", place.spec))?;
+            let mac = mac.with_context(|| format!("`.resolve` on {}", place.spec))?;
             if let Some(field) = bytes.get_mut(DESTINATION) {
                 field.copy_from_slice(&mac);
             }
@@ -57,6 +48,37 @@ pub fn resolve(program: &mut Program, place: &Place, stop: &AtomicBool) -> Resul
     Ok(found)
 }
 
+/// Tells whether an expression left an Ethernet address open. An address that the user gave and one that was filled in look
+/// alike in a program, unless they differ.
+fn unset() -> Result<impl Fn(&Stream, std::ops::Range<usize>) -> bool> {
+    let unset = compile("ether", &Options::default())?;
+    let unset = unset.streams.first().map_or_else(Vec::new, |stream| stream.templates.get(0).to_vec());
+    Ok(move |stream: &Stream, range: std::ops::Range<usize>| {
+        let varies = stream
+            .fields
+            .iter()
+            .any(|field| field.range().start < range.end && field.range().end > range.start);
+        !varies && stream.templates.get(0).get(range.clone()) == unset.get(range)
+    })
+}
+
+/// Gives the streams of `program` these Ethernet addresses where the expression gave none.
+pub fn addressed(program: &mut Program, source: Mac, destination: Mac) -> Result<()> {
+    let is_unset = unset()?;
+    for stream in program.streams.iter_mut().filter(|stream| !stream.is_captured()) {
+        let mut bytes = stream.templates.get(0).to_vec();
+        for (range, mac) in [(SOURCE, source), (DESTINATION, destination)] {
+            if is_unset(stream, range.clone())
+                && let Some(field) = bytes.get_mut(range)
+            {
+                field.copy_from_slice(&mac.0);
+            }
+        }
+        stream.templates = Templates::single(&bytes);
+    }
+    Ok(())
+}
+
 /// Source and destination of a stream's first frame.
 fn addresses(stream: &Stream) -> Result<(Option<IpAddr>, IpAddr)> {
     let name = &stream.name;
@@ -68,7 +90,7 @@ fn addresses(stream: &Stream) -> Result<(Option<IpAddr>, IpAddr)> {
     let layers = Layers::parse(LinkType::ETHERNET, frame);
     if layers.vlan_tags > 0 {
         bail!(
-            "--resolve: `{name}` carries a VLAN tag, and neighbours are asked without one: give ether(dst=...), or send \
+            "`.resolve`: `{name}` carries a VLAN tag, and neighbours are asked without one: give ether(dst=...), or send \
              untagged frames on a VLAN interface"
         );
     }
@@ -85,7 +107,7 @@ fn addresses(stream: &Stream) -> Result<(Option<IpAddr>, IpAddr)> {
         _ => None,
     };
     let (source, destination) = pair.with_context(|| {
-        format!("--resolve: `{name}` has no IP destination to look for: give ether(dst=...)")
+        format!("`.resolve`: `{name}` has no IP destination to look for: give ether(dst=...)")
     })?;
     Ok(((!source.is_unspecified()).then_some(source), destination))
 }

@@ -1,81 +1,122 @@
 //! `netdyno send`: frames of an expression or a scenario onto an interface.
 
+use super::Run;
 use super::resolve::resolve;
 use super::shared;
 use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, What};
+use crate::mesh::{self, Station};
 use crate::place::Place;
-use crate::run::{self, Setup};
+use crate::run::{self, Apart, Setup};
 use crate::session::Session;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use engine::Job;
-use report::{Code, Report, Requested, RequestedRate};
-use spec::{Engine, Send, Word};
+use report::{Code, Report, RequestedRate, Resolved, Warnings};
+use spec::{Engine, Pattern, Send, Word};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use traffic::expr::{Options, compile};
 use traffic::rate::NoSchedule;
 use traffic::scenario::{Context, Scenario, Sign};
-use traffic::{Program, Rate};
+use traffic::{Program, Rate, Schedule};
 
-pub fn run(args: &Send, session: Session) -> Result<Report> {
+impl Run for spec::Send {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, session)
+    }
+}
+
+fn run(args: &Send, session: Session) -> Result<Report> {
     let pace = Pace::from(args.pace());
     shared::check_pace(&pace)?;
-    let link = args.links.first();
-    let sending = link.and_then(|link| link.on.as_deref());
-    let measure = link.and_then(|link| link.measure.as_deref());
     let through = Through::of(args.through(), &session.consent);
-    let metering = Metering {
-        measure: measure.map(str::to_owned),
-        round_trip: args.round_trip,
-        how: args.meter.clone(),
-    };
     let what = What::of(&args.what)?;
-    let place = shared::sending_place(sending, &through)?;
-    let cpus = shared::cpus(&through, place.as_ref(), None)?;
-    let asked = Asked { job: args, pace: &pace, measured: measure.is_some() };
-    let Planned { mut program, requested, total, endless, mut warnings } = match what {
-        What::Expression(text) => expression(&asked, text, place.as_ref())?,
-        What::Scenario(scenario, file) => {
-            self::scenario(&asked, &scenario, file, (place.as_ref(), &session.stop))?
+    let asked = Asked {
+        job: args,
+        pace: &pace,
+        seed: seed(args, &what),
+        measured: args.pattern == Pattern::Mesh || args.links.iter().any(|link| link.measure.is_some()),
+    };
+    let (mut tx, ends) = senders(args, &through)?;
+    let several = ends.len() > 1;
+    let (workers, cpus) = match several {
+        true => shared::cpus_of_ports(&through, &tx)?,
+        false => {
+            let cpus = shared::cpus(&through, &tx)?;
+            (cpus.len(), cpus)
         }
     };
-    let mut rx = shared::measuring_place(&metering, &through, program.is_paced(), sending)?;
-    if let Some((_, options)) = rx.as_mut().filter(|_| args.sign == spec::Sign::Never) {
+    let (mut planned, arrive) = match args.pattern {
+        Pattern::Mesh => mesh(&asked, what, &tx)?,
+        Pattern::Pairs => {
+            let plan = |place: Option<&Place>| match &what {
+                What::Expression(text) => expression(&asked, text, place),
+                What::Scenario(found, file) => scenario(&asked, found, file, (place, &session.stop)),
+            };
+            let plans = if tx.is_empty() { vec![plan(None)?] } else { each(&tx, plan)? };
+            joined(plans, &tx)
+        }
+    };
+    let mut rx = receivers(args, &ends, &through, planned.program.is_paced())?;
+    for (_, options) in rx.iter_mut().filter(|_| args.sign == spec::Sign::Never) {
         // Of frames without a stamp there is no latency; looking at the clock for it may cost as much as a frame.
-        options.latency = program.streams.iter().any(|stream| stream.signature.is_some());
+        options.latency = planned.program.streams.iter().any(|stream| stream.signature.is_some());
     }
     if args.meter.check_content {
-        let Some((_, options)) = rx.as_mut() else {
-            bail!("--check-content: nothing is measured: add --measure IFACE or --round-trip");
-        };
-        let (content, unchecked) = run::content::expected(&program, cpus.len())?;
-        options.content = content;
-        warnings.extend(unchecked);
-    }
-    if let Some(place) = place.as_ref().filter(|_| args.resolve) {
-        for found in resolve(&mut program, place, &session.stop)? {
-            session.say(Code::NextHopFound, found);
+        if rx.is_empty() {
+            bail!("`.check_content`: nothing is measured: add `.measure` IFACE or `.round_trip`");
         }
+        let (content, unchecked) = run::content::expected(&planned.program, workers)?;
+        rx.iter_mut().for_each(|(_, options)| options.content = content.clone());
+        planned.warnings.extend(unchecked.into_iter().map(|said| Code::ContentUnchecked.says(said)));
     }
-    if let Some(place) = &place {
-        shared::check_mtu(&program, place)?;
+    if args.resolve {
+        let mut programs = Vec::new();
+        for (port, place) in (0..=u8::MAX).zip(&tx) {
+            let mut program = planned.program.at_port(port);
+            for found in resolve(&mut program, place, &session.stop)? {
+                session.say(Code::NextHopFound, found);
+            }
+            programs.push(program);
+        }
+        planned.program = Program::of_ports(programs);
     }
-    let requested = Requested {
+    for place in &tx {
+        shared::check_mtu(&planned.program, place)?;
+    }
+    let Planned { program, resolved, total, endless, warnings } = planned;
+    let resolved = Resolved {
         engine: Some(args.engine.name().to_owned()),
-        interfaces: shared::interfaces(place.as_ref(), rx.as_ref(), &run::Second::default(), &metering),
-        ..requested
+        interfaces: shared::interfaces(&tx, &rx, args.round_trip),
+        ..resolved
     };
-    let (count, duration) = (requested.count, requested.duration_ns.map(Duration::from_nanos));
+    let (count, duration) = (resolved.count, resolved.duration_ns.map(Duration::from_nanos));
     session.heed();
+    if args.pattern == Pattern::Mesh {
+        teach(&program, args, &session)?;
+    }
+    if args.engine == Engine::Null {
+        tx.clear();
+    }
     let longest = program.longest() as usize;
-    let job = Job { count, duration, catch_up: pace.catch_up, spin: pace.spin, ..Job::program(program) };
+    let count = count.map(|count| count.saturating_mul(ends.len().max(1) as u64));
+    let job = Job {
+        count,
+        duration,
+        catch_up: pace.catch_up,
+        spin: pace.spin,
+        stamps: shared::stamps(args.meter.clock),
+        ..Job::program(program)
+    };
     run::run(Setup {
-        requested,
+        resolved,
         total,
         endless,
         patient: true,
-        tx: place.filter(|_| args.engine != Engine::Null),
+        apart: several.then_some(Apart { ports: tx.len(), workers, arrive }),
+        tx,
         rx,
         round_trip: args.round_trip,
         cpus,
@@ -85,10 +126,207 @@ pub fn run(args: &Send, session: Session) -> Result<Report> {
     })
 }
 
+/// The key of all random values: the same at all ports.
+fn seed(args: &Send, what: &What<'_>) -> u64 {
+    let own = match what {
+        What::Scenario(scenario, _) => scenario.seed(),
+        What::Expression(_) => None,
+    };
+    args.seed.or(own).unwrap_or_else(shared::draw_seed)
+}
+
+/// Where frames leave, as it is named and as it is found.
+fn senders<'a>(args: &'a Send, through: &Through) -> Result<(Vec<Place>, Vec<&'a str>)> {
+    let named: Vec<&str> = args.links.iter().filter_map(|link| link.on.as_deref()).collect();
+    if named.is_empty() {
+        return Ok((shared::sending_place(None, through)?.into_iter().collect(), named));
+    }
+    if named.len() > 1 && args.engine == Engine::Null {
+        bail!("`.engine` null sends nowhere, whatever is named: give one `.on`, or none");
+    }
+    let mesh = args.pattern == Pattern::Mesh;
+    let measured: Vec<&str> = args.links.iter().filter_map(|link| link.measure.as_deref()).collect();
+    if mesh && named.len() < 2 {
+        bail!("`.pattern: mesh`: each port sends to every other: give `.on` for two ports or more");
+    }
+    if args.links.len() > 1 && !measured.is_empty() && measured.len() != named.len() {
+        bail!(
+            "{} of `.on` but {} of `.measure`: each `.on` needs the `.measure` that its frames arrive at",
+            named.len(),
+            measured.len()
+        );
+    }
+    if args.round_trip && named.len() > 1 {
+        bail!(
+            "`.round_trip` measures at the one port that sends: give one `.on`, or say with `.measure` where the frames of each arrive"
+        );
+    }
+    for list in [&named, &measured] {
+        if let Some((_, twice)) = list.iter().enumerate().find(|(at, name)| list[..*at].contains(name)) {
+            bail!("{twice} is named twice: give each port an interface of its own");
+        }
+    }
+    if named.len() > MOST_PORTS {
+        bail!("{} ports: {MOST_PORTS} are possible", named.len());
+    }
+    let mut places: Vec<Place> = Vec::new();
+    for spec in &named {
+        let Some(place) = shared::sending_place(Some(spec), through)? else { continue };
+        if let Some(same) = places.iter().find(|other| other.is_same_as(&place)) {
+            bail!("{} and {spec} are the same interface: give each port one `.on`", same.spec);
+        }
+        places.push(place);
+    }
+    Ok((places, named))
+}
+
+/// A stream's port is a number of eight bits.
+const MOST_PORTS: usize = 256;
+
+/// Where frames are measured: of each port.
+fn receivers(
+    args: &Send,
+    named: &[&str],
+    through: &Through,
+    paced: bool,
+) -> Result<Vec<(Place, meter::Options)>> {
+    let mut rx = Vec::new();
+    let mut measured: Vec<Option<&str>> = args.links.iter().map(|link| link.measure.as_deref()).collect();
+    if args.pattern == Pattern::Mesh {
+        measured = named.iter().map(|on| Some(*on)).collect();
+    }
+    if measured.is_empty() {
+        measured.push(None);
+    }
+    for (number, measure) in measured.into_iter().enumerate() {
+        let metering = Metering {
+            measure: measure.map(str::to_owned),
+            round_trip: args.round_trip,
+            how: args.meter.clone(),
+        };
+        let sending = named.get(number).copied();
+        rx.extend(shared::measuring_place(&metering, through, paced, sending)?);
+    }
+    for (number, (place, _)) in rx.iter().enumerate() {
+        if let Some((same, _)) = rx.iter().take(number).find(|(other, _)| other.is_same_as(place)) {
+            bail!(
+                "{} and {} are the same interface: each port is measured at one of its own",
+                same.spec,
+                place.spec
+            );
+        }
+    }
+    Ok(rx)
+}
+
+/// The plan of each port.
+fn each(tx: &[Place], plan: impl Fn(Option<&Place>) -> Result<Planned>) -> Result<Vec<Planned>> {
+    tx.iter().map(|place| plan(Some(place))).collect()
+}
+
+/// The plans of several ports as one, and at which port each signed stream arrives.
+fn joined(mut plans: Vec<Planned>, tx: &[Place]) -> (Planned, BTreeMap<u32, usize>) {
+    let mut arrive = BTreeMap::new();
+    if plans.len() == 1
+        && let Some(only) = plans.pop()
+    {
+        return (only, arrive);
+    }
+    let (mut programs, mut first) = (Vec::new(), 0);
+    let mut whole: Option<Planned> = None;
+    for (port, (plan, place)) in plans.into_iter().zip(tx).enumerate() {
+        let mut program = plan.program.numbered_from(first);
+        first = first.max(program.numbers());
+        for stream in &mut program.streams {
+            stream.name = format!("{} by {}", stream.name, place.spec);
+            arrive.extend(stream.signature.map(|number| (number, port)));
+        }
+        programs.push(program);
+        match &mut whole {
+            None => whole = Some(Planned { program: Program::of_ports([]), ..plan }),
+            Some(whole) => {
+                whole.total = whole.total.zip(plan.total).map(|(a, b)| a.saturating_add(b));
+                whole.endless |= plan.endless;
+                let new = plan.warnings.into_iter().filter(|warning| !whole.warnings.contains(warning));
+                let new: Vec<_> = new.collect();
+                whole.warnings.extend(new);
+            }
+        }
+    }
+    let nothing = || Planned {
+        program: Program::of_ports([]),
+        resolved: Resolved::default(),
+        total: None,
+        endless: false,
+        warnings: Warnings::default(),
+    };
+    let whole = whole.unwrap_or_else(nothing);
+    (Planned { program: Program::of_ports(programs), ..whole }, arrive)
+}
+
+/// What each port sends to every other, of an expression.
+fn mesh(args: &Asked<'_>, what: What<'_>, tx: &[Place]) -> Result<(Planned, BTreeMap<u32, usize>)> {
+    let What::Expression(text) = what else {
+        bail!(
+            "`.pattern: mesh`: what each port sends to every other is an expression; a scenario has streams of its own"
+        )
+    };
+    let Some(rate) = args.pace.rate else { bail!(NO_RATE) };
+    if let Rate::Flows(_) = rate {
+        bail!("`.pattern: mesh`: give frames or bits per second; of flows each port has others");
+    }
+    let stations = tx.iter().enumerate().map(|(number, place)| Station::at(place, number, None));
+    let stations: Vec<Station> = stations.collect::<Result<_>>()?;
+    let schedule = |port: usize| shared::schedule(rate, tx.get(port), None);
+    let signed = |text: &str, number: u32| {
+        let options =
+            Options { size: args.size(), seed: args.seed, signature: Some(number), name: String::new() };
+        compile(text, &options).context("frames of a mesh end with a signature of 18 bytes")
+    };
+    let (program, arrive) = mesh::program(&stations, Some(text), 0, schedule, signed)?;
+    let count = args.pace.count;
+    let resolved = Resolved {
+        source: Some(report::Source::Expression { expression: text.to_owned() }),
+        rate: Some(shared::requested_rate(rate, &schedule(0)?)),
+        count,
+        duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
+        seed: program.uses_seed().then_some(args.seed),
+        ..Resolved::default()
+    };
+    let endless = count.is_none() && args.pace.duration.is_none();
+    let total = count.map(|count| count.saturating_mul(tx.len() as u64));
+    Ok((Planned { program, resolved, total, endless, warnings: Warnings::default() }, arrive))
+}
+
+/// Frames from each port of a mesh, so that a switch knows where it is before the first frame counts (RFC 2544, 23 b).
+fn teach(program: &Program, args: &Send, session: &Session) -> Result<()> {
+    for (port, spec) in (0..=u8::MAX).zip(args.links.iter().filter_map(|link| link.on.as_deref())) {
+        let mut own = program.at_port(port);
+        own.streams.iter_mut().for_each(|stream| (stream.signature, stream.port) = (None, 0));
+        own = own.with_schedule(Schedule::Frames { frames: 1, per_ns: 1_000_000 });
+        let longest = own.longest() as usize;
+        let job = Job { count: Some(LEARNING_FRAMES), ..Job::program(own) };
+        let session = Session { stop: Arc::clone(&session.stop), ..Session::default() };
+        run::run(Setup {
+            tx: vec![Place::find(spec)?],
+            best_effort: true,
+            discarded: true,
+            session,
+            ..Setup::of("send", shared::open_engines(Engine::Packet), job, longest)
+        })
+        .with_context(|| format!("learning frames from {spec}"))?;
+    }
+    Ok(())
+}
+
+/// Of each port.
+const LEARNING_FRAMES: u64 = 3;
+
 /// What was asked for.
 struct Asked<'a> {
     job: &'a Send,
     pace: &'a Pace,
+    seed: u64,
     measured: bool,
 }
 
@@ -108,38 +346,38 @@ impl Asked<'_> {
     }
 }
 
+const NO_RATE: &str = "how fast? Give `.rate` (1mpps, 500mbps, 10%, ...) or `.rate: top`";
+
 /// What is to be sent, and what was asked for.
 struct Planned {
     program: Program,
-    requested: Requested,
+    resolved: Resolved,
     total: Option<u64>,
     endless: bool,
-    warnings: Vec<String>,
+    warnings: Warnings,
 }
 
 fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
-    let Some(rate) = args.pace.rate else {
-        bail!("how fast? Give --rate (1mpps, 500mbps, 10%, ...) or --topspeed");
-    };
-    let seed = args.job.seed.unwrap_or_else(shared::draw_seed);
-    let mut warnings = Vec::new();
+    let Some(rate) = args.pace.rate else { bail!(NO_RATE) };
+    let seed = args.seed;
+    let mut warnings = Warnings::default();
     let program = program(args, text, seed, &mut warnings)?;
     let flows = match rate {
         Rate::Flows(_) => Some(flows_per_pass(&program)?),
         _ => None,
     };
     let schedule = shared::schedule(rate, place, flows)?;
-    let requested = Requested {
+    let resolved = Resolved {
         source: Some(report::Source::Expression { expression: text.to_owned() }),
         rate: Some(shared::requested_rate(rate, &schedule)),
         count: args.pace.count,
         duration_ns: args.pace.duration.map(|d| d.as_nanos() as u64),
         seed: program.uses_seed().then_some(seed),
-        ..Requested::default()
+        ..Resolved::default()
     };
     let endless = args.pace.count.is_none() && args.pace.duration.is_none();
     let program = program.with_schedule(schedule);
-    Ok(Planned { program, requested, total: args.pace.count, endless, warnings })
+    Ok(Planned { program, resolved, total: args.pace.count, endless, warnings })
 }
 
 /// What the command line says holds instead of what the file says of the whole run.
@@ -155,7 +393,7 @@ fn scenario(
         (false, false) => Sign::No,
     };
     let context = Context { sign, rate: args.pace.rate, size: args.size(), ..Context::default() };
-    let made = what::scenario(scenario, args.job.seed, context, place, stop)?;
+    let made = what::scenario(scenario, Some(args.seed), context, place, stop)?;
     let own_total = made.total();
     let Made { compiled, seed, warnings } = made;
     let rate = match compiled.rate {
@@ -164,24 +402,24 @@ fn scenario(
     };
     let count = args.pace.count.or(compiled.count);
     let duration = args.pace.duration.or(compiled.duration);
-    let requested = Requested {
+    let resolved = Resolved {
         source: Some(report::Source::Scenario { file: file.to_owned(), name: scenario.name().to_owned() }),
         rate: Some(rate),
         count,
         duration_ns: duration.map(|d| d.as_nanos() as u64),
         seed: compiled.program.uses_seed().then_some(seed),
-        ..Requested::default()
+        ..Resolved::default()
     };
     let total = match (own_total, count) {
         (Some(own), Some(count)) => Some(own.min(count)),
         (own, count) => own.filter(|_| duration.is_none()).or(count),
     };
     let endless = compiled.endless && count.is_none() && duration.is_none();
-    Ok(Planned { program: compiled.program, requested, total, endless, warnings })
+    Ok(Planned { program: compiled.program, resolved, total, endless, warnings })
 }
 
 /// Compiles the expression, signed if that was asked for or can be had.
-fn program(args: &Asked<'_>, text: &str, seed: u64, warnings: &mut Vec<String>) -> Result<Program> {
+fn program(args: &Asked<'_>, text: &str, seed: u64, warnings: &mut Warnings) -> Result<Program> {
     let options = |signature| Options { size: args.size(), seed, signature, name: String::new() };
     let measured = args.signs_by_itself();
     if args.signs() {
@@ -192,8 +430,8 @@ fn program(args: &Asked<'_>, text: &str, seed: u64, warnings: &mut Vec<String>) 
     }
     let program = compile(text, &options(None))?;
     if measured {
-        warnings
-            .push("these frames have no room for a signature: order and latency are not measured".to_owned());
+        let said = "these frames have no room for a signature: order and latency are not measured";
+        warnings.add(Code::NotSigned, said);
     }
     Ok(program)
 }

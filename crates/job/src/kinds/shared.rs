@@ -3,12 +3,11 @@
 use crate::claims::{self, Claim};
 use crate::cores::{self, Taken};
 use crate::place::Place;
-use crate::run::Second;
+use crate::sides::Sides;
 use anyhow::{Context as _, Result, bail};
 use engine::Priority;
 use report::RequestedRate;
-use spec::{Clock, Consent, Cores, Engine, How, Stamps, Timestamps};
-use std::path::PathBuf;
+use spec::{Clock, Cores, Engine, How, Side, Timestamps};
 use std::sync::Arc;
 use std::time::Duration;
 use traffic::rate::Context;
@@ -16,6 +15,7 @@ use traffic::schedule::LAYER1_OVERHEAD;
 use traffic::{Program, Rate, Schedule};
 
 pub use crate::engines::{open_by, open_engines};
+pub use crate::through::Through;
 
 /// Frames of a run that are timed one by one at the receiver.
 const ARRIVALS: usize = 4_000_000;
@@ -23,8 +23,11 @@ const ARRIVALS: usize = 4_000_000;
 /// How fast, for how long.
 #[derive(Debug, Clone)]
 pub struct Pace {
+    /// `None`: as the source's own times say.
     pub rate: Option<Rate>,
+    /// For so long.
     pub duration: Option<Duration>,
+    /// So many frames.
     pub count: Option<u64>,
     /// After a stall, at most so many times the rate.
     pub catch_up: f64,
@@ -51,31 +54,27 @@ impl From<spec::Pace> for Pace {
     }
 }
 
-/// Through what, and by which interfaces although they are in use.
+/// The second side of a capture, and how it is told apart.
 #[derive(Debug, Clone, Default)]
-pub struct Through {
-    pub engine: Engine,
-    pub calibration: Option<PathBuf>,
-    pub cores: Option<Cores>,
-    pub tx_timestamps: Option<Stamps>,
-    pub yes_disrupt: Vec<String>,
-}
-
-impl Through {
-    /// What a job asks for, as far as it is allowed.
-    pub fn of(asked: spec::Through, consent: &Consent) -> Through {
-        let spec::Through { engine, calibration, cores, tx_timestamps } = asked;
-        let cores = cores.map(spec::Written::into_value);
-        Through { engine, calibration, cores, tx_timestamps, yes_disrupt: consent.yes_disrupt.clone() }
-    }
+pub struct TwoSides {
+    /// Where the second side leaves.
+    pub on2: Option<String>,
+    /// How the sides are told apart.
+    pub sides: Option<Sides>,
+    /// The side that is sent alone.
+    pub only_side: Option<Side>,
+    /// Where the second side is measured.
+    pub measure2: Option<String>,
 }
 
 /// What is measured, and how.
 #[derive(Debug, Clone, Default)]
 pub struct Metering {
+    /// Where frames are measured.
     pub measure: Option<String>,
     /// Frames come back to where they are sent.
     pub round_trip: bool,
+    /// By what, and what is looked at.
     pub how: spec::Meter,
 }
 
@@ -88,7 +87,9 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
         if through.engine == Engine::Null {
             return Ok(None);
         }
-        bail!("where to? Name an interface with --on IFACE (`ip -br link` lists them), or use --engine null");
+        bail!(
+            "where to? Name an interface with `.on` IFACE (`ip -br link` lists them), or use `.engine` null"
+        );
     };
     let place = Place::find(spec)?;
     place.guard(&through.yes_disrupt)?;
@@ -103,19 +104,34 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
 
 /// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere. Where they are left to us, CPUs that
 /// another netdyno sends on are taken last. What is taken is ours from then on ([`claims`]).
-pub fn cpus(through: &Through, place: Option<&Place>, second: Option<&Place>) -> Result<Vec<Option<usize>>> {
-    cpus_apart(through, (place, second), Priority::Ordinary, true)
+pub fn cpus(through: &Through, places: &[Place]) -> Result<Vec<Option<usize>>> {
+    cpus_apart(through, places, Priority::Ordinary, true)
+}
+
+/// The CPUs of several ports that each have workers of their own: how many workers a port has, and the CPUs of all, port by
+/// port. Who names none has one worker for each port, on CPUs of their own as far as there are as many.
+pub fn cpus_of_ports(through: &Through, places: &[Place]) -> Result<(usize, Vec<Option<usize>>)> {
+    let own = match &through.cores {
+        Some(_) => cpus(through, places)?,
+        None => {
+            let allowed = crate::environment::allowed_cpus().map_or(1, |allowed| allowed.len());
+            let cores = Some(Cores::Number(places.len().clamp(1, allowed.max(1))));
+            cpus(&Through { cores, ..through.clone() }, places)?
+        }
+    };
+    let workers = if through.cores.is_some() { own.len() } else { 1 };
+    let all = own.iter().copied().cycle().take(places.len() * workers).collect();
+    Ok((workers, all))
 }
 
 /// The same for senders of a priority. Not `apart`: the others' CPUs do not matter.
 pub fn cpus_apart(
     through: &Through,
-    (place, second): (Option<&Place>, Option<&Place>),
+    places: &[Place],
     priority: Priority,
     apart: bool,
 ) -> Result<Vec<Option<usize>>> {
-    let places = place.into_iter().chain(second);
-    let queues = places.map(|place| place.interface.tx_queues).min().unwrap_or(1);
+    let queues = places.iter().map(|place| place.interface.tx_queues).min().unwrap_or(1);
     let cores = through.cores.clone().unwrap_or(Cores::Number(1));
     let Some(allowed) = crate::environment::allowed_cpus() else {
         return Ok(match cores {
@@ -128,7 +144,7 @@ pub fn cpus_apart(
     let mut taken: Taken = allowed.iter().filter(|_| apart).filter_map(held).collect();
     loop {
         let chosen =
-            cores::choose(&cores, &allowed, &taken, queues).with_context(|| format!("--cores {cores}"))?;
+            cores::choose(&cores, &allowed, &taken, queues).with_context(|| format!("`.cores` {cores}"))?;
         // Another may have been quicker.
         let lost =
             chosen.iter().filter(|cpu| apart && !taken.contains_key(cpu)).find_map(
@@ -151,14 +167,13 @@ pub fn measuring_place(
     paced: bool,
     sending: Option<&str>,
 ) -> Result<Option<(Place, meter::Options)>> {
-    engine::clock::stamp_by_tai(metering.how.clock == Clock::Tai);
     let (spec, option) = match (&metering.measure, sending) {
-        (Some(spec), _) => (spec.as_str(), format!("--measure {spec}")),
-        (None, Some(sending)) if metering.round_trip => (sending, "--round-trip".to_owned()),
+        (Some(spec), _) => (spec.as_str(), format!("`.measure` {spec}")),
+        (None, Some(sending)) if metering.round_trip => (sending, "`.round_trip`".to_owned()),
         _ => return Ok(None),
     };
     if through.engine == Engine::Null {
-        bail!("--engine null sends nothing, so {option} has nothing to measure: leave one of them out");
+        bail!("`.engine` null sends nothing, so {option} has nothing to measure: leave one of them out");
     }
     let place = Place::find(spec)?;
     // What arrives is dropped: that would cut the user off as well as sending would.
@@ -170,16 +185,19 @@ pub fn measuring_place(
     Ok(Some((place, meter::Options { stream_histograms, clock, ..options })))
 }
 
-/// Finds where the second side's frames leave and arrive.
+/// Where frames leave, and where they arrive.
+pub type Ends = (Vec<Place>, Vec<(Place, meter::Options)>);
+
+/// Finds where the second side's frames leave and arrive, behind the first's.
 pub fn second(
-    two: &super::replay::TwoSides,
+    two: &TwoSides,
     through: &Through,
     metering: &Metering,
     paced: bool,
-    first: &Place,
-) -> Result<Second> {
-    let Some(spec) = two.on2.as_deref() else { return Ok(Second::default()) };
-    let Some(place) = sending_place(Some(spec), through)? else { return Ok(Second::default()) };
+    (tx, rx): &mut Ends,
+) -> Result<()> {
+    let (Some(spec), Some(first)) = (two.on2.as_deref(), tx.first()) else { return Ok(()) };
+    let Some(place) = sending_place(Some(spec), through)? else { return Ok(()) };
     if place.is_same_as(first) {
         bail!(
             "{} is named for both sides: name another interface for the second one, or no second side at all",
@@ -188,35 +206,28 @@ pub fn second(
     }
     if metering.round_trip {
         bail!(
-            "--round-trip measures at one interface: with --on2 say where frames arrive with --measure and --measure2"
+            "`.round_trip` measures at one interface: with `.links[1].on` say where frames arrive with `.measure` and `.links[1].measure`"
         );
     }
-    let rx = match &two.measure2 {
-        None => None,
-        Some(spec) => {
-            let at = Place::find(spec)?;
-            at.guard(&through.yes_disrupt)?;
-            Some(with_meter(at, (metering.how.how, metering.how.timestamps), paced)?)
-        }
-    };
-    if metering.measure.is_some() && rx.is_none() {
+    if let Some(spec) = &two.measure2 {
+        let at = Place::find(spec)?;
+        at.guard(&through.yes_disrupt)?;
+        rx.push(with_meter(at, (metering.how.how, metering.how.timestamps), paced)?);
+    }
+    if metering.measure.is_some() && two.measure2.is_none() {
         bail!(
-            "--measure sees only what arrives of one side: name with --measure2 where the other side's frames arrive"
+            "`.measure` sees only what arrives of one side: name with `.links[1].measure` where the other side's frames arrive"
         );
     }
-    Ok(Second { tx: Some(place), rx })
+    tx.push(place);
+    Ok(())
 }
 
 /// The interfaces that the user named, each once.
-pub fn interfaces(
-    place: Option<&Place>,
-    rx: Option<&(Place, meter::Options)>,
-    second: &Second,
-    metering: &Metering,
-) -> Vec<String> {
-    let measured = rx.filter(|_| !metering.round_trip).into_iter().chain(&second.rx).map(|(place, _)| place);
+pub fn interfaces(tx: &[Place], rx: &[(Place, meter::Options)], round_trip: bool) -> Vec<String> {
+    let measured = rx.iter().filter(|_| !round_trip).map(|(place, _)| place);
     let mut names: Vec<String> = Vec::new();
-    for place in place.into_iter().chain(&second.tx).chain(measured) {
+    for place in tx.iter().chain(measured) {
         if !names.contains(&place.spec) {
             names.push(place.spec.clone());
         }
@@ -270,7 +281,7 @@ pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter
         Timestamps::Software => return Ok(None),
         Timestamps::Auto if how == How::XdpGeneric => return Ok(None),
         Timestamps::Hardware if how == How::XdpGeneric => {
-            bail!("--timestamps hardware: generic XDP sees none; leave out --meter, or take --meter packet")
+            bail!("`.timestamps` hardware: generic XDP sees none; leave out `.how`, or take `.how` packet")
         }
         Timestamps::Auto | Timestamps::Hardware => {}
     }
@@ -278,7 +289,7 @@ pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter
     let stamping = match place.run_in(|| port::timestamps::receive_stamps(name, index))? {
         Ok(stamping) => stamping,
         Err(_) if who == Timestamps::Auto => return Ok(None),
-        Err(why) => bail!("--timestamps hardware on {}: {why}", place.spec),
+        Err(why) => bail!("`.timestamps` hardware on {}: {why}", place.spec),
     };
     let (clock, to_xdp) = (stamping.clock, stamping.to_xdp);
     let compare = move || {
@@ -289,6 +300,7 @@ pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter
     Ok(Some(meter::Hardware { compare: Arc::new(compare), to_xdp, required }))
 }
 
+/// The same clock, for who measures.
 pub fn stamp_clock(clock: Clock) -> meter::Clock {
     match clock {
         Clock::Monotonic => meter::Clock::Monotonic,
@@ -296,6 +308,15 @@ pub fn stamp_clock(clock: Clock) -> meter::Clock {
     }
 }
 
+/// The clock that signatures carry times of, for whoever sends.
+pub fn stamps(clock: Clock) -> engine::clock::Clock {
+    match clock {
+        Clock::Monotonic => engine::clock::Clock::Monotonic,
+        Clock::Tai => engine::clock::Clock::Tai,
+    }
+}
+
+/// The same way, for who measures.
 pub fn meter_mode(how: How) -> meter::Mode {
     match how {
         How::Auto => meter::Mode::Auto,
@@ -314,8 +335,8 @@ pub fn any_schedule(
     let link_bits_per_second = place.and_then(Place::bits_per_second);
     let schedule = rate.schedule(Context { link_bits_per_second, flows_per_pass });
     schedule.with_context(|| match place {
-        Some(place) => format!("--rate {rate} on {}", place.spec),
-        None => format!("--rate {rate}"),
+        Some(place) => format!("`.rate` {rate} on {}", place.spec),
+        None => format!("`.rate` {rate}"),
     })
 }
 
@@ -336,7 +357,7 @@ pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, 
         };
         if too_fast {
             bail!(
-                "--rate {rate} is more than {} can do: its link runs at {}; give at most 100%, or --topspeed",
+                "`.rate` {rate} is more than {} can do: its link runs at {}; give at most 100%, or `.rate: top`",
                 place.spec,
                 report::units::bit_rate(link as f64)
             );
@@ -376,7 +397,7 @@ pub fn draw_seed() -> u64 {
 /// Refuses limits that make no sense.
 pub fn check_pace(pace: &Pace) -> Result<()> {
     if !(pace.catch_up.is_finite() && pace.catch_up >= 1.2) {
-        bail!("--catch-up {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
+        bail!("`.catch_up` {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
     }
     Ok(())
 }
@@ -388,7 +409,7 @@ pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
     let most = place.interface.mtu as usize + if tagged { 18 } else { 14 };
     if program.longest() as usize > most {
         bail!(
-            "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller --size",
+            "frames of {} bytes (with FCS) do not fit {}, whose MTU is {}: raise it with `ip link set {} mtu {}`, or give a smaller `.size`",
             program.longest() + traffic::expr::FCS,
             place.spec,
             place.interface.mtu,

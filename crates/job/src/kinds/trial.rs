@@ -1,5 +1,6 @@
 //! `netdyno trial`: one load, for one time, judged.
 
+use super::Run;
 use super::shared;
 use crate::session::Session;
 use crate::trials::floor::Known;
@@ -9,7 +10,13 @@ use report::{Code, Report, units};
 use spec::Trial;
 use trial::{Stage, Wanted};
 
-pub fn run(args: &Trial, session: &Session) -> Result<Report> {
+impl Run for spec::Trial {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &Trial, session: &Session) -> Result<Report> {
     let goal = Goal::parse(args.goal())?;
     let sizes = frame_sizes(args.bench.size())?;
     let duration = args.duration();
@@ -57,12 +64,13 @@ pub fn run(args: &Trial, session: &Session) -> Result<Report> {
             show.over(shown(&row), Vec::new(), String::new());
         }
         if let Some(why) = &ran.port_lost {
-            reasons.push(format!("frames of {name} bytes: the trial is not judged: {why}"));
+            reasons
+                .push(Code::LinkLost.says(format!("frames of {name} bytes: the trial is not judged: {why}")));
         }
         if ran.stopped {
-            reasons.push("interrupted by a signal before its end".to_owned());
+            reasons.push(Code::Stopped.says("stopped before its end"));
         } else if ran.port_lost.is_none() && row.verdict != "passed" {
-            reasons.push(why(&row, name, &ran.report));
+            reasons.push(Code::GoalNotReached.says(why(&row, name, &ran.report)));
         }
         rows.push(row);
         let over = ran.stopped || ran.port_lost.is_some();
@@ -73,14 +81,13 @@ pub fn run(args: &Trial, session: &Session) -> Result<Report> {
     }
     rig.show = None;
     session.board.end();
-    let Some(mut report) = whole else { bail!("--size {}: there is no size to try", args.bench.size()) };
+    let Some(mut report) = whole else { bail!("`.size` {}: there is no size to try", args.bench.size()) };
     report.command = "trial".to_owned();
-    report.requested.seed = bench.seed;
-    report.requested.rate = Some(report::RequestedRate { text: args.rate.to_string(), ..Default::default() });
-    report.requested.duration_ns = Some(nanos(duration));
+    report.resolved.seed = bench.seed;
+    report.resolved.rate = Some(report::RequestedRate { text: args.rate.to_string(), ..Default::default() });
+    report.resolved.duration_ns = Some(nanos(duration));
     let ways = &rig.ports.ways;
-    report.requested.interfaces =
-        ways.iter().flat_map(|way| [way.from_name.clone(), way.to_name.clone()]).collect();
+    report.resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
     if let Some(environment) = rig.environment.take() {
         report.environment = environment;
     }
@@ -89,6 +96,7 @@ pub fn run(args: &Trial, session: &Session) -> Result<Report> {
         let result = &mut report.result;
         (result.tx, result.rx, result.loss, result.latency_ns) = (None, None, None, None);
         (result.pacing, result.flows) = (None, None);
+        result.ports.clear();
         report.streams.clear();
         report.intervals.clear();
     }
@@ -138,7 +146,7 @@ fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String 
             at_the_receiver(ran).map(|told| format!(" ({told})")).unwrap_or_default()
         ),
         "unconfirmed" => format!(
-            "{} of {} are missing, and nobody saw {} leave the tester: nothing can be said of the device; use another --engine (afxdp, packet)",
+            "{} of {} are missing, and nobody saw {} leave the tester: nothing can be said of the device; use another `.engine` (afxdp, packet)",
             units::count(row.lost_frames),
             units::counted(row.sent_frames, "frame"),
             units::count(row.unconfirmed_frames)
@@ -156,11 +164,10 @@ fn at_the_receiver(ran: &report::Report) -> Option<String> {
     let missed = missed.map(|missed| {
         format!("the meter missed {}, because it is slower than this load", units::counted(missed, "frame"))
     });
-    let told =
-        ran.result.verdict.reasons().iter().find(|reason| reason.starts_with("where frames may have gone"));
+    let told = ran.result.verdict.reasons().iter().find(|reason| reason.code == Code::FramesExplained);
     match (missed, told) {
         (Some(missed), Some(told)) => Some(format!("{missed}; {told}")),
-        (missed, told) => missed.or_else(|| told.cloned()),
+        (missed, told) => missed.or_else(|| told.map(|told| told.to_string())),
     }
 }
 
@@ -183,7 +190,10 @@ mod tests {
         let said = why(&row, "64", &ran);
         assert!(said.contains("not all of them by the device: the meter missed 10 frames"), "{said}");
         ran.result.rx = None;
-        ran.result.verdict.fall_short("where frames may have gone: rx0 counts 10 as rx_missed_errors");
+        ran.result.verdict.fall_short(
+            Code::FramesExplained,
+            "where frames may have gone: rx0 counts 10 as rx_missed_errors",
+        );
         let said = why(&row, "64", &ran);
         assert!(said.contains("not all of them by the device: where frames may have gone"), "{said}");
     }

@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use anyhow::{Context as _, Result, bail};
+use report::{Code, Warnings};
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -10,6 +11,7 @@ use traffic::scenario::{Compiled, Context, MAX_BYTES, Scenario, Sign, parse};
 /// The first word after the verb.
 #[derive(Debug)]
 pub enum What<'a> {
+    /// A packet expression.
     Expression(&'a str),
     /// A file, and what it was called.
     Scenario(Box<Scenario>, &'a str),
@@ -44,9 +46,12 @@ impl What<'_> {
 /// Frames that have been decided to the last byte, and their times.
 #[derive(Debug)]
 pub struct Made {
+    /// The frames.
     pub compiled: Compiled,
+    /// The key of their random values, given or drawn.
     pub seed: u64,
-    pub warnings: Vec<String>,
+    /// What to know of them.
+    pub warnings: Warnings,
 }
 
 /// Compiles a scenario for `place`, and finds the Ethernet addresses it asks for.
@@ -61,17 +66,20 @@ pub fn scenario(
     let link_bits_per_second = place.and_then(Place::bits_per_second);
     let measured = context.sign == Sign::WhereRoom;
     let mut compiled = scenario.compile(&Context { seed, link_bits_per_second, ..context })?;
-    let mut warnings = Vec::new();
+    let mut warnings = Warnings::default();
     if measured && !compiled.unsigned.is_empty() {
-        warnings.push(format!(
-            "the frames of {} have no room for a signature: order and latency are not measured there",
-            compiled.unsigned.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-        ));
+        warnings.add(
+            Code::NotSigned,
+            format!(
+                "the frames of {} have no room for a signature: order and latency are not measured there",
+                compiled.unsigned.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            ),
+        );
     }
     match place {
         Some(place) => resolve(&mut compiled, place, stop)?,
         None if !compiled.resolve.is_empty() => {
-            warnings.push(
+            warnings.add(Code::SettingWithoutEffect,
                 "nobody is asked for Ethernet addresses (`resolve`): these frames are not sent on an interface"
                     .to_owned(),
             );

@@ -3,11 +3,12 @@
 //!
 //! Everything else that arrives is taken for ours, so that the loss of such a run is known by count only.
 
-use super::outcome::FLOW_SAMPLE;
 use engine::Job;
-use engine::source::Source;
 use traffic::{Executor, Program};
 use wire::background::is_background;
+
+/// Frames of a program that are made to count its flows; beyond them it would take longer than the run.
+pub const FLOW_SAMPLE: u64 = 4_000_000;
 
 /// Of the frames that arrived, those that are others' for certain; `arrived` are of such kinds. `parts`: each worker's job, and
 /// how many of its frames were taken. Which of them were refused is not known, so those count as sent, too.
@@ -34,9 +35,9 @@ pub fn own_signed(
 
 /// How many of the job's first frames are of such kinds, if that can be known.
 pub fn sent(job: &Job, frames: u64) -> Option<u64> {
-    match &job.source {
-        Source::Stream(stream) => Some(stream.seen.background),
-        Source::Program(program) => of_program(program, frames),
+    match job.source.program() {
+        Some(program) => of_program(program, frames),
+        None => job.source.seen().map(|seen| seen.background),
     }
 }
 

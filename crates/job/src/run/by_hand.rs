@@ -2,7 +2,7 @@
 
 use super::Setup;
 use crate::panel::Names;
-use engine::source::Source;
+use crate::place::Place;
 use engine::{Course, Job, Reach, Throttle};
 use report::{Adjustment, Change, Choice};
 use snapshot::{Hands, Request, Title};
@@ -18,16 +18,16 @@ pub fn title(setup: &Setup, engine: &str, meter: Option<&Choice>, hands: Hands) 
         command: setup.command.to_owned(),
         engine: Some(engine.to_owned()),
         meter: meter.map(|meter| meter.name.clone()),
-        tx: both(&setup.tx, &setup.second.tx, |place| &place.spec),
-        rx: both(&setup.rx, &setup.second.rx, |(place, _)| &place.spec),
+        tx: names_of(setup.tx.iter()),
+        rx: names_of(setup.rx.iter().map(|(place, _)| place)),
         hands,
         ..Title::default()
     }
 }
 
-/// The names of one interface or two.
-fn both<T>(first: &Option<T>, second: &Option<T>, name: fn(&T) -> &String) -> Option<String> {
-    let names: Vec<&str> = first.iter().chain(second).map(|place| name(place).as_str()).collect();
+/// The names of the ports at one end.
+fn names_of<'a>(places: impl Iterator<Item = &'a Place>) -> Option<String> {
+    let names: Vec<&str> = places.map(|place| place.spec.as_str()).collect();
     (!names.is_empty()).then(|| names.join("+"))
 }
 
@@ -38,7 +38,7 @@ pub fn hands(reach: Reach, engine: &str, paced: bool) -> Hands {
         Some("this run sends at top speed: there is no rate to change".to_owned())
     } else if reach < Reach::Rate {
         Some(format!(
-            "the {engine} engine's times are frozen into its program: --engine afxdp or packet can change"
+            "the {engine} engine's times are frozen into its program: `.engine` afxdp or packet can change"
         ))
     } else {
         None
@@ -47,16 +47,13 @@ pub fn hands(reach: Reach, engine: &str, paced: bool) -> Hands {
 }
 
 /// The streams' names, and how the workers number them.
-pub fn names(whole: &Job, jobs: &[Job]) -> Names {
-    let Source::Program(program) = &whole.source else { return Names::unknown(1) };
+pub fn names(whole: &Job, jobs: &[Job], workers: usize) -> Names {
+    let Some(program) = whole.source.program() else { return Names::unknown(1) };
     let named = program.streams.iter().filter_map(|s| Some((s.signature?, s.name.as_str().into())));
-    let numbers = jobs.iter().filter_map(|job| match &job.source {
-        Source::Program(program) => program.streams.iter().filter_map(|s| s.signature).max(),
-        Source::Stream(_) => None,
-    });
+    let numbers = jobs.iter().filter_map(|job| job.source.facts().streams.into_iter().max());
     Names {
         names: named.collect(),
-        workers: u32::try_from(jobs.len()).unwrap_or(1),
+        workers: u32::try_from(workers).unwrap_or(1),
         streams: numbers.max().map_or(0, |most| most.saturating_add(1)),
     }
 }
@@ -129,7 +126,7 @@ mod tests {
         let can = hands(Reach::Rate, "packet", true);
         assert_eq!(can, Hands::default());
         let xdp = hands(Reach::Pause, "xdp", true);
-        assert!(xdp.no_pause.is_none() && xdp.no_rate.is_some_and(|why| why.contains("--engine afxdp")));
+        assert!(xdp.no_pause.is_none() && xdp.no_rate.is_some_and(|why| why.contains("`.engine` afxdp")));
         assert!(hands(Reach::Rate, "packet", false).no_rate.is_some_and(|why| why.contains("top speed")));
         assert!(hands(Reach::Stop, "x", true).no_pause.is_some());
     }

@@ -31,8 +31,8 @@ pub fn expected(program: &Program, workers: usize) -> Result<(Expected, Vec<Stri
     }
     if !checked {
         bail!(
-            "--check-content: no frame has payload before its signature that stays the same: ask for larger frames \
-             (--size), leave some payload unvaried, or leave the option out"
+            "`.check_content`: no frame has payload before its signature that stays the same: ask for larger frames \
+             (`.size`), leave some payload unvaried, or leave the option out"
         );
     }
     let warnings = (unchecked > 0).then(|| {
@@ -64,6 +64,6 @@ mod tests {
         assert_eq!(some.slots(), 3);
         assert!(said[0].contains("1 stream is not checked"), "{said:?}");
         let refused = expected(&program("64"), 1).expect_err("nothing to check").to_string();
-        assert!(refused.contains("--size"), "{refused}");
+        assert!(refused.contains("`.size`"), "{refused}");
     }
 }

@@ -6,7 +6,7 @@ use engine::{Counts, Sent};
 use port::interface::{CounterReader, Counters};
 use port::tx::TxCounters;
 use port::watch::{Rise, Source as Counting, Watch};
-use report::{HostCounter, InterfaceCounters, Report, Witness, units};
+use report::{Code, HostCounter, InterfaceCounters, Report, Sentence, Witness, units};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -144,19 +144,21 @@ pub fn xdp_sent(rises: &[Rise]) -> Option<u64> {
     names.iter().filter(|((_, lost), _)| !lost).map(left).max()
 }
 
-/// Of frames that were handed over ([`engine::Counts::HandedOver`]) sent is what a counter that knows them saw, the rest
-/// was refused.
-pub fn believe(sent: &mut Sent, seen: u64) {
-    let counters = &mut sent.counters;
-    let missing = counters.frames.saturating_sub(seen);
+/// Of frames that were handed over ([`engine::Counts::HandedOver`]) to a port sent is what a counter that knows them saw, the
+/// rest was refused.
+pub fn believe(sent: &mut Sent, port: usize, seen: u64) {
+    let own = sent.ports.get(port).copied().unwrap_or(sent.counters);
+    let missing = own.frames.saturating_sub(seen);
     if missing == 0 {
         return;
     }
-    let bytes = (u128::from(counters.bytes) * u128::from(missing) / u128::from(counters.frames)) as u64;
-    counters.frames -= missing;
-    counters.bytes -= bytes;
-    counters.failed += missing;
-    counters.failed_bytes += bytes;
+    let bytes = (u128::from(own.bytes) * u128::from(missing) / u128::from(own.frames)) as u64;
+    for counters in std::iter::once(&mut sent.counters).chain(sent.ports.get_mut(port)) {
+        counters.frames -= missing;
+        counters.bytes -= bytes;
+        counters.failed += missing;
+        counters.failed_bytes += bytes;
+    }
 }
 
 /// The interface's counters beside our own count.
@@ -183,7 +185,9 @@ pub fn compare_counters(
         *tx.unconfirmed_frames.get_or_insert(0) += unconfirmed;
     }
     let Some(moved) = moved else {
-        report.warnings.push(format!("the counters of {} can no longer be read", place.spec));
+        report
+            .warnings
+            .add(Code::CountersUnreadable, format!("the counters of {} can no longer be read", place.spec));
         return;
     };
     let mut compared = compare(&place.spec, ours.frames, &moved);
@@ -191,12 +195,13 @@ pub fn compare_counters(
     let foreign = compared.foreign_frames;
     let told = Told {
         unaccounted: "",
-        nobody: "use --engine afxdp or packet, or measure where they arrive",
-        completions: "measure where they arrive (--measure)",
+        remedy: None,
+        nobody: "use `.engine` afxdp or packet, or measure where they arrive",
+        completions: Some("measure where they arrive (`.measure`)"),
     };
     account(report, compared, &moved, seen, &told);
     if foreign > 0 {
-        report.warnings.push(format!(
+        report.warnings.add(Code::OthersSent, format!(
             "{} sent {} that are not of this run: other programs use it, or the kernel itself does (ARP, IPv6)",
             place.spec,
             units::counted(foreign, "frame"),
@@ -209,10 +214,12 @@ pub fn compare_counters(
 pub struct Told<'a> {
     /// Why an interface may not have transmitted what it was handed.
     pub unaccounted: &'a str,
+    /// What to do then.
+    pub remedy: Option<&'a str>,
     /// What to do where nobody saw frames leave.
     pub nobody: &'a str,
     /// And where only the driver gave their memory back.
-    pub completions: &'a str,
+    pub completions: Option<&'a str>,
 }
 
 /// Says who saw the frames of `compared` leave, and what is missing by the one that is believed; puts it into the result.
@@ -229,35 +236,36 @@ pub fn account(
     let (frames, on) = (units::counted(seen.ours, "frame"), &compared.interface);
     let counted = units::count(moved.tx_packets);
     let unknown = format!("the counter of {on} does not know these frames ({counted} of {frames})");
-    let short = || unaccounted(&compared, moved) + told.unaccounted;
+    let short = || Sentence::new(unaccounted(&compared, moved) + told.unaccounted, told.remedy);
     match witness {
         _ if compared.missing_frames == 0 => {}
-        Witness::Interface => report.result.verdict.fall_short(short()),
+        Witness::Interface => report.result.verdict.fall_short(Code::FramesUnaccounted, short()),
         Witness::Driver => {
-            report.warnings.push(format!("{unknown}: its driver's own counter of XDP frames is believed"));
+            report.warnings.add(Code::CounterBlind, format!("{unknown}: its driver's own counter of XDP frames is believed"));
             if known < seen.ours {
-                report.result.verdict.fall_short(format!(
+                report.result.verdict.fall_short(Code::FramesUnaccounted, format!(
                     "unaccounted frames: {on} was handed {frames}, and its driver counts only {} as sent by XDP",
                     units::count(known)
                 ));
             }
         }
-        Witness::Meter => report.warnings.push(format!(
+        Witness::Meter => report.warnings.add(Code::CounterBlind, format!(
             "{unknown}: that they left is known from {} that arrived",
             if known >= seen.ours { "all".to_owned() } else { units::count(known) }
         )),
-        Witness::Completions => report.warnings.push(format!(
+        Witness::Completions => report.warnings.add(Code::CounterBlind, Sentence::new(format!(
             "{unknown}, and nobody else counted them: that its driver gave the memory of all of them back as sent is all \
-             that is known; {}",
-            told.completions
-        )),
-        Witness::Nobody if seen.counts == Counts::HandedOver => report.result.verdict.fall_short(format!(
-            "nobody saw these frames leave: {on} was handed {frames} by XDP and counts {counted}{}: the driver dropped \
-             them without a word, or counts no XDP frames; {}",
-            if seen.arrived == Some(0) { ", and none arrived" } else { "" },
-            told.nobody
-        )),
-        Witness::Nobody => report.result.verdict.fall_short(short()),
+             that is known"
+        ), told.completions)),
+        Witness::Nobody if seen.counts == Counts::HandedOver => {
+            let said = format!(
+                "nobody saw these frames leave: {on} was handed {frames} by XDP and counts {counted}{}: the driver dropped \
+                 them without a word, or counts no XDP frames",
+                if seen.arrived == Some(0) { ", and none arrived" } else { "" },
+            );
+            report.result.verdict.fall_short(Code::FramesUnaccounted, (said, told.nobody));
+        }
+        Witness::Nobody => report.result.verdict.fall_short(Code::FramesUnaccounted, short()),
     }
     if let Some(tx) = &mut report.result.tx {
         tx.interface_counters.push(compared);
@@ -503,7 +511,7 @@ mod tests {
         let moved = Counters { tx_packets: interface, ..Counters::default() };
         let mut report = Report::new("bridge");
         report.result.tx = Some(report::Tx::default());
-        let told = Told { unaccounted: ": why", nobody: "measure", completions: "" };
+        let told = Told { unaccounted: ": why", remedy: None, nobody: "measure", completions: None };
         let compared = compare("east", 300, &moved);
         account(&mut report, compared, &moved, &seen(interface, driver, None, counts), &told);
         report

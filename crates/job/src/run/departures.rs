@@ -1,7 +1,7 @@
 //! What stamps of departing frames say, put into the report.
 
 use super::outcome::Outcome;
-use report::{Departures, Distribution, Report};
+use report::{Code, Departures, Distribution, Report};
 
 /// What came back of the stamps that were asked for. None at all is not what was asked for.
 pub fn tell(report: &mut Report, run: &Outcome<'_>) {
@@ -17,8 +17,8 @@ pub fn tell(report: &mut Report, run: &Outcome<'_>) {
     });
     if departures.asked > 0 && departures.stamped == 0 {
         let asked = report::units::counted(departures.asked, "frame");
-        report.result.verdict.fall_short(format!(
-            "the {stamped_by} gave no stamp of the {asked} that it was asked to stamp on leaving (--tx-timestamps)"
+        report.result.verdict.fall_short(Code::NoTransmitStamps, format!(
+            "the {stamped_by} gave no stamp of the {asked} that it was asked to stamp on leaving (`.tx_timestamps`)"
         ));
     }
 }

@@ -1,22 +1,25 @@
-//! The meters of a run: at one interface or at two, and what they counted together.
+//! The meters of a run, one at each of its ports, and what they counted together.
 
 use super::losses::Numbers;
+use super::ports::Apart;
 use crate::place::Place;
 use anyhow::{Context, Result};
-use meter::{Measurement, Meter, Snapshot};
+use engine::Job;
+use meter::{Measurement, Meter, Snapshot, StreamStats};
 use port::interface::Interface;
 
-/// At least one meter.
+/// At least one meter. With `apart` each stream is to arrive at one of them.
 pub struct Meters {
     first: Meter,
-    second: Option<Meter>,
+    others: Vec<Meter>,
+    apart: Option<Apart>,
 }
 
 /// A finished measurement.
 pub struct Measured {
-    /// Of both.
+    /// Of all.
     pub whole: Measurement,
-    /// Frames and bytes of each, and whether its meter was still there at the end.
+    /// Of each what was to arrive there, and whether its meter was still there at the end.
     pub parts: Vec<Part>,
 }
 
@@ -25,6 +28,8 @@ pub struct Part {
     pub bytes: u64,
     /// Of the frames: such as are about on most networks.
     pub background: u64,
+    /// Beside them: those that were to arrive at another port.
+    pub strays: u64,
     pub attached: bool,
     /// An XDP program dropped what it had measured.
     pub drops: bool,
@@ -79,22 +84,55 @@ pub fn blind(meter: &Meter, place: &Place) -> Option<String> {
 }
 
 impl Meters {
-    pub fn new(first: Meter, second: Option<Meter>) -> Meters {
-        Meters { first, second }
+    /// Those at the ports of a run, in their order; `None` of none.
+    pub fn of(meters: Vec<Meter>, apart: Option<Apart>) -> Option<Meters> {
+        let mut meters = meters.into_iter();
+        Some(Meters { first: meters.next()?, others: meters.collect(), apart })
     }
 
-    /// That of what the first interface sends.
+    /// That of what the first port sends.
     pub fn first(&self) -> &Meter {
         &self.first
     }
 
     /// That of the only interface, if there is one: streams are told one by one only there while the run lasts.
     pub fn only(&self) -> Option<&Meter> {
-        self.second.is_none().then_some(&self.first)
+        self.others.is_empty().then_some(&self.first)
     }
 
-    fn each(&self) -> impl Iterator<Item = &Meter> {
-        std::iter::once(&self.first).chain(&self.second)
+    /// All, in the order of the ports.
+    pub fn each(&self) -> impl Iterator<Item = &Meter> {
+        std::iter::once(&self.first).chain(&self.others)
+    }
+
+    /// The only one at which a stream of ours is to arrive.
+    fn meter_of(&self, number: u32) -> Option<&Meter> {
+        match &self.apart {
+            None => self.only(),
+            Some(apart) => self.each().nth(apart.meter_of(number)?),
+        }
+    }
+
+    /// Is each stream to arrive at one meter only, so that [`Meters::stream`] tells of it?
+    pub fn tells_streams(&self) -> bool {
+        self.apart.is_some() || self.only().is_some()
+    }
+
+    /// What arrived of a stream where it was to.
+    pub fn stream(&self, number: u32) -> Option<StreamStats> {
+        self.meter_of(number)?.stream(number)
+    }
+
+    /// Frames of the jobs' streams that arrived at any meter, copies counted once at each. `None`: their streams are too many
+    /// to look at.
+    pub fn arrived_of(&self, jobs: &[Job]) -> Option<u64> {
+        const FEW: usize = 256;
+        let mut numbers = Vec::new();
+        for job in jobs {
+            numbers.extend(job.source.program()?.streams.iter().filter_map(|stream| stream.signature));
+        }
+        let of = |number: &u32| self.stream(*number).map_or(0, |stream| stream.distinct());
+        (numbers.len() <= FEW).then(|| numbers.iter().map(of).sum())
     }
 
     /// What all counted up to now.
@@ -108,9 +146,12 @@ impl Meters {
     pub fn numbers(&self, streams: &[u32]) -> Numbers {
         let mut sum = Numbers::default();
         for stream in streams {
-            // Of one that arrives at both, each has a part.
+            // Of one that arrives at several, each has a part.
             let (mut reached, mut distinct) = (0, 0);
-            for stats in self.each().filter_map(|meter| meter.stream_in_short(*stream)) {
+            let alone = self.apart.as_ref().map(|_| self.meter_of(*stream));
+            let at: Vec<&Meter> =
+                alone.map_or_else(|| self.each().collect(), |one| one.into_iter().collect());
+            for stats in at.into_iter().filter_map(|meter| meter.stream_in_short(*stream)) {
                 reached = reached.max(stats.highest_sequence.saturating_add(1));
                 distinct += stats.distinct();
             }
@@ -121,16 +162,17 @@ impl Meters {
     }
 
     pub fn finish(self) -> Measured {
-        let part = |meter: Meter| {
+        let part = |(at, meter): (usize, Meter)| {
             let (attached, drops) = (meter.is_attached(), meter.drops());
-            let measured = meter.finish();
+            let mut measured = meter.finish();
+            let strays = self.apart.as_ref().map_or(0, |apart| apart.take_strays(at, &mut measured));
             let Snapshot { frames, bytes, background, .. } = measured.totals;
-            (Part { frames, bytes, background, attached, drops }, measured)
+            (Part { frames, bytes, background, strays, attached, drops }, measured)
         };
-        let (first, mut whole) = part(self.first);
+        let (first, mut whole) = part((0, self.first));
         let mut parts = vec![first];
-        if let Some((second, measured)) = self.second.map(part) {
-            parts.push(second);
+        for (part, measured) in (1..).zip(self.others).map(part) {
+            parts.push(part);
             whole.add(measured);
         }
         Measured { whole, parts }

@@ -1,7 +1,7 @@
 //! How often the scheduler moved a sender from one CPU to another. Where a driver or the kernel has a queue for each CPU,
 //! frames handed over after a move overtake those before it: a reordering that is no device's.
 
-use report::{Report, units};
+use report::{Code, Report, units};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -36,12 +36,13 @@ impl Moves {
         let reordered = report.result.rx.as_ref().and_then(|rx| rx.reordered_frames).unwrap_or(0);
         let moves = self.0.load(Relaxed);
         if reordered > 0 && moves > 0 {
-            report.warnings.push(format!(
+            let said = format!(
                 "{} came out of order, and the sender was moved to another CPU {}: where there is a queue for each CPU that \
-                 alone reorders frames; --cores 1 keeps it on one",
+                 alone reorders frames",
                 units::counted(reordered, "frame"),
                 if moves == 1 { "once".to_owned() } else { format!("{} times", units::count(moves)) },
-            ));
+            );
+            report.warnings.add(Code::SenderMoved, (said, "keep it on one (`.cores` 1)"));
         }
     }
 }

@@ -1,19 +1,19 @@
 //! What came of a run: the result's parts from both ends, and whether it was what was asked for.
 
 use super::counters::{another_run, where_they_went};
+use super::intended::dues;
 use super::meters::Measured;
-use super::offered::dues;
 use super::pace::{Due, due_not_sent, too_slow};
 use super::received::{add, fill_measured, list_streams, stream};
-use super::{Setup, background, trust};
+use super::{Setup, background, ports, trust};
 use crate::carrier;
 use crate::place::Place;
-use engine::source::{Oddities, Source};
+use engine::source::Oddities;
 use engine::{Counts, Ended, Job, LATE_NS, Merged, Sent};
 use port::tx::TxCounters;
 use report::{
-    CatchUp, Core, Distribution, Flows, Loss, Pacing, Report, RxInterface, Stream, Totals, Tx, TxInterface,
-    units,
+    CatchUp, Code, Core, Distribution, Flows, Loss, Pacing, Report, RxInterface, Sentence, Stream, Totals,
+    Tx, TxInterface, Warnings, units,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -27,7 +27,7 @@ pub struct Outcome<'a> {
     pub setup: &'a Setup,
     /// What each worker was to send.
     pub jobs: &'a [Job],
-    pub engine: &'static str,
+    pub engine: String,
     pub counts: Counts,
     /// What they did.
     pub merged: Merged,
@@ -40,7 +40,7 @@ impl Outcome<'_> {
 
     /// Was the meter told what frames are to have before their signatures?
     fn checks_content(&self) -> bool {
-        self.setup.rx.as_ref().is_some_and(|(_, options)| options.content.slots() > 0)
+        self.setup.rx.first().is_some_and(|(_, options)| options.content.slots() > 0)
     }
 
     /// Words that say which worker it was, where there were several.
@@ -63,14 +63,14 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
         sent.scheduled_ns.filter(|_| sent.exhausted).or(setup.job.duration.map(|d| d.as_nanos() as u64));
     // What was changed by hand is no longer the schedule that was asked for.
     let scheduled = scheduled.filter(|_| report.result.adjustments.is_empty());
-    let offered = due.offered;
+    let intended = due.intended;
     report.result.tx = Some(Tx {
-        offered_frames: offered,
+        intended_frames: intended,
         due_not_sent_frames: due_not_sent(sent, due).filter(|_| !is_unpaced(report)),
-        offered_frames_per_second: asked.or_else(|| {
-            offered.map(|n| Totals::over(n, 0, scheduled.unwrap_or(sent.duration_ns)).frames_per_second)
+        intended_frames_per_second: asked.or_else(|| {
+            intended.map(|n| Totals::over(n, 0, scheduled.unwrap_or(sent.duration_ns)).frames_per_second)
         }),
-        engine: run.engine.to_owned(),
+        engine: run.engine.clone(),
         failed: c.failed,
         retried_enobufs: c.retried_enobufs,
         retried_eagain: c.retried_eagain,
@@ -100,57 +100,65 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
     }
     let starved = sent.punctuality.as_ref().map_or(0, |kept| kept.starved_ns);
     if starved > 0 {
-        report.warnings.push(format!(
-            "nothing more came to be sent in the last {} of the run's time: what had come was sent",
-            units::time(starved)
-        ));
+        report.warnings.add(
+            Code::SourceRanDry,
+            format!(
+                "nothing more came to be sent in the last {} of the run's time: what had come was sent",
+                units::time(starved)
+            ),
+        );
     }
-    let flows = match &setup.job.source {
-        Source::Program(program) => flows(program, c.frames),
-        Source::Stream(stream) if stream.counts_flows() => {
-            Some(Counted { flows: stream.seen.flows, frames: stream.seen.flow_frames })
-        }
-        Source::Stream(_) => None,
+    let source = &setup.job.source;
+    let flows = match source.program() {
+        Some(program) if setup.apart.is_none() => flows(program, c.frames),
+        // What two ports send alike are flows of each.
+        Some(program) => (0..setup.tx.len())
+            .map(|port| flows(&program.at_port(port as u8), sent_by(sent, port).frames))
+            .sum(),
+        None => source
+            .seen()
+            .filter(|_| source.facts().counts_flows)
+            .map(|seen| Counted { flows: seen.flows, frames: seen.flow_frames }),
     };
     report.result.flows = flows.map(|counted| {
         let (flows, frames) = (counted.flows.iter().sum(), counted.frames.iter().sum());
-        let expired = match &setup.job.source {
-            Source::Stream(stream) => stream.seen.expired(),
-            Source::Program(_) => None,
-        };
+        let expired = source.seen().and_then(|seen| seen.expired());
         let all = Flows::over(flows, frames, c.frames.saturating_sub(frames), sent.duration_ns);
         Flows { expired, ..all }
     });
     if let Some(tx) = &mut report.result.tx {
         tx.interfaces = interfaces(run, flows);
     }
+    ports::fill_tx(report, run);
     for why in &setup.damage {
-        report.result.verdict.fall_short(why);
+        report.result.verdict.fall_short(Code::CountersDisagree, why);
     }
     stream_notes(&setup.job, report);
 }
 
-/// One row for each interface, where there are two.
+/// One row for each interface, where there are several.
 fn interfaces(run: &Outcome<'_>, flows: Option<Counted>) -> Vec<TxInterface> {
+    if run.setup.apart.is_some() {
+        return Vec::new();
+    }
     let truncated = truncated(run.setup, run.sent());
-    let places = run.setup.tx.iter().chain(&run.setup.second.tx);
-    let row = |(side, (place, c)): (usize, (&Place, &TxCounters))| TxInterface {
+    let row = |(port, (place, c)): (usize, (&Place, &TxCounters))| TxInterface {
         interface: place.spec.clone(),
         frames: c.frames,
         bytes: c.bytes,
         failed: c.failed,
         retried_enobufs: c.retried_enobufs,
         retried_eagain: c.retried_eagain,
-        truncated: truncated.get(side).copied().unwrap_or(0),
-        flows: flows.and_then(|counted| counted.flows.get(side).copied()),
-        flow_frames: flows.and_then(|counted| counted.frames.get(side).copied()),
+        truncated: truncated.get(port).copied().unwrap_or(0),
+        flows: flows.and_then(|counted| counted.flows.get(port).copied()),
+        flow_frames: flows.and_then(|counted| counted.frames.get(port).copied()),
     };
-    places.zip(&run.sent().sides).enumerate().map(row).collect()
+    run.setup.tx.iter().zip(&run.sent().ports).enumerate().map(row).collect()
 }
 
-/// What one interface of the run was handed: of a single one that is all.
-pub fn sent_by(sent: &Sent, side: usize) -> TxCounters {
-    sent.sides.get(side).copied().unwrap_or(sent.counters)
+/// What one port of the run was handed: of a single one that is all.
+pub fn sent_by(sent: &Sent, port: usize) -> TxCounters {
+    sent.ports.get(port).copied().unwrap_or(sent.counters)
 }
 
 /// One row for each worker.
@@ -165,25 +173,27 @@ fn cores(run: &Outcome<'_>) -> Vec<Core> {
     rows.collect()
 }
 
-/// What a streamed capture showed while it was read.
+/// What a source showed while it was read.
 pub fn stream_notes(job: &Job, report: &mut Report) {
-    let Source::Stream(stream) = &job.source else { return };
-    oddities(&stream.seen.odd, &mut report.warnings);
-    if stream.seen.lost > 0 {
-        let lost = units::counted(stream.seen.lost, "frame");
-        report.warnings.push(format!("{lost} lost on purpose, as --loss asks: not sent"));
+    let Some(seen) = job.source.seen() else { return };
+    oddities(&seen.odd, &mut report.warnings);
+    if seen.lost > 0 {
+        let lost = units::counted(seen.lost, "frame");
+        report
+            .warnings
+            .add(Code::LostOnPurpose, format!("{lost} lost on purpose, as `.loss` asks: not sent"));
     }
     // What of a capture is sound was sent; that is not all of it.
-    for why in &stream.seen.odd.cut_short {
-        report.result.verdict.fall_short(why);
+    for why in &seen.odd.cut_short {
+        report.result.verdict.fall_short(Code::CaptureDamaged, why);
     }
 }
 
 /// What was odd about the frames of captures, in words.
-pub fn oddities(odd: &Oddities, warnings: &mut Vec<String>) {
+pub fn oddities(odd: &Oddities, warnings: &mut Warnings) {
     let mut note = |count: u64, what: &str| {
         if count > 0 {
-            warnings.push(format!("{} {what}", units::counted(count, "frame")));
+            warnings.add(Code::FramesOdd, format!("{} {what}", units::counted(count, "frame")));
         }
     };
     note(odd.oversized, "longer than the interface takes: left out");
@@ -193,34 +203,35 @@ pub fn oddities(odd: &Oddities, warnings: &mut Vec<String>) {
     note(odd.unedited, "sent unedited: their headers cannot be read");
     note(odd.truncated.iter().sum(), "captured shorter than they were (snap length): sent as captured");
     note(odd.backwards, "captured earlier than the one before: sent directly behind it");
-    warnings.extend(odd.surplus.iter().cloned());
+    warnings.extend(odd.surplus.iter().map(|said| Code::FramesOdd.says(said)));
 }
 
 /// Frames a second that the schedule asks for, where that is one number.
 fn asked_rate(report: &Report, setup: &Setup) -> Option<f64> {
-    let schedule = match &setup.job.source {
-        Source::Program(program) => program.only_schedule(),
-        Source::Stream(stream) => Some(stream.schedule()),
+    let by_frames = |schedule: &Schedule| match schedule {
+        Schedule::Frames { frames, per_ns } => Some(*frames as f64 * 1e9 / *per_ns as f64),
+        _ => None,
     };
-    match schedule {
-        Some(Schedule::Frames { frames, per_ns }) => Some(*frames as f64 * 1e9 / *per_ns as f64),
-        _ => report.requested.rate.as_ref().and_then(|rate| rate.frames_per_second),
+    if let (Some(apart), Some(program)) = (&setup.apart, setup.job.source.program()) {
+        let of = |port: usize| program.at_port(port as u8).only_schedule().and_then(by_frames);
+        return (0..apart.ports).map(of).sum();
+    }
+    match setup.job.source.schedule().and_then(by_frames) {
+        Some(rate) => Some(rate),
+        None => report.resolved.rate.as_ref().and_then(|rate| rate.frames_per_second),
     }
 }
 
 fn truncated(setup: &Setup, sent: &Sent) -> [u64; 2] {
-    match &setup.job.source {
-        Source::Stream(stream) => stream.seen.odd.truncated,
-        Source::Program(_) => {
+    match setup.job.source.seen() {
+        Some(seen) => seen.odd.truncated,
+        None => {
             let (cut, of) = setup.truncated;
             let frames = u128::from(sent.counters.frames);
             cut.map(|cut| (u128::from(cut) * frames).checked_div(of.into()).unwrap_or(0) as u64)
         }
     }
 }
-
-/// Frames of a program that are made to count its flows; beyond them it would take longer than the run.
-pub const FLOW_SAMPLE: u64 = 4_000_000;
 
 /// The flows among the first `sent` frames. Workers that were ended in the middle may have sent others instead of a few of
 /// those.
@@ -238,7 +249,7 @@ fn flows(program: &Program, sent: u64) -> Option<Counted> {
         let flows = if unique { sum(in_pass.flows, in_rest.flows) } else { in_pass.flows };
         return Some(Counted { flows, frames: sum(in_pass.frames, in_rest.frames) });
     }
-    if captured || sent <= FLOW_SAMPLE { count_flows(program, sent) } else { None }
+    if captured || sent <= background::FLOW_SAMPLE { count_flows(program, sent) } else { None }
 }
 
 /// Distinct flows by the side that each was first seen on, and how many frames of each side belong to one.
@@ -248,6 +259,16 @@ pub struct Counted {
     pub frames: [u64; 2],
 }
 
+impl std::iter::Sum for Counted {
+    fn sum<I: Iterator<Item = Counted>>(all: I) -> Counted {
+        let add = |a: [u64; 2], b: [u64; 2]| [a[0] + b[0], a[1] + b[1]];
+        all.fold(Counted::default(), |sum, one| Counted {
+            flows: add(sum.flows, one.flows),
+            frames: add(sum.frames, one.frames),
+        })
+    }
+}
+
 /// The flows among the first `n` frames.
 pub fn count_flows(program: &Program, n: u64) -> Option<Counted> {
     let mut executor = Executor::new(program).ok()?;
@@ -255,7 +276,7 @@ pub fn count_flows(program: &Program, n: u64) -> Option<Counted> {
     let mut set = FlowSet::default();
     let mut counted = Counted::default();
     for _ in 0..n {
-        let side = usize::from(executor.next_side()).min(1);
+        let side = usize::from(executor.next_port()).min(1);
         executor.render(&mut slab.buffers(), 1, || 0);
         let frame = slab.frame(0);
         if let FlowOf::Flow(key) = FlowKey::of(&Layers::parse(LinkType::ETHERNET, frame), frame) {
@@ -270,16 +291,17 @@ pub fn count_flows(program: &Program, n: u64) -> Option<Counted> {
 pub fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64)> {
     let mut signed = Vec::new();
     for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
-        match &job.source {
+        match job.source.program() {
             // Refused frames would shift the numbering, so then nothing is known of a stream's number of frames.
-            Source::Program(_) if !sent_whole(run) => {}
+            Some(_) if !sent_whole(run) => {}
             // There, too; only of those that are to come back each that was numbered is accounted for.
-            Source::Stream(_) if !sent_whole(run) && !run.setup.round_trip => {}
-            Source::Program(program) => signed.extend(program.signed_among(share.counters.frames)),
-            Source::Stream(stream) if measured.totals.signed > 0 || run.setup.round_trip => {
-                signed.extend((0..).zip(stream.seen.signed))
+            None if !sent_whole(run) && !run.setup.round_trip => {}
+            Some(program) => signed.extend(program.signed_among(share.counters.frames)),
+            None if measured.totals.signed > 0 || run.setup.round_trip => {
+                let numbered = job.source.seen().map_or([0; 2], |seen| seen.signed);
+                signed.extend(job.source.facts().streams.into_iter().zip(numbered));
             }
-            Source::Stream(_) => {}
+            None => {}
         }
     }
     signed
@@ -287,11 +309,9 @@ pub fn signed(run: &Outcome<'_>, measured: &meter::Measurement) -> Vec<(u32, u64
 
 /// The streams as the user wrote them: what workers sent under numbers of their own is added up.
 fn folded(run: &Outcome<'_>, signed: &[(u32, u64)], measured: &meter::Measurement) -> Vec<Stream> {
-    let workers = run.jobs.len() as u32;
-    let ours = |number: u32| match &run.setup.job.source {
-        Source::Program(program) => program.streams.iter().any(|s| s.signature == Some(number)),
-        Source::Stream(_) => number <= 1,
-    };
+    let workers = run.setup.workers_of_a_stream().max(1) as u32;
+    let sent: HashSet<u32> = run.setup.job.source.facts().streams.into_iter().collect();
+    let ours = |number: u32| sent.contains(&number);
     // Numbers that are none of ours came from somebody else, and are told as they are.
     let whole = |number: u32| if ours(number / workers) { number / workers } else { number };
     let mut streams: BTreeMap<u32, Stream> = BTreeMap::new();
@@ -345,11 +365,7 @@ fn ours(streams: &[Stream]) -> Stream {
 
 /// The numbers in the signatures of what the jobs send.
 fn numbers(jobs: &[Job]) -> HashSet<u32> {
-    let programs = jobs.iter().filter_map(|job| match &job.source {
-        Source::Program(program) => Some(program),
-        Source::Stream(_) => None,
-    });
-    programs.flat_map(|program| &program.streams).filter_map(|stream| stream.signature).collect()
+    jobs.iter().flat_map(|job| job.source.facts().streams).collect()
 }
 
 /// Nothing was refused, so each stream's number of frames is known.
@@ -357,32 +373,80 @@ fn sent_whole(run: &Outcome<'_>) -> bool {
     run.sent().counters.failed == 0
 }
 
-/// Where what each of two interfaces sent arrived.
+/// Where what each of several ports sent arrived.
 fn arrivals(run: &Outcome<'_>, measured: &Measured) -> Vec<RxInterface> {
-    let setup = run.setup;
-    let (Some(from), Some(from_second), Some((at, _)), Some((at_second, _))) =
-        (&setup.tx, &setup.second.tx, &setup.rx, &setup.second.rx)
-    else {
+    let Setup { tx, rx, .. } = run.setup;
+    if tx.len() < 2 || tx.len() != rx.len() || run.setup.apart.is_some() {
         return Vec::new();
-    };
-    let row = |((from, at), part): ((&Place, &Place), &super::meters::Part)| RxInterface {
+    }
+    let row = |((from, (at, _)), part): ((&Place, &(Place, _)), &super::meters::Part)| RxInterface {
         interface: at.spec.clone(),
         from: from.spec.clone(),
         frames: part.frames,
         bytes: part.bytes,
     };
-    [(from, at), (from_second, at_second)].into_iter().zip(&measured.parts).map(row).collect()
+    tx.iter().zip(rx).zip(&measured.parts).map(row).collect()
 }
 
-/// Frames that arrived at neither place they were sent to, as far as counts alone show it. `none`: the run sent nothing of what
+/// Frames that did not arrive where their port's were to, as far as counts alone show it. `none`: the run sent nothing of what
 /// is about on networks.
 fn missing(run: &Outcome<'_>, measured: &Measured, none: bool) -> u64 {
-    let sides = &run.sent().sides;
-    if sides.len() != measured.parts.len() {
+    let ports = &run.sent().ports;
+    if ports.len() != measured.parts.len() {
         return 0;
     }
     let arrived = |part: &super::meters::Part| part.frames - if none { part.background } else { 0 };
-    sides.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(arrived(part))).sum()
+    ports.iter().zip(&measured.parts).map(|(sent, part)| sent.frames.saturating_sub(arrived(part))).sum()
+}
+
+/// How many frames are lost where not all have signatures: by what is missing. `known`: so many have one.
+fn lost_by_count(
+    report: &mut Report,
+    run: &Outcome<'_>,
+    both: &Measured,
+    streams: &[Stream],
+    known: u64,
+) -> u64 {
+    let totals = &both.whole.totals;
+    let (frames, arrived) = (run.sent().counters.frames, totals.frames - totals.duplicates);
+    // What the streams prove lost is lost, even if as many frames of others came in their place.
+    let proven: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
+    let taken = |share: &engine::Share| share.counters.frames + share.counters.failed;
+    let parts = run.jobs.iter().zip(run.merged.shares.iter().map(taken));
+    let others = background::of_others(parts, totals.background);
+    let none = others == totals.background;
+    // Where some have signatures, those that have none are counted by themselves.
+    let counted = if known > 0 {
+        let unsigned = totals.frames.saturating_sub(totals.signed).saturating_sub(others);
+        frames.saturating_sub(known).saturating_sub(unsigned) + proven.saturating_sub(totals.contended)
+    } else {
+        frames.saturating_sub(arrived.saturating_sub(others)).max(proven)
+    };
+    if let Some(rx) = report.result.rx.as_mut().filter(|_| others > 0) {
+        rx.background_frames = Some(others);
+    }
+    counted.max(missing(run, both, none))
+}
+
+/// Warns of frames that this run did not send. `certain`: no lost frame is among them.
+fn warn_of_foreign(report: &mut Report, foreign: u64, certain: bool) {
+    let known = report.result.rx.as_ref().and_then(|rx| rx.background_frames).unwrap_or(0);
+    const TELL: Option<&str> = Some("sign frames (`.sign`), to tell them apart");
+    let (but, remedy) = match (certain, known) {
+        (true, _) => (String::new(), None),
+        (false, known) if known == foreign => {
+            (" (ARP, neighbour discovery and the like), and are not counted as its own".to_owned(), None)
+        }
+        (false, 0) => (": loss may be larger than it says".to_owned(), TELL),
+        (false, known) => {
+            let known = units::count(known);
+            let but = ", {} of them ARP, neighbour discovery and the like: loss may be larger than it says";
+            (but.replace("{}", &known), TELL)
+        }
+    };
+    let counted = units::counted(foreign, "frame");
+    let said = format!("{counted} arrived that this run did not send{but}");
+    report.warnings.add(Code::ForeignFrames, Sentence::new(said, remedy));
 }
 
 /// What arrived. Returns how many frames had numbers, if it is by those that the loss is known.
@@ -412,7 +476,7 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
             rx.totals = Totals::over(came_back.rx_frames, came_back.rx_bytes, span);
         }
         if known < frames && sent_whole(run) {
-            report.warnings.push(format!(
+            report.warnings.add(Code::NotSigned, format!(
                 "{} could not be signed: whether they came back is not known, and they are in no figure of loss",
                 units::counted(frames - known, "frame")
             ));
@@ -432,23 +496,7 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
             background::own_signed((totals.signed, totals.duplicates), streams, |n| numbers.contains(&n));
         (frames.saturating_sub(own), arrived.saturating_sub(own), true)
     } else {
-        // What the streams prove lost is lost, even if as many frames of others came in their place.
-        let proven: u64 = streams.iter().filter(|s| s.tx_frames.is_some()).map(|s| s.lost_frames).sum();
-        let taken = |share: &engine::Share| share.counters.frames + share.counters.failed;
-        let parts = run.jobs.iter().zip(run.merged.shares.iter().map(taken));
-        let others = background::of_others(parts, totals.background);
-        let none = others == totals.background;
-        // Where some have signatures, those that have none are counted by themselves.
-        let counted = if known > 0 {
-            let unsigned = totals.frames.saturating_sub(totals.signed).saturating_sub(others);
-            frames.saturating_sub(known).saturating_sub(unsigned) + proven.saturating_sub(totals.contended)
-        } else {
-            frames.saturating_sub(arrived.saturating_sub(others)).max(proven)
-        };
-        let lost = counted.max(missing(run, both, none));
-        if let Some(rx) = report.result.rx.as_mut().filter(|_| others > 0) {
-            rx.background_frames = Some(others);
-        }
+        let lost = lost_by_count(report, run, both, &streams, known);
         (lost, arrived.saturating_sub(frames.saturating_sub(lost)), false)
     };
     let whole = if run.setup.round_trip && sent_whole(run) { known } else { frames };
@@ -460,34 +508,22 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
         if let Some(rx) = &mut report.result.rx {
             rx.foreign_frames = Some(foreign);
         }
-        let known = report.result.rx.as_ref().and_then(|rx| rx.background_frames).unwrap_or(0);
-        let but = match (certain, known) {
-            (true, _) => String::new(),
-            (false, known) if known == foreign => {
-                " (ARP, neighbour discovery and the like), and are not counted as its own".to_owned()
-            }
-            (false, 0) => ": loss may be larger than it says, --sign tells".to_owned(),
-            (false, known) => format!(
-                ", {} of them ARP, neighbour discovery and the like: loss may be larger than it says, --sign tells",
-                units::count(known)
-            ),
-        };
-        let counted = units::counted(foreign, "frame");
         // At a sending interface others' frames are nothing to be warned of.
         if !run.setup.round_trip {
-            report.warnings.push(format!("{counted} arrived that this run did not send{but}"));
+            warn_of_foreign(report, foreign, certain);
         }
     }
     if !sent_whole(run) && streams.iter().any(|stream| stream.lost_frames > 0) {
-        report.warnings.push(
+        report.warnings.add(Code::RefusedUnknown,
             "whose frames were refused is not known: they are among those that the streams are said to have lost"
                 .to_owned(),
         );
     }
+    ports::fill_rx(report, run, both, &streams);
     let hidden = another_run(report, totals.duplicates + totals.late);
-    report.warnings.extend(hidden);
+    report.warnings.extend(hidden.map(|said| Code::AnotherRun.says(said)));
     list_streams(report, streams);
-    if let Source::Program(program) = &run.setup.job.source {
+    if let Some(program) = run.setup.job.source.program() {
         for stream in &mut report.streams {
             stream.name =
                 program.streams.iter().find(|s| s.signature == Some(stream.stream)).map(|s| s.name.clone());
@@ -508,7 +544,7 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
 fn gaps(report: &mut Report, run: &Outcome<'_>, arrivals: &[u64]) {
     let mut due = Vec::with_capacity(arrivals.len());
     for (job, share) in run.jobs.iter().zip(&run.merged.shares) {
-        let Source::Program(program) = &job.source else { return };
+        let Some(program) = job.source.program() else { return };
         let most = usize::try_from(share.counters.frames).unwrap_or(usize::MAX).min(arrivals.len());
         let Some(dues) = dues(program, most) else { return };
         due.extend(dues);
@@ -535,30 +571,35 @@ fn gaps(report: &mut Report, run: &Outcome<'_>, arrivals: &[u64]) {
     }
 }
 
+/// Why frames are too long, and what to do about it.
+pub struct TooLong {
+    pub said: String,
+    pub remedy: String,
+}
+
 /// Frames that an end of the run has no room for, although the sending interface does: told before any is sent.
-pub fn too_long(setup: &Setup) -> Option<String> {
+pub fn too_long(setup: &Setup) -> Option<TooLong> {
     // A VLAN tag may stand on top of the MTU.
     const TAG: usize = 4;
     const FCS: usize = traffic::expr::FCS as usize;
-    if matches!(setup.job.source, Source::Stream(_)) {
-        // That is how long its buffers are. What a capture has is seen as it is read, and held to the sending interface.
-        return None;
-    }
-    let ends = setup.rx.iter().chain(&setup.second.rx).map(|(place, _)| place);
-    let ends = ends.chain(&setup.tx).chain(&setup.second.tx);
+    // Else `setup.longest` is how long its buffers are: frames are seen as they are read, and held to the sending interface.
+    setup.job.source.facts().longest?;
+    let ends = setup.rx.iter().map(|(place, _)| place).chain(&setup.tx);
     let short = ends.min_by_key(|place| place.interface.mtu)?;
     let most = short.interface.max_frame();
-    (setup.longest > most + TAG).then(|| {
-        format!(
-            "frames of up to {} bytes (with FCS) are sent, and {}, whose MTU is {}, takes no more than {}: `ip link set {} \
-             mtu {}` there, or a smaller --size",
+    (setup.longest > most + TAG).then(|| TooLong {
+        said: format!(
+            "frames of up to {} bytes (with FCS) are sent, and {}, whose MTU is {}, takes no more than {}",
             setup.longest + FCS,
             short.spec,
             short.interface.mtu,
             most + FCS,
+        ),
+        remedy: format!(
+            "do `ip link set {} mtu {}` there, or give a smaller `.size`",
             short.interface.name,
             setup.longest.saturating_sub(14)
-        )
+        ),
     })
 }
 
@@ -570,78 +611,91 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     match &sent.ended {
         Ended::Done => {}
         Ended::Stopped if setup.endless => {}
-        Ended::Stopped => verdict.fall_short(format!(
-            "stopped by a signal after {}, before all was sent",
-            units::time(sent.duration_ns)
-        )),
-        Ended::Fault(fault) if frames == 0 => verdict.fail(run.ended_where() + &fault.to_string()),
-        Ended::Fault(fault) => verdict.fall_short(run.ended_where() + &fault.to_string()),
-        Ended::SourceFault(fault) if frames == 0 => verdict.fail(run.ended_where() + &fault.to_string()),
-        Ended::SourceFault(fault) => verdict.fall_short(run.ended_where() + &fault.to_string()),
+        Ended::Stopped => verdict.fall_short(
+            Code::Stopped,
+            format!("stopped after {}, before all was sent", units::time(sent.duration_ns)),
+        ),
+        Ended::Fault(fault) if frames == 0 => {
+            verdict.fail(Code::SenderFailed, run.ended_where() + &fault.to_string())
+        }
+        Ended::Fault(fault) => verdict.fall_short(Code::SenderFailed, run.ended_where() + &fault.to_string()),
+        Ended::SourceFault(fault) if frames == 0 => {
+            verdict.fail(Code::SourceFailed, run.ended_where() + &fault.to_string())
+        }
+        Ended::SourceFault(fault) => {
+            verdict.fall_short(Code::SourceFailed, run.ended_where() + &fault.to_string())
+        }
     }
     if sent.counters.failed > 0 {
         let why = match run.counts {
             Counts::HandedOver if !report.result.link_events.is_empty() => {
-                "the link was down for a while".to_owned()
+                ("the link was down for a while".to_owned(), None)
             }
-            Counts::HandedOver => too_long(setup).unwrap_or_else(|| {
-                "its ring was full, or this core has none: a lower --rate or other --cores".to_owned()
-            }),
+            Counts::HandedOver => match too_long(setup) {
+                Some(TooLong { said, remedy }) => (said, Some(remedy)),
+                None => (
+                    "its ring was full, or this core has none".to_owned(),
+                    Some("lower `.rate`, or take other `.cores`".to_owned()),
+                ),
+            },
             Counts::Accepted | Counts::Completed => {
-                "too long for its MTU, or malformed for its driver".to_owned()
+                ("too long for its MTU, or malformed for its driver".to_owned(), None)
             }
         };
-        verdict.fall_short(format!(
-            "the interface refused {} ({why})",
-            units::counted(sent.counters.failed, "frame")
-        ));
+        let (why, remedy) = why;
+        let said = format!("the interface refused {} ({why})", units::counted(sent.counters.failed, "frame"));
+        verdict.fall_short(Code::FramesRefused, Sentence::new(said, remedy));
     }
     if let Some(corrupted) = report.result.rx.as_ref().and_then(|rx| rx.corrupted_frames)
         && corrupted > 0
     {
-        verdict.fall_short(format!(
-            "{} arrived with other content than was sent",
-            units::counted(corrupted, "frame")
-        ));
+        verdict.fall_short(
+            Code::ContentChanged,
+            format!("{} arrived with other content than was sent", units::counted(corrupted, "frame")),
+        );
     }
     let lost = report.result.loss.is_some_and(|loss| loss.frames > 0);
     if let Some(said) = carrier::told(&report.result.link_events) {
         let for_good = report.result.link_events.iter().any(|event| event.duration_ns.is_none());
         if lost || for_good || sent.counters.failed > 0 {
-            verdict.fall_short(format!("{said}: what was sent meanwhile was lost there, not by the device"));
+            verdict.fall_short(
+                Code::LinkLost,
+                format!("{said}: what was sent meanwhile was lost there, not by the device"),
+            );
         } else {
-            report.warnings.push(said);
+            report.warnings.add(Code::LinkLost, said);
         }
     }
     if let Some(loss) = report.result.loss
         && loss.frames > 0
     {
         let arrive = if setup.round_trip { "come back" } else { "arrive" };
-        verdict.fall_short(if setup.round_trip && loss.ratio == 1.0 {
-            "nothing came back: the other end must send frames back, which `netdyno reflect --on IFACE` does there \
-             (docs/reflecting.md)"
-                .to_owned()
+        let whose = ports::whose_loss(&report.result.ports);
+        if setup.round_trip && loss.ratio == 1.0 {
+            let remedy = "have the other end send frames back, as `.reflect` does (docs/reflecting.md)";
+            verdict.fall_short(Code::FramesLost, ("nothing came back", remedy));
         } else {
             let was = if loss.frames == 1 { "was" } else { "were" };
-            format!(
-                "{} that {was} sent did not {arrive} ({})",
-                units::counted(loss.frames, "frame"),
-                units::percent(loss.ratio)
-            )
-        });
-        if let Some(told) = where_they_went(&report.result.counters) {
-            verdict.fall_short(told);
+            let (lost, share) = (units::counted(loss.frames, "frame"), units::percent(loss.ratio));
+            let said = format!("{lost} that {was} sent did not {arrive} ({share}){whose}");
+            verdict.fall_short(Code::FramesLost, said);
         }
+        if let Some(told) = where_they_went(&report.result.counters) {
+            verdict.fall_short(Code::FramesExplained, told);
+        }
+    }
+    if let Some(said) = ports::misdirected(&report.result.ports) {
+        report.result.verdict.fall_short(Code::FramesMisdirected, said);
     }
     let missing = report.result.tx.as_ref().and_then(|tx| tx.due_not_sent_frames);
     match too_slow(sent, missing).filter(|_| !is_unpaced(report)) {
-        Some(reason) if setup.best_effort => report.warnings.push(reason),
-        Some(reason) => report.result.verdict.fall_short(reason),
+        Some(reason) if setup.best_effort => report.warnings.add(Code::RateNotReached, reason),
+        Some(reason) => report.result.verdict.fall_short(Code::RateNotReached, reason),
         None => {}
     }
 }
 
 /// At top speed passes may have times, but frames have none.
 fn is_unpaced(report: &Report) -> bool {
-    report.requested.rate.as_ref().is_some_and(|rate| rate.text == Rate::TopSpeed.to_string())
+    report.resolved.rate.as_ref().is_some_and(|rate| rate.text == Rate::TopSpeed.to_string())
 }

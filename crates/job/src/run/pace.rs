@@ -12,7 +12,7 @@ const TOLERATED_NS: f64 = 1e6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Due {
     /// Until the run's end; `None` at top speed, or where only the sender could know.
-    pub offered: Option<u64>,
+    pub intended: Option<u64>,
     /// Of those, the ones that had their time to leave: all in the time that was asked for, and where the run was ended
     /// before, those due [`GRACE_NS`] before that.
     pub had_time: Option<u64>,
@@ -20,7 +20,7 @@ pub struct Due {
 
 /// Frames that were due, had the time to leave, and were neither sent nor refused.
 pub fn due_not_sent(sent: &Sent, due: Due) -> Option<u64> {
-    let had_time = if sent.exhausted { due.offered } else { due.had_time };
+    let had_time = if sent.exhausted { due.intended } else { due.had_time };
     let done = sent.counters.frames + sent.counters.failed;
     had_time.map(|had_time| had_time.saturating_sub(done)).or(sent.overdue.map(|overdue| overdue.frames))
 }
@@ -84,8 +84,8 @@ mod tests {
         }
     }
 
-    fn due(offered: u64, had_time: u64) -> Due {
-        Due { offered: Some(offered), had_time: Some(had_time) }
+    fn due(intended: u64, had_time: u64) -> Due {
+        Due { intended: Some(intended), had_time: Some(had_time) }
     }
 
     fn reason(sent: &Sent, due: Due) -> Option<String> {
@@ -133,7 +133,7 @@ mod tests {
     fn all_that_was_sent_late_is_held_to_a_thousandth() {
         let mut sent = ran(1000, 1, Ended::Done);
         sent.exhausted = true;
-        let due = Due { offered: Some(1000), had_time: Some(1000) };
+        let due = Due { intended: Some(1000), had_time: Some(1000) };
         assert_eq!(reason(&sent, due), None);
         sent.duration_ns = 2 * SECOND;
         let said = reason(&sent, due).expect("half the rate");

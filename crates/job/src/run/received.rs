@@ -3,7 +3,8 @@
 use meter::clock::{ClockState, StepWatch};
 use meter::{Snapshot, StreamStats};
 use report::{
-    Bucket, DelayVariation, Distribution, HardwareStamps, LatencyClock, Report, Rx, Stream, Totals, units,
+    Bucket, Code, DelayVariation, Distribution, HardwareStamps, LatencyClock, Report, Rx, Sentence, Stream,
+    Totals, units,
 };
 
 /// Streams that a report lists at most; sums are over all.
@@ -48,55 +49,76 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
         && let Some(rx) = &report.result.rx
         && let Some(said) = tags(report.result.tx.as_ref().map(|tx| &tx.totals), &rx.totals)
     {
-        report.warnings.push(said);
+        report.warnings.add(Code::TagsTakenOut, said);
     }
     if totals.negative_latencies > 0 {
-        report.warnings.push(format!(
+        report.warnings.add(Code::LatencyUnknown, format!(
             "{} carry a time stamp of the future: the sender's clock is not this host's, and no latency can be given",
             units::counted(totals.negative_latencies, "frame")
         ));
     }
     if totals.unplaced > 0 {
-        report.warnings.push(format!(
-            "{} belong to streams beyond the number that is told apart: raise --streams",
-            units::counted(totals.unplaced, "frame")
-        ));
+        report.warnings.add(
+            Code::StreamsBeyond,
+            (
+                format!(
+                    "{} belong to streams beyond the number that is told apart",
+                    units::counted(totals.unplaced, "frame")
+                ),
+                "raise `.streams`",
+            ),
+        );
     }
     if totals.contended > 0 {
-        report.warnings.push(format!(
-            "{} are in no stream, because several CPUs had frames of the same one at once: fewer streams (below some \
-             thousands) get records for each CPU",
-            units::counted(totals.contended, "frame")
-        ));
+        let frames = units::counted(totals.contended, "frame");
+        report.warnings.add(
+            Code::StreamsContended,
+            (
+                format!("{frames} are in no stream, because several CPUs had frames of the same one at once"),
+                "send fewer streams: below some thousands each CPU has records of its own",
+            ),
+        );
     }
     if totals.astray > 0 {
-        report.warnings.push(format!(
-            "{} are in no stream, because their number is so far ahead that it must be damaged",
-            units::counted(totals.astray, "frame")
-        ));
+        report.warnings.add(
+            Code::StreamsAstray,
+            format!(
+                "{} are in no stream, because their number is so far ahead that it must be damaged",
+                units::counted(totals.astray, "frame")
+            ),
+        );
     }
     let renewed = measured.streams.iter().filter(|stream| stream.renewed > 0).count();
     if renewed > 0 {
-        report.warnings.push(format!(
-            "a sender began anew in {}: loss, copies and order there are not known",
-            units::counted(renewed as u64, "stream")
-        ));
+        report.warnings.add(
+            Code::StreamsRenewed,
+            format!(
+                "a sender began anew in {}: loss, copies and order there are not known",
+                units::counted(renewed as u64, "stream")
+            ),
+        );
     }
     if totals.meter_dropped > 0 {
-        report.warnings.push(format!(
-            "the meter itself missed {}: the packet socket is too slow for this rate",
-            units::counted(totals.meter_dropped, "frame")
-        ));
+        report.warnings.add(
+            Code::MeterMissed,
+            (
+                format!(
+                    "the meter itself missed {}: the packet socket is too slow for this rate",
+                    units::counted(totals.meter_dropped, "frame")
+                ),
+                "lower the rate, or measure by XDP (`.how`)",
+            ),
+        );
     }
     if totals.late > 0 {
-        report.warnings.push(format!(
+        report.warnings.add(Code::CopiesUnknown, format!(
             "{} came so late that duplicates among them cannot be told from reordered ones: up to as many more may be lost",
             units::counted(totals.late, "frame")
         ));
     }
     let twice: u64 = measured.streams.iter().map(|s| s.unsure.saturating_sub(s.late + s.renewed)).sum();
     if twice > 0 {
-        report.warnings.push(format!(
+        report.warnings.add(Code::CopiesUnknown, format!(
             "streams came to both interfaces, where copies are not told from other frames: up to {} may be copies, and as \
              many more lost than is said",
             units::counted(twice, "frame")
@@ -105,25 +127,27 @@ pub fn fill_measured(report: &mut Report, measured: &meter::Measurement) {
 }
 
 /// Whether what a NIC takes out of frames before they are counted matters here, for a person.
-fn tags(sent: Option<&Totals>, received: &Totals) -> Option<String> {
-    const MEND: &str = "the receiving interface takes VLAN tags out before XDP sees a frame, so that sizes, bytes and bit \
-                        rates miss 4 bytes of each that had one (`ethtool -K IFACE rxvlan off`, or --meter packet, counts them)";
+fn tags(sent: Option<&Totals>, received: &Totals) -> Option<Sentence> {
+    const WHY: &str = "the receiving interface takes VLAN tags out before XDP sees a frame, so that sizes, bytes and bit \
+                       rates miss 4 bytes of each that had one";
+    const REMEDY: &str = "have them counted by `ethtool -K IFACE rxvlan off`, or by `.how` packet";
+    let said = |what: &str| Sentence::new(format!("{what}: {WHY}"), Some(REMEDY));
     let Some(sent) = sent else {
         return (received.frames > 0)
-            .then(|| format!("if frames came with VLAN tags, that cannot be told here: {MEND}"));
+            .then(|| said("if frames came with VLAN tags, that cannot be told here"));
     };
     if sent.frames == received.frames {
         let missing = sent
             .bytes
             .checked_sub(received.bytes)
             .filter(|missing| *missing > 0 && missing.is_multiple_of(4))?;
-        let said = units::counted(missing / 4, "frame");
-        return Some(format!("{said} arrived 4 bytes shorter than sent: {MEND}"));
+        let frames = units::counted(missing / 4, "frame");
+        return Some(said(&format!("{frames} arrived 4 bytes shorter than sent")));
     }
     // Of frames that were lost nobody knows how long they were: the mean tells, unless only some had a tag.
     let mean = |of: &Totals| of.bytes as f64 / of.frames.max(1) as f64;
     let shorter = received.frames > 0 && mean(sent) - mean(received) >= 1.0;
-    shorter.then(|| format!("frames arrived shorter than sent, at the mean: {MEND}"))
+    shorter.then(|| said("frames arrived shorter than sent, at the mean"))
 }
 
 /// A stream of which this many frames were lost.
@@ -191,7 +215,7 @@ pub fn list_streams(report: &mut Report, mut streams: Vec<Stream>) {
         let harmed = |s: &Stream| {
             s.lost_frames + s.duplicated_frames + s.reordered_frames + s.corrupted_frames.unwrap_or(0)
         };
-        report.warnings.push(format!(
+        report.warnings.add(Code::StreamsNotListed, format!(
             "{} are too many to list: the report has {}, those with losses and the like first; its sums are over all",
             units::counted(streams.len() as u64, "stream"),
             units::count(MOST_STREAMS as u64)
@@ -240,24 +264,31 @@ impl WatchedClock {
             hardware,
         };
         if let Some(state) = state.filter(|state| !state.synchronised) {
-            report.warnings.push(format!(
+            let said = format!(
                 "no daemon keeps this host's clock (adjtimex says that it may be off by {}): delays between hosts are \
-                 right only as far as both clocks are; start PTP or NTP on both",
+                 right only as far as both clocks are",
                 units::time(state.max_error_ns)
-            ));
+            );
+            report.warnings.add(Code::ClockUnkept, (said, "start PTP or NTP on both hosts"));
         }
         if state.is_some_and(|state| state.tai_offset_s == 0) {
-            report.warnings.push(
-                "nobody has told this host's kernel what TAI is ahead of UTC by, so that its CLOCK_TAI shows UTC: the \
-                 other host must do the same, or delays are off by some 37 s"
-                    .to_owned(),
+            report.warnings.add(
+                Code::ClockUnkept,
+                (
+                    "nobody has told this host's kernel what TAI is ahead of UTC by, so that its CLOCK_TAI shows UTC, and \
+                     delays are off by some 37 s unless the other host's does, too",
+                    "let what keeps the clock tell the kernel the offset (chrony: `leapsectz right/UTC`)",
+                ),
             );
         }
         if let Some(stepped) = clock.stepped_ns {
-            report.warnings.push(format!(
-                "the clock was set by {} during the run: delays before and after do not compare",
-                units::signed_time(stepped)
-            ));
+            report.warnings.add(
+                Code::ClockSet,
+                format!(
+                    "the clock was set by {} during the run: delays before and after do not compare",
+                    units::signed_time(stepped)
+                ),
+            );
         }
         report.result.latency_clock = Some(clock);
     }
@@ -267,21 +298,21 @@ impl WatchedClock {
 fn hardware(report: &mut Report, stamps: &meter::Stamps, totals: &Snapshot) -> HardwareStamps {
     let software_frames = totals.frames.saturating_sub(stamps.frames);
     if software_frames > 0 {
-        report.warnings.push(format!(
+        report.warnings.add(Code::SoftwareStamps, format!(
             "{} came without a time stamp of the hardware, and were timed by software, some microseconds later",
             units::counted(software_frames, "frame")
         ));
     }
     // What nothing was timed by is not spoken of.
     if let Some(set) = stamps.set_ns.filter(|_| stamps.frames > 0) {
-        report.warnings.push(format!(
+        report.warnings.add(Code::ClockSet, format!(
             "the clock of the hardware's time stamps was set by {} during the run: times of arrival are wrong for up \
              to 50 ms after that, and gaps across it",
             units::signed_time(set)
         ));
     }
     if let Some(why) = stamps.lost.as_ref().filter(|_| stamps.frames > 0) {
-        report.warnings.push(format!(
+        report.warnings.add(Code::ClockUnread, format!(
             "the clock of the hardware's time stamps could not be read at times ({why}): its error is not known then"
         ));
     }
@@ -302,6 +333,7 @@ mod tests {
         let totals = |frames, bytes| Totals::over(frames, bytes, 1_000_000);
         let said = |sent: Option<(u64, u64)>, received: (u64, u64)| {
             tags(sent.map(|(frames, bytes)| totals(frames, bytes)).as_ref(), &totals(received.0, received.1))
+                .map(|said| said.to_string())
         };
         assert_eq!(said(Some((300, 37_200)), (300, 37_200)), None);
         let all = said(Some((300, 37_200)), (300, 36_000)).expect("all had one");

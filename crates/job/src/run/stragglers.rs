@@ -7,7 +7,6 @@
 use super::meters::Meters;
 use super::{Setup, background};
 use engine::Job;
-use engine::source::Source;
 use meter::{Snapshot, settle};
 use std::cell::OnceCell;
 use std::sync::atomic::Ordering::Relaxed;
@@ -22,7 +21,7 @@ const FEW: usize = 64;
 
 /// Waits for what is left of `sent` frames.
 pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
-    let streams = streams(jobs).filter(|_| meter.only().is_some());
+    let streams = streams(jobs).filter(|_| meter.tells_streams());
     let hurry = setup.hurry();
     // Others' must not end the wait; how many of their kind were sent takes long to count, and seldom matters.
     let ours = OnceCell::new();
@@ -37,10 +36,10 @@ pub fn wait(meter: &Meters, setup: &Setup, jobs: &[Job], sent: u64) {
             all.saturating_sub(*ours.get_or_init(of_one))
         }
     };
-    let arrived = || match (&streams, meter.only()) {
+    let arrived = || match &streams {
         // What is thrown away is not waited for.
         _ if hurry.is_some_and(|hurry| hurry.load(Relaxed)) => u64::MAX,
-        (Some(streams), Some(meter)) => {
+        Some(streams) => {
             let of = |&number: &u32| meter.stream(number);
             streams.iter().filter_map(of).map(|s| s.frames.saturating_sub(s.duplicates)).sum()
         }
@@ -71,11 +70,9 @@ fn own(frames: u64, others: u64, duplicates: u64) -> u64 {
 fn streams(jobs: &[Job]) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();
     for job in jobs {
-        let Source::Program(program) = &job.source else { return None };
-        for stream in &program.streams {
-            // Of a capture only some frames may have one.
-            numbers.push(stream.signature.filter(|_| !stream.is_captured())?);
-        }
+        // Of a capture only some frames may have one.
+        let facts = job.source.facts();
+        numbers.extend(facts.all_signed.then_some(facts.streams)?);
     }
     (numbers.len() <= FEW).then_some(numbers)
 }

@@ -1,7 +1,7 @@
 //! More that arrived than can have been lost nothing of: what would otherwise hide a loss is told, and the run falls short.
 
 use meter::Measurement;
-use report::{Report, units};
+use report::{Code, Report, units};
 
 /// Says if more different frames of a stream arrived than were sent (`sent`: by number).
 pub fn tell(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
@@ -14,7 +14,7 @@ pub fn tell(report: &mut Report, sent: &[(u32, u64)], measured: &Measurement) {
     };
     let surplus = sent.iter().filter_map(|(number, sent)| distinct(number)?.checked_sub(*sent));
     if let Some(said) = more_than_sent(surplus) {
-        report.result.verdict.fall_short(said);
+        report.result.verdict.fall_short(Code::SurplusFrames, said);
     }
 }
 

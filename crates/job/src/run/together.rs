@@ -8,6 +8,8 @@
 //!
 //! Nobody is waited for who has ended, however that was; and nobody waits when the run is to be stopped.
 
+#![deny(missing_docs, clippy::missing_errors_doc)]
+
 use super::Setup;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -259,7 +261,7 @@ mod tests {
         let (ends, opens_log) = ([place(from), place(to)], Arc::clone(log));
         let ends = Mutex::new(Some(ends));
         let open = move |wanted: &crate::run::Wanted<'_>| {
-            let place = wanted.place.expect("a place");
+            let place = wanted.places.first().expect("a place");
             std::thread::sleep(Duration::from_millis(opens_ms));
             note(&opens_log, format!("{name} opens"));
             let inner = Userspace::new("packet", place.run_in(|| Sendmmsg::open(&place.target(), 60))??);
@@ -269,8 +271,8 @@ mod tests {
             Ok(Opened { workers: vec![Box::new(told)], choice, replaceable: false })
         };
         run(Setup {
-            tx: Some(place(from)),
-            rx: Some((place(to), meter::Options::default())),
+            tx: vec![place(from)],
+            rx: vec![(place(to), meter::Options::default())],
             session: crate::session::Session { together: Some(member), ..Default::default() },
             ..bare(program, Box::new(open))
         })

@@ -87,8 +87,7 @@ pub fn arrived(meters: &Meters, signs: bool) -> u64 {
 
 /// Has each frame of the job a signature?
 pub fn signs(job: &Job) -> bool {
-    let engine::source::Source::Program(program) = &job.source else { return false };
-    program.streams.iter().all(|stream| stream.signature.is_some() && !stream.is_captured())
+    job.source.facts().all_signed
 }
 
 /// Why an engine is not taken any more.
@@ -121,7 +120,7 @@ impl Suspicion<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engines::Distrusted;
+    use crate::distrusted::Distrusted;
     use crate::run::{Opened, Setup, run};
     use engine::null::NullTx;
 
@@ -153,7 +152,8 @@ mod tests {
         let program = Program::single(Stream::of("s", &frame)).with_schedule(schedule);
         let open = move |wanted: &crate::run::Wanted<'_>| {
             let lies = wanted.distrusted.is_empty();
-            let (target, place) = (wanted.place.expect("a place").target(), wanted.place.expect("a place"));
+            let place = wanted.places.first().expect("a place");
+            let target = place.target();
             let worker: Box<dyn Engine> = if lies {
                 Box::new(Userspace::new("xdp", NullTx::new(60)).counting(Counts::HandedOver))
             } else {
@@ -168,8 +168,8 @@ mod tests {
         };
         run(Setup {
             distrusted: session.clone(),
-            tx: Some(tx),
-            rx: Some((rx, meter::Options::default())),
+            tx: vec![tx],
+            rx: vec![(rx, meter::Options::default())],
             best_effort: true,
             ..Setup::of("send", Box::new(open), Job { count, ..Job::program(program) }, 60)
         })
@@ -221,7 +221,7 @@ mod tests {
         let verdict = &report.result.verdict;
         assert_eq!(verdict.exit_status(), 1, "{verdict:?}");
         let told = verdict.reasons().join("; ");
-        assert!(told.contains("nobody saw these frames leave") && told.contains("--engine"), "{told}");
+        assert!(told.contains("nobody saw these frames leave") && told.contains("`.engine`"), "{told}");
         let counted = &report.result.tx.as_ref().expect("sent").interface_counters[0];
         assert_eq!(counted.confirmed_by, Some(Witness::Nobody));
     }

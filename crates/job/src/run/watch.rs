@@ -1,13 +1,12 @@
 //! Both ends while a run goes on: intervals for the report, and snapshots for who looks on.
 
+use super::intended::{Intended, time_of};
 use super::losses::{Mark, Numbers};
 use super::meters::Meters;
-use super::offered::{Offered, time_of};
 use super::pace::Due;
 use super::{Interim, Onlooker, Setup, by_hand, trust};
 use crate::panel::Panel;
 use crate::samples::Spreads;
-use engine::source::Source;
 use engine::{Control, Course, Ended, Job, Reach, Sent};
 use meter::Snapshot as Measured;
 use report::{Adjustment, Interval, Totals};
@@ -28,7 +27,7 @@ struct Sample {
     rx_frames: u64,
     rx_bytes: u64,
     late: u64,
-    offered: Option<u64>,
+    intended: Option<u64>,
     /// Frames that are surely lost: missing though later ones came, or sent by the sample before and still not here.
     lost: u64,
     /// Frames that arrived, without copies.
@@ -42,7 +41,7 @@ const FEW: usize = 256;
 /// Samples both ends while a run goes on.
 pub struct Watch<'a> {
     meter: Option<&'a Meters>,
-    offered: Offered,
+    intended: Intended,
     samples: Vec<Sample>,
     /// Delays between the samples, and those up to the latest look.
     spreads: Spreads,
@@ -80,18 +79,23 @@ pub struct Watch<'a> {
     shown: Option<Snapshot>,
     /// Frames that came late, or again.
     disorder: Option<(u64, u64)>,
+    /// Frames with bytes behind their signatures.
+    trailed: Option<u64>,
 }
 
 /// How long frames that are due and not sent take, at the pace so far: when the schedule is over, they are still to come.
-fn behind(offered: Option<u64>, sent: u64, at_ns: u64) -> u64 {
-    let overdue = u128::from(offered.unwrap_or(0).saturating_sub(sent));
+fn behind(intended: Option<u64>, sent: u64, at_ns: u64) -> u64 {
+    let overdue = u128::from(intended.unwrap_or(0).saturating_sub(sent));
     let time = (overdue * u128::from(at_ns)).checked_div(u128::from(sent)).unwrap_or(0);
     u64::try_from(time).unwrap_or(u64::MAX)
 }
 
 /// Has each stream signatures? Of a capture not every frame may have room for one.
 fn is_signed(job: &Job) -> bool {
-    matches!(&job.source, Source::Program(program) if program.streams.iter().all(|s| s.signature.is_some()))
+    match job.source.program() {
+        Some(program) => program.streams.iter().all(|stream| stream.signature.is_some()),
+        None => job.source.facts().all_signed,
+    }
 }
 
 impl<'a> Watch<'a> {
@@ -110,7 +114,7 @@ impl<'a> Watch<'a> {
             signs: jobs.iter().all(trust::signs),
             by_count_only: !setup.round_trip && !is_signed(&setup.job),
             total: setup.total,
-            offered: Offered::of(jobs),
+            intended: Intended::of(jobs),
             samples: vec![Sample::default()],
             spreads: Spreads::new(),
             delays: histogram::Histogram::new(),
@@ -128,12 +132,13 @@ impl<'a> Watch<'a> {
             cpus: busy.map(|(_, cpu)| *cpu).collect(),
             shown: None,
             disorder: None,
+            trailed: None,
         }
     }
 
     /// What the user may do to it.
     pub fn hands(&self, reach: Reach, engine: &str) -> Hands {
-        by_hand::hands(reach, engine, self.offered.is_paced())
+        by_hand::hands(reach, engine, self.intended.is_paced())
     }
 
     /// How the schedule's time passes now.
@@ -153,7 +158,7 @@ impl<'a> Watch<'a> {
     fn remaining(&self, sample: Sample) -> Option<u64> {
         let at = sample.at_ns;
         let limit = self.limit.map(|limit| limit.saturating_sub(self.course.active(at)));
-        let behind = behind(sample.offered, sample.tx_frames, at);
+        let behind = behind(sample.intended, sample.tx_frames, at);
         let left = |whole: u64| {
             self.course.lasts(whole.saturating_sub(self.course.position(at))).saturating_add(behind)
         };
@@ -175,6 +180,7 @@ impl<'a> Watch<'a> {
         let arrived = rx_frames.saturating_sub(seen.as_ref().map_or(0, |s| s.duplicates));
         if let Some(seen) = seen {
             self.disorder = (seen.signed > 0).then_some((seen.reordered, seen.duplicates));
+            self.trailed = (seen.trailed > 0).then_some(seen.trailed);
             self.delays = seen.latency;
         }
         let numbers = self.meter.filter(|_| !self.streams.is_empty());
@@ -193,7 +199,7 @@ impl<'a> Watch<'a> {
             rx_frames,
             rx_bytes,
             late,
-            offered: self.offered.by(self.within(at_ns)).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
+            intended: self.intended.by(self.within(at_ns)).map(|due| due.min(self.total.unwrap_or(u64::MAX))),
             lost,
             arrived,
             numbers,
@@ -291,16 +297,17 @@ impl<'a> Watch<'a> {
             at_ns: sample.at_ns,
             remaining_ns,
             percent: self.course.percent,
-            offered: sample.offered,
+            intended: sample.intended,
             tx: Some(Count { frames: sample.tx_frames, bytes: sample.tx_bytes }),
             rx: metered.then_some(Count { frames: sample.rx_frames, bytes: sample.rx_bytes }),
             lost: metered.then_some(sample.lost),
             lost_by_count_only: metered && self.by_count_only,
             reordered: self.disorder.map(|(reordered, _)| reordered),
             duplicated: self.disorder.map(|(_, duplicates)| duplicates),
+            trailed: self.trailed,
             latency: (!self.delays.is_empty()).then(|| Arc::new(self.delays.clone())),
             lateness: lateness.map(Arc::new),
-            late: self.offered.is_paced().then_some(sample.late),
+            late: self.intended.is_paced().then_some(sample.late),
             workers: workers.iter().enumerate().map(worker).collect(),
             ..Snapshot::default()
         };
@@ -332,7 +339,7 @@ impl<'a> Watch<'a> {
         let at = sent.duration_ns.max(self.latest.at_ns.min(sent.duration_ns));
         let mut last = self.look(at, sent.counters.frames, sent.counters.bytes, late);
         let due = self.final_offer(sent);
-        last.offered = due.offered;
+        last.intended = due.intended;
         if self.meter.is_some() {
             last.lost = sent.counters.frames.saturating_sub(last.arrived);
         }
@@ -352,16 +359,17 @@ impl<'a> Watch<'a> {
                 phase: Phase::Ended,
                 // Whoever looks on sees no time run backwards: frames were waited for.
                 at_ns: last.at_ns.max(shown.at_ns),
-                offered: last.offered,
+                intended: last.intended,
                 tx: Some(Count { frames: last.tx_frames, bytes: last.tx_bytes }),
                 rx: metered.then_some(Count { frames: last.rx_frames, bytes: last.rx_bytes }),
                 lost: metered.then_some(last.lost),
                 lost_by_count_only: metered && self.by_count_only,
                 reordered: self.disorder.map(|(reordered, _)| reordered),
                 duplicated: self.disorder.map(|(_, duplicates)| duplicates),
+                trailed: self.trailed,
                 latency: (!self.delays.is_empty()).then(|| Arc::new(self.delays.clone())),
                 lateness: sent.punctuality.as_ref().map(|p| Arc::new(p.lateness.clone())),
-                late: self.offered.is_paced().then_some(last.late),
+                late: self.intended.is_paced().then_some(last.late),
                 ..shown
             };
             self.tell(moment);
@@ -371,26 +379,27 @@ impl<'a> Watch<'a> {
 
     /// Frames that the schedule had due within the run.
     fn final_offer(&mut self, sent: &Sent) -> Due {
-        if !self.offered.is_paced() {
+        if !self.intended.is_paced() {
             return Due::default();
         }
-        // A run that sent all there was to send was offered just that.
+        // Of a run that sent all there was, just that was intended.
         if sent.exhausted {
-            return Due { offered: Some(sent.taken), had_time: Some(sent.taken) };
+            return Due { intended: Some(sent.taken), had_time: Some(sent.taken) };
         }
         let most = self.total.unwrap_or(u64::MAX);
-        let offered = self.offered.by(self.within(sent.duration_ns)).map(|due| due.max(sent.taken).min(most));
+        let intended =
+            self.intended.by(self.within(sent.duration_ns)).map(|due| due.max(sent.taken).min(most));
         let had_time = match sent.ended {
-            Ended::Done => offered,
+            Ended::Done => intended,
             _ => {
                 let until = self.course.overdue_by(sent.looked_ns);
                 let until = until.map(|until| until.min(self.within(sent.duration_ns)));
                 until
-                    .map_or(offered.and(Some(0)), |until| self.offered.was_by(until))
+                    .map_or(intended.and(Some(0)), |until| self.intended.was_by(until))
                     .map(|due| due.min(most))
             }
         };
-        Due { offered, had_time }
+        Due { intended, had_time }
     }
 
     /// What was seen between the intervals, the start and the end included.
@@ -412,12 +421,12 @@ impl<'a> Watch<'a> {
             Interval {
                 start_ns: a.at_ns,
                 end_ns: b.at_ns,
-                offered_frames: b.offered.map(|n| n.saturating_sub(a.offered.unwrap_or(0))),
+                intended_frames: b.intended.map(|n| n.saturating_sub(a.intended.unwrap_or(0))),
                 tx_frames: Some(b.tx_frames - a.tx_frames.min(b.tx_frames)),
                 tx_bytes: Some(b.tx_bytes - a.tx_bytes.min(b.tx_bytes)),
                 rx_frames: metered.then(|| b.rx_frames - a.rx_frames.min(b.rx_frames)),
                 rx_bytes: metered.then(|| b.rx_bytes - a.rx_bytes.min(b.rx_bytes)),
-                late_frames: self.offered.is_paced().then(|| b.late.saturating_sub(a.late)),
+                late_frames: self.intended.is_paced().then(|| b.late.saturating_sub(a.late)),
                 ..Interval::default()
             }
         };
@@ -432,12 +441,7 @@ impl<'a> Watch<'a> {
 
 /// The numbers in the signatures, if they are few.
 fn streams(jobs: &[Job]) -> Vec<u32> {
-    let of = |job: &Job| match &job.source {
-        Source::Program(program) => program.streams.iter().filter_map(|s| s.signature).collect(),
-        // One for each side.
-        Source::Stream(_) => vec![0, 1],
-    };
-    let all: Vec<u32> = jobs.iter().flat_map(of).collect();
+    let all: Vec<u32> = jobs.iter().flat_map(|job| job.source.facts().streams).collect();
     if all.len() <= FEW { all } else { Vec::new() }
 }
 

@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 const RECEIVING: [&str; 5] =
     ["rx_missed_errors", "rx_dropped", "rx_fifo_errors", "rx_length_errors", "rx_nohandler"];
 
-/// Frames that the receiving side may have lost, at `receiver` and behind it. `device_here`: the device under test shares
+/// Frames that the receiving side may have lost, at `receivers` and behind them. `device_here`: the device under test shares
 /// the cores, so what their backlogs drop may be its own loss.
-pub fn missed(report: &Report, receiver: &str, device_here: bool) -> u64 {
+pub fn missed(report: &Report, receivers: &[&str], device_here: bool) -> u64 {
     let Some(rx) = &report.result.rx else { return 0 };
     if rx.blind_because.is_some() {
         return report.result.loss.map_or(0, |loss| loss.frames);
     }
     let here = |source: Source| {
         let of = move |counter: &&HostCounter| {
-            counter.source == source.name() && (source == Source::Cores || counter.place == receiver)
+            counter.source == source.name()
+                && (source == Source::Cores || receivers.contains(&counter.place.as_str()))
         };
         report.result.counters.iter().filter(of)
     };
@@ -95,28 +96,28 @@ mod tests {
             (&[("this machine", Cores, "dropped", 9)], false, 9),
             (&[("this machine", Cores, "dropped", 9)], true, 0),
         ] {
-            assert_eq!(missed(&report(counters), "rx0", device_here), expected, "{counters:?}");
+            assert_eq!(missed(&report(counters), &["rx0"], device_here), expected, "{counters:?}");
         }
         // A driver that counts what our own program drops.
         let mut ours = report(&[("rx0", Interface, "rx_dropped", 903), ("rx0", Driver, "rx0_drops", 903)]);
         ours.result.counters.iter_mut().for_each(|counter| counter.own_frames = Some(900));
-        assert_eq!(missed(&ours, "rx0", false), 3);
+        assert_eq!(missed(&ours, &["rx0"], false), 3);
         let mut socket = report(&[("rx0", Interface, "rx_dropped", 900)]);
         socket.environment.meter = Some(Choice { name: "packet".to_owned(), ..Choice::default() });
         if let Some(rx) = &mut socket.result.rx {
             rx.dropped_frames = Some(11);
         }
-        assert_eq!(missed(&socket, "rx0", false), 911);
+        assert_eq!(missed(&socket, &["rx0"], false), 911);
     }
 
     #[test]
     fn a_blind_meter_lost_all_that_is_missing() {
         let mut blind = report(&[]);
-        assert_eq!(missed(&blind, "rx0", false), 0);
+        assert_eq!(missed(&blind, &["rx0"], false), 0);
         if let Some(rx) = &mut blind.result.rx {
             rx.blind_because = Some("its meter was detached".to_owned());
         }
-        assert_eq!(missed(&blind, "rx0", false), 100);
+        assert_eq!(missed(&blind, &["rx0"], false), 100);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use report::Report;
 use report::search::{Floor, FloorOf};
 use report::units;
-use spec::{Bench, Lab};
+use spec::{Bench, Lab, Pattern};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use traffic::expr::Size;
@@ -58,6 +58,7 @@ impl Known {
             let bench = Bench {
                 lab: Some(Lab { impair, ..Lab::default() }),
                 links: Vec::new(),
+                pattern: Pattern::Pairs,
                 gateway: Vec::new(),
                 what: bench.what.clone().filter(|_| bench.lab.is_some()),
                 warm_up: None,
@@ -105,7 +106,7 @@ impl Known {
     }
 }
 
-const NO_DEVICE: &str = "--floor device: only a lab's device of --lab-impair can be had without its faults; give cable, a time (12us), or the result of a run with a cable in the device's place";
+const NO_DEVICE: &str = "`.floor` device: only a lab's device of `.lab.impair` can be had without its faults; give cable, a time (12us), or the result of a run with a cable in the device's place";
 
 /// What can be known of a floor before any trial: whether there can be one for frames of each of these sizes.
 pub fn check(asked: Option<&str>, bench: &Bench, sizes: &[&str]) -> Result<()> {
@@ -121,17 +122,17 @@ pub fn check(asked: Option<&str>, bench: &Bench, sizes: &[&str]) -> Result<()> {
 }
 
 fn not_of(path: &Path, size: &str) -> String {
-    format!("--floor {}: it has no latency of frames of {size} bytes", path.display())
+    format!("`.floor` {}: it has no latency of frames of {size} bytes", path.display())
 }
 
 fn read(path: &Path) -> Result<Report> {
     let whence =
-        || format!("--floor {}: neither `cable`, `device`, a time (12us) nor a result", path.display());
+        || format!("`.floor` {}: neither `cable`, `device`, a time (12us) nor a result", path.display());
     let report = report::read(path).with_context(whence)?;
     let latencies = report.result.trials.iter().any(|trial| trial.latency_ns.is_some());
     if !latencies {
         bail!(
-            "--floor {}: a result of `netdyno {}` without trials that measured latency",
+            "`.floor` {}: a result of `netdyno {}` without trials that measured latency",
             path.display(),
             units::printable(&report.command)
         );
@@ -180,7 +181,7 @@ mod tests {
         std::fs::write(file.path(), serde_json::to_vec(&report).expect("json")).expect("written");
         assert_eq!(refused(&asked, &["64"]), "");
         assert!(refused(&asked, &["64", "1518"]).contains("no latency of frames of 1518 bytes"));
-        assert!(refused("device", &[]).contains("--lab-impair"));
+        assert!(refused("device", &[]).contains("`.lab.impair`"));
         assert_eq!(refused("cable", &["64"]), "");
     }
 

@@ -65,7 +65,7 @@ impl Goal {
         for (number, part) in text.split(',').map(str::trim).enumerate() {
             let wrong = |why: &str| {
                 anyhow::anyhow!(
-                    "--goal {text}: {why}; write loss=0.1%, p99=50us (p50, p90, p99, p99.9, max, pdv, ipdv, jitter), reorder=0%, exceed=50%, sum=21s or trial=1s, several with commas; or ndr or pdr"
+                    "`.goal` {text}: {why}; write loss=0.1%, p99=50us (p50, p90, p99, p99.9, max, pdv, ipdv, jitter), reorder=0%, exceed=50%, sum=21s or trial=1s, several with commas; or ndr or pdr"
                 )
             };
             if let (0, Some(named)) = (number, Self::named(part)) {
@@ -89,10 +89,10 @@ impl Goal {
             }
         }
         if goal.limits.loss_ratio >= 1.0 || goal.exceed >= 1.0 {
-            bail!("--goal {text}: a goal that allows everything finds nothing: give less than 100%");
+            bail!("`.goal` {text}: a goal that allows everything finds nothing: give less than 100%");
         }
         if goal.trial.is_some_and(|trial| trial < Duration::from_millis(10)) {
-            bail!("--goal {text}: a trial of less than 10 ms says nothing; give trial=10ms or more");
+            bail!("`.goal` {text}: a trial of less than 10 ms says nothing; give trial=10ms or more");
         }
         Ok(goal)
     }
@@ -196,7 +196,7 @@ mod tests {
         for bad in ["", "loss", "loss=5", "loss=-1%", "loss=100%", "p98=1ms", "p99=5", "x=1%", "loss=0%,ndr"]
         {
             let error = Goal::parse(bad).expect_err(bad).to_string();
-            assert!(error.starts_with(&format!("--goal {bad}:")), "{error}");
+            assert!(error.starts_with(&format!("`.goal` {bad}:")), "{error}");
         }
     }
 

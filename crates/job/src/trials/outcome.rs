@@ -2,7 +2,7 @@
 
 use super::blame::{missed, unconfirmed};
 use super::nanos;
-use super::rig::Offer;
+use super::offer::Offer;
 use anyhow::{Result, bail};
 use report::{LatencyClock, Report};
 use traffic::Schedule;
@@ -16,15 +16,17 @@ const LONGER_NS: f64 = 1e6;
 const MOMENT_NS: u64 = 1_000_000;
 
 /// Where a way's run was done, and what it was to send.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Around<'a> {
     /// Where its frames arrive.
-    pub receiver: &'a str,
+    pub receivers: &'a [&'a str],
+    /// How many ports send: each of them what the offer says.
+    pub ports: u64,
     /// Frames that are due within the whole duration, where that is known: a run that ended early says only what was due
     /// until then.
     pub due: Option<u64>,
-    /// The number in its frames' signatures.
-    pub signature: u32,
+    /// The numbers in its frames' signatures.
+    pub signatures: std::ops::Range<u32>,
     /// All that the frames pass is on this machine.
     pub in_a_lab: bool,
     /// There, how long the kernel's packet threads waited for processors meanwhile.
@@ -35,7 +37,7 @@ pub struct Around<'a> {
 
 /// What one way's run says of the trial.
 pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result<Outcome> {
-    let Around { receiver, due, signature, in_a_lab, machine_waited_ns, lab_device } = *around;
+    let Around { receivers, ports, due, in_a_lab, machine_waited_ns, lab_device, .. } = *around;
     let result = &report.result;
     if let report::Verdict::Failed { reasons } = &result.verdict {
         bail!("{}", reasons.join("; "));
@@ -45,11 +47,13 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
     let mut lost = result.loss.map_or(sent.saturating_sub(rx.totals.frames), |loss| loss.frames);
     if tx.failed > 0 {
         // Which frames were refused is not known, so the run counts all that arrived as its own, others' as well.
-        let own = report.streams.iter().filter(|stream| stream.stream == signature);
+        let own = report.streams.iter().filter(|stream| around.signatures.contains(&stream.stream));
         let own: u64 = own.map(|stream| stream.rx_frames.saturating_sub(stream.duplicated_frames)).sum();
         lost = lost.max(sent.saturating_sub(own));
     }
-    let mut intended = offer.count.or(tx.offered_frames.max(due)).unwrap_or(sent);
+    let frames_in = |ns, offer| frames_in(ns, offer).saturating_mul(ports.max(1)).min(u64::MAX / 4);
+    let count = offer.count.map(|count| count.saturating_mul(ports));
+    let mut intended = count.or(tx.intended_frames.max(due)).unwrap_or(sent);
     let held_up = result.pacing.as_ref().and_then(|pacing| pacing.catch_up);
     let put_off = held_up.map_or(0, |held_up| held_up.abandoned_ns);
     // What took longer was a lower load: by its rate it should have sent more in the time it took.
@@ -108,7 +112,7 @@ pub fn outcome_of(report: &Report, offer: &Offer, around: &Around<'_>) -> Result
         duplicated: sum(|stream| stream.duplicated_frames, rx.duplicated_frames),
         reordered: sum(|stream| stream.reordered_frames, rx.reordered_frames),
         uneven,
-        missed: missed(report, receiver, lab_device),
+        missed: missed(report, receivers, lab_device),
         // Nothing stands between the sender and a lab's device: what did not leave was refused by the device.
         unconfirmed: if lab_device { 0 } else { unconfirmed(report) },
         latency,
@@ -216,7 +220,7 @@ mod tests {
         let counted = InterfaceCounters::compare("tx0", sent, sent);
         report.result.tx = Some(Tx {
             totals: Totals::over(sent, sent * 60, sent * 1_000_000),
-            offered_frames: Some(sent),
+            intended_frames: Some(sent),
             interface_counters: vec![counted],
             ..Tx::default()
         });
@@ -230,9 +234,10 @@ mod tests {
 
     fn judged((report, offer): &(Report, Offer)) -> (Outcome, Option<Broken>) {
         let around = Around {
-            receiver: "rx0",
+            receivers: &["rx0"],
+            ports: 1,
             due: Some(1000),
-            signature: 5,
+            signatures: 5..6,
             in_a_lab: false,
             machine_waited_ns: 0,
             lab_device: false,
@@ -276,9 +281,10 @@ mod tests {
         let (report, offer) = run(1000, 960);
         let judged = |machine_waited_ns: u64| {
             let around = Around {
-                receiver: "rx0",
+                receivers: &["rx0"],
+                ports: 1,
                 due: Some(1000),
-                signature: 5,
+                signatures: 5..6,
                 in_a_lab: true,
                 machine_waited_ns,
                 lab_device: true,

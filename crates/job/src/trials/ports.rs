@@ -2,11 +2,12 @@
 
 use crate::impaired::Device;
 use crate::kinds::lab;
+use crate::mesh::{self, Station, UDP};
 use crate::place::Place;
 use ::lab::{Host, Lab, Located};
 use anyhow::{Context, Result, anyhow, bail};
 use report::units;
-use spec::{Bench, Consent, Cores, Dut};
+use spec::{Bench, Consent, Cores, Dut, Pattern};
 use std::time::Duration;
 use traffic::expr::Size;
 use wire::Mac;
@@ -14,40 +15,114 @@ use wire::Mac;
 /// The queue before a lab's bottleneck, and the tokens it saves, each in time at its rate: enough that a moment in which
 /// this machine did something else loses nothing, little enough that a trial of seconds is not longer for it.
 const SAVED: Duration = Duration::from_millis(5);
-/// UDP ports of RFC 2544's test frames (C.2.6.4).
-const UDP: &str = "udp(sport=49184, dport=7)";
 
-/// One way that frames go.
+/// One way that frames go; or all of a mesh, which is one run.
 #[derive(Debug)]
 pub struct Way {
-    from: Located,
-    to: Located,
-    /// As the user knows them.
-    pub from_name: String,
-    pub to_name: String,
+    from: Vec<End>,
+    to: Vec<End>,
     /// What is sent.
-    pub what: String,
-    /// What teaches a switch where `to` is; sent from there.
-    pub learning: Option<String>,
+    pub sends: Sends,
+    /// What teaches a switch where ports are: the place in `to` that it is sent from, and the frames.
+    learning: Vec<(usize, Learning)>,
+}
+
+/// A port, and what it is called.
+type End = (Located, String);
+
+/// What goes a way.
+#[derive(Debug)]
+pub enum Sends {
+    /// This, from its port to its other.
+    One(String),
+    /// Something from each port to every other.
+    Mesh { stations: Vec<Station>, what: Option<String> },
+}
+
+/// Frames that teach a switch.
+#[derive(Debug)]
+pub enum Learning {
+    These(String),
+    /// From the first station to the second.
+    Between(Station, Station),
 }
 
 impl Way {
-    pub fn sender(&self) -> Result<Place> {
-        Place::at(self.from_name.clone(), again(&self.from)?)
+    pub fn senders(&self) -> Result<Vec<Place>> {
+        self.from.iter().map(place).collect()
     }
 
-    pub fn receiver(&self) -> Result<Place> {
-        Place::at(self.to_name.clone(), again(&self.to)?)
+    pub fn receivers(&self) -> Result<Vec<Place>> {
+        self.to.iter().map(place).collect()
+    }
+
+    /// As the user knows them.
+    pub fn sender_names(&self) -> impl Iterator<Item = &String> {
+        self.from.iter().map(|(_, name)| name)
+    }
+
+    /// As the user knows them.
+    pub fn receiver_names(&self) -> impl Iterator<Item = &String> {
+        self.to.iter().map(|(_, name)| name)
+    }
+
+    /// Each port, once.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.sender_names().cloned().collect();
+        names.extend(
+            self.receiver_names().filter(|name| !self.sender_names().any(|from| from == *name)).cloned(),
+        );
+        names
+    }
+
+    /// All ports, those that send first, as they are now.
+    pub fn each(&self) -> impl Iterator<Item = (&String, Result<Place>)> {
+        self.from.iter().chain(&self.to).map(|end| (&end.1, place(end)))
+    }
+
+    /// Ports that send.
+    pub fn width(&self) -> usize {
+        self.from.len()
+    }
+
+    /// Streams that have signatures of their own.
+    pub fn streams(&self) -> u32 {
+        match &self.sends {
+            Sends::One(_) => 1,
+            Sends::Mesh { stations, .. } => (stations.len() * stations.len().saturating_sub(1)) as u32,
+        }
+    }
+
+    /// What is sent, as an expression.
+    pub fn expression(&self) -> String {
+        match &self.sends {
+            Sends::One(what) => what.clone(),
+            Sends::Mesh { what: Some(what), .. } => what.clone(),
+            Sends::Mesh { stations, what: None } => match &stations[..] {
+                [first, second, ..] => mesh::frames(None, first, second),
+                _ => String::new(),
+            },
+        }
+    }
+
+    /// What teaches a switch, and where each is sent.
+    pub fn learning(&self) -> impl Iterator<Item = (Result<Place>, &String, &Learning)> {
+        self.learning.iter().filter_map(|(at, frames)| {
+            let end = self.to.get(*at)?;
+            Some((place(end), &end.1, frames))
+        })
     }
 
     /// Is one of its ends, and so what is behind it, a device of this machine without a cable? One that cannot be looked at
     /// is told of by the trial.
     fn is_on_this_machine(&self) -> bool {
-        [self.sender(), self.receiver()]
-            .iter()
-            .flatten()
-            .any(|place| port::carrier::in_memory(&place.interface))
+        let places = self.from.iter().chain(&self.to).map(place);
+        places.flatten().any(|place| port::carrier::in_memory(&place.interface))
     }
+}
+
+fn place((located, name): &End) -> Result<Place> {
+    Place::at(name.clone(), again(located)?)
 }
 
 /// All ways, and the lab they are in if it is one.
@@ -66,7 +141,7 @@ fn again(located: &Located) -> Result<Located> {
 
 /// A pair of ports with the addresses that frames between them have.
 struct Pair {
-    ends: [(Located, String); 2],
+    ends: [End; 2],
     macs: [Mac; 2],
     /// Whom frames are sent to at each end: the other, or a router.
     next: [Mac; 2],
@@ -89,26 +164,29 @@ impl Ports {
             }
             return Self::lab(bench, lab);
         }
+        if bench.pattern == Pattern::Mesh {
+            return Self::meshed(bench, consent, &on);
+        }
         if on.is_empty() || measured.is_empty() {
             bail!(
-                "between which ports? Give --on IFACE, where to send, and --measure IFACE, where to measure; or --lab, to try it without any"
+                "between which ports? Give `.on` IFACE, where to send, and `.measure` IFACE, where to measure; or `.lab`, to try it without any"
             );
         }
         if on.len() != measured.len() {
             bail!(
-                "{} but {}: each --on needs the --measure that its frames arrive at",
-                units::counted(on.len() as u64, "--on"),
-                units::counted(measured.len() as u64, "--measure")
+                "{} but {}: each `.on` needs the `.measure` that its frames arrive at",
+                units::counted(on.len() as u64, "`.on`"),
+                units::counted(measured.len() as u64, "`.measure`")
             );
         }
         if !(bench.gateway.is_empty() || bench.gateway.len() == on.len()) {
-            bail!("--gateway: give one for each --on, or none");
+            bail!("`.gateway`: give one for each `.on`, or none");
         }
         let mut all: Vec<&String> = on.iter().chain(&measured).copied().collect();
         all.sort();
         if let Some(twice) = all.windows(2).find(|pair| pair[0] == pair[1]) {
             bail!(
-                "{} is named twice: --both-ways sends in both directions between a pair of ports",
+                "{} is named twice: `.both_ways` sends in both directions between a pair of ports",
                 twice[0]
             );
         }
@@ -127,7 +205,7 @@ impl Ports {
             let Ok(ends) = <[_; 2]>::try_from(ends) else { bail!("a pair has two ends") };
             let next = match bench.gateway.get(number) {
                 Some(_) if bench.both_ways => {
-                    bail!("--gateway with --both-ways: say with WHAT and --back what is sent each way")
+                    bail!("`.gateway` with `.both_ways`: say with WHAT and `.back` what is sent each way")
                 }
                 Some(gateway) => [**gateway, macs[0]],
                 None => [macs[1], macs[0]],
@@ -138,7 +216,38 @@ impl Ports {
         Ok(Ports { ways: ways(bench, pairs), device: None, lab: None })
     }
 
+    /// The user's ports, each of which sends to every other.
+    fn meshed(bench: &Bench, consent: &Consent, on: &[&String]) -> Result<Ports> {
+        if on.len() < 2 {
+            bail!("`.pattern: mesh`: each port sends to every other: give `.on` for two ports or more");
+        }
+        if !(bench.gateway.is_empty() || bench.gateway.len() == on.len()) {
+            bail!("`.gateway`: give one for each `.on`, or none");
+        }
+        let (mut ends, mut stations) = (Vec::new(), Vec::new());
+        for (number, spec) in on.iter().enumerate() {
+            let located = ::lab::resolve(spec)?;
+            let place = Place::at((*spec).clone(), again(&located)?)?;
+            place.guard(&consent.yes_disrupt)?;
+            crate::kinds::shared::measurable(&place)?;
+            stations.push(Station::at(&place, number, bench.gateway.get(number).map(|mac| **mac))?);
+            ends.push((located, (*spec).clone()));
+        }
+        let way = mesh_way(bench, ends, stations)?;
+        Ok(Ports { ways: vec![way], device: None, lab: None })
+    }
+
     fn lab(bench: &Bench, asked: &spec::Lab) -> Result<Ports> {
+        let meshed = bench.pattern == Pattern::Mesh;
+        if let Some(ports) = asked.ports.filter(|ports| !(3..=::lab::MOST_PORTS).contains(ports)) {
+            bail!("`.lab.ports` {ports}: 3 to {} are possible; two are there without it", ::lab::MOST_PORTS);
+        }
+        if let Some(ports) = asked.ports.filter(|ports| !meshed && ports % 2 == 1) {
+            bail!(
+                "`.lab.ports` {ports}: in pairs there is an even number of them; make it even, or add `.pattern: mesh`"
+            );
+        }
+        let ports = asked.ports.or(meshed.then_some(MESH_PORTS));
         let bottleneck = match asked.bottleneck.as_deref().copied() {
             None => None,
             Some(rate) => {
@@ -165,7 +274,10 @@ impl Ports {
             bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
         }
         let limited = bottleneck.is_some() || loss.is_some();
-        let dut = asked.dut.or(limited.then_some(Dut::Router));
+        let dut = asked.dut.or(match ports {
+            Some(_) => Some(Dut::Bridge),
+            None => limited.then_some(Dut::Router),
+        });
         let device = lab::device(dut, bottleneck, loss);
         let device = device.or(asked.impair.as_ref().map(|_| lab::PROGRAM));
         let router = device.is_some_and(|device| device.kind == ::lab::Kind::Router);
@@ -174,22 +286,77 @@ impl Ports {
             _ => 1,
         };
         let device_cpus = lab::device_cpus();
-        let lab =
-            Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
+        let lab = Lab::two_hosts(&::lab::Options {
+            queues,
+            device,
+            device_cpus,
+            ports,
+            ..::lab::Options::default()
+        })?;
         let program = asked.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
-        let end = |host: &Host| -> Result<(Located, String)> {
-            let name = host.interface.to_owned();
-            Ok((Located { namespace: Some(host.namespace.try_clone()?), name: name.clone() }, name))
-        };
+        if !lab.ports.is_empty() {
+            let ways = lab_ways(bench, &lab, router)?;
+            return Ok(Ports { ways, device: program, lab: Some(lab) });
+        }
         let macs = [Mac(lab.sender.mac), Mac(lab.receiver.mac)];
         let next = match &lab.device {
             Some([near, far]) if router => [Mac(near.mac), Mac(far.mac)],
             _ => [macs[1], macs[0]],
         };
         let networks = ["198.18.0.1".to_owned(), if router { "198.19.0.2" } else { "198.18.0.2" }.to_owned()];
-        let pair = Pair { ends: [end(&lab.sender)?, end(&lab.receiver)?], macs, next, networks };
+        let pair = Pair { ends: [end_of(&lab.sender)?, end_of(&lab.receiver)?], macs, next, networks };
         Ok(Ports { ways: ways(bench, vec![pair]), device: program, lab: Some(lab) })
     }
+}
+
+/// Ports of a mesh in a lab, unless told otherwise.
+const MESH_PORTS: u32 = 4;
+
+fn end_of(host: &Host) -> Result<End> {
+    let name = host.interface.to_owned();
+    Ok((Located { namespace: Some(host.namespace.try_clone()?), name: name.clone() }, name))
+}
+
+/// Between the ports of a lab's device: all of them, or two and two.
+fn lab_ways(bench: &Bench, lab: &Lab, router: bool) -> Result<Vec<Way>> {
+    let station = |(number, [host, port]): (usize, &[Host; 2])| Station {
+        name: host.interface.to_owned(),
+        mac: Mac(host.mac),
+        gateway: router.then_some(Mac(port.mac)),
+        address: mesh::address(number),
+    };
+    let stations: Vec<Station> = lab.ports.iter().enumerate().map(station).collect();
+    let ends: Vec<End> = lab.ports.iter().map(|[host, _]| end_of(host)).collect::<Result<_>>()?;
+    if bench.pattern == Pattern::Mesh {
+        return Ok(vec![mesh_way(bench, ends, stations)?]);
+    }
+    let mut ends = ends.into_iter();
+    let mut pairs = Vec::new();
+    for two in stations.chunks_exact(2) {
+        let (Some(near), Some(far), [one, other]) = (ends.next(), ends.next(), two) else { continue };
+        pairs.push(Pair {
+            ends: [near, far],
+            macs: [one.mac, other.mac],
+            next: [one.gateway.unwrap_or(other.mac), other.gateway.unwrap_or(one.mac)],
+            networks: [one.address.clone(), other.address.clone()],
+        });
+    }
+    Ok(ways(bench, pairs))
+}
+
+/// From each of `ends` to every other.
+fn mesh_way(bench: &Bench, ends: Vec<End>, stations: Vec<Station>) -> Result<Way> {
+    let mut to = Vec::new();
+    for (located, name) in &ends {
+        to.push((again(located)?, name.clone()));
+    }
+    let next = |at: usize| stations.get((at + 1) % stations.len());
+    let learning = stations
+        .iter()
+        .enumerate()
+        .filter_map(|(at, own)| Some((at, Learning::Between(own.clone(), next(at)?.clone()))));
+    let learning = learning.collect();
+    Ok(Way { from: ends, to, sends: Sends::Mesh { stations, what: bench.what.clone() }, learning })
 }
 
 fn ways(bench: &Bench, pairs: Vec<Pair>) -> Vec<Way> {
@@ -202,22 +369,22 @@ fn ways(bench: &Bench, pairs: Vec<Pair>) -> Vec<Way> {
                 macs[from], next[from], networks[from], networks[to]
             )
         };
-        let again =
-            |(located, name): &(Located, String)| again(located).ok().map(|located| (located, name.clone()));
+        let again = |(located, name): &End| again(located).ok().map(|located| (located, name.clone()));
         let own = bench.what.is_some();
         let back = if bench.both_ways { again(&far).zip(again(&near)) } else { None };
-        let learning = |from: usize| (!own).then(|| default(from));
+        let learning = |from: usize| match own {
+            true => Vec::new(),
+            false => vec![(0, Learning::These(default(from)))],
+        };
         all.push(Way {
-            from: near.0,
-            to: far.0,
-            from_name: near.1,
-            to_name: far.1,
-            what: bench.what.clone().unwrap_or_else(|| default(0)),
+            from: vec![near],
+            to: vec![far],
+            sends: Sends::One(bench.what.clone().unwrap_or_else(|| default(0))),
             learning: learning(1),
         });
-        if let Some(((from, from_name), (to, to_name))) = back {
+        if let Some((from, to)) = back {
             let what = bench.back.clone().or_else(|| bench.what.clone()).unwrap_or_else(|| default(1));
-            all.push(Way { from, to, from_name, to_name, what, learning: learning(0) });
+            all.push(Way { from: vec![from], to: vec![to], sends: Sends::One(what), learning: learning(0) });
         }
     }
     all
@@ -228,7 +395,7 @@ pub fn frame_sizes(text: &str) -> Result<Vec<(String, Size)>> {
     if text.eq_ignore_ascii_case("rfc2544") {
         return Ok(trial::ethernet::SIZES.map(|size| (size.to_string(), Size::Fixed(size))).to_vec());
     }
-    Ok(match text.parse::<Size>().with_context(|| format!("--size {text}"))? {
+    Ok(match text.parse::<Size>().with_context(|| format!("`.size` {text}"))? {
         Size::List(sizes) => sizes.into_iter().map(|size| (size.to_string(), Size::Fixed(size))).collect(),
         Size::Fixed(size) => vec![(size.to_string(), Size::Fixed(size))],
         other => vec![(text.to_owned(), other)],

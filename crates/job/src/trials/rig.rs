@@ -1,67 +1,33 @@
 //! One trial on real ports: every way's run side by side, and the outcome of all together.
 
+pub use super::offer::Offer;
 use super::outcome::{Around, add, outcome_of};
-use super::ports::{Ports, Way};
+use super::ports::{Learning, Ports, Sends, Way};
 use super::schedule;
 use super::show::Show;
 use super::softirq::PacketThreads;
 use super::watch::Watch;
 use crate::claims;
 use crate::kinds::shared::{self, Through};
+use crate::mesh;
+use crate::place::Place;
+use crate::run::Apart;
 use crate::run::together::Member;
 use crate::run::{self, Setup};
 use crate::session::Session;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::{Awake, Job, Priority};
-use report::{Code, Environment, Note, Report};
+use report::{Code, Environment, Note, Report, Said, Warnings};
 use snapshot::Board;
 use spec::{Bench, Engine as EngineName, How, Timestamps};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use traffic::Program;
 use traffic::expr::{Options, Size, compile};
-use traffic::{Program, Schedule};
 use trial::{Again, Broken, Outcome, Policy};
-
-/// What is offered, on every way.
-#[derive(Debug, Clone)]
-pub struct Offer {
-    pub schedule: Schedule,
-    pub duration: Option<Duration>,
-    pub count: Option<u64>,
-    pub size: Size,
-    /// Takes the place of `{flows}` in what is sent.
-    pub flows: Option<u64>,
-    /// Look at the meter every millisecond.
-    pub closely: bool,
-    /// Run this, so long after the start.
-    pub command: Option<(String, Duration)>,
-}
-
-impl Offer {
-    /// A load for a time.
-    pub fn steady(frames_per_second: f64, duration_ns: u64, size: &Size) -> Offer {
-        Offer {
-            schedule: schedule(frames_per_second),
-            duration: Some(Duration::from_nanos(duration_ns)),
-            count: None,
-            size: size.clone(),
-            flows: None,
-            closely: false,
-            command: None,
-        }
-    }
-}
-
-impl Offer {
-    /// How long so many of its frames take, where they follow each other evenly.
-    pub fn lasts(&self, frames: u64) -> u64 {
-        let Schedule::Frames { frames: each, per_ns } = self.schedule else { return 0 };
-        let ns = u128::from(frames) * u128::from(per_ns) / u128::from(each.max(1));
-        u64::try_from(ns).unwrap_or(u64::MAX)
-    }
-}
 
 /// What came of it.
 #[derive(Debug, Clone)]
@@ -71,7 +37,7 @@ pub struct Ran {
     pub frames_per_second: f64,
     /// Times it was done before.
     pub repeated: u32,
-    /// Ended by a signal.
+    /// Told to stop.
     pub stopped: bool,
     /// A port of ours had no link for a time, or is gone: nothing can be said of the device.
     pub port_lost: Option<String>,
@@ -92,7 +58,7 @@ impl Ran {
 pub struct Rig {
     pub ports: Ports,
     through: Through,
-    distrusted: crate::engines::Distrusted,
+    distrusted: crate::distrusted::Distrusted,
     /// Where all that frames pass is on this machine: what moves them there.
     packet_threads: Option<PacketThreads>,
     meter: How,
@@ -116,10 +82,15 @@ pub struct Rig {
     stop: Arc<AtomicBool>,
     board: Arc<Board>,
     /// What is to be said once about the ports.
-    pub warnings: Vec<String>,
+    pub warnings: Warnings,
     pub environment: Option<Environment>,
     /// What shows the trials while they last.
     pub show: Option<Show>,
+}
+
+/// Names of ports, for a person.
+fn joined<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    names.map(String::as_str).collect::<Vec<_>>().join("+")
 }
 
 /// So many trials later frames are signed as the same stream again.
@@ -130,15 +101,15 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 impl Rig {
     pub fn new(bench: &Bench, session: &Session) -> Result<Rig> {
         if bench.engine == EngineName::Null {
-            bail!("--engine null sends nothing: a trial needs frames that arrive");
+            bail!("`.engine` null sends nothing: a trial needs frames that arrive");
         }
         let consent = &session.consent;
         let ports = Ports::find(bench, consent)?;
         let in_a_lab = ports.on_this_machine();
         let packet_threads = in_a_lab.then(PacketThreads::find);
-        let mut warnings = Vec::new();
+        let mut warnings = Warnings::default();
         if packet_threads.as_ref().is_some_and(|threads| threads.waited_ns().is_none()) {
-            warnings.push(
+            warnings.add(Code::KernelSilent,
                 "the kernel does not tell here how long its packet threads (ksoftirqd) waited for a processor: what the device \
                  loses while this machine is busy cannot be told from what it loses by itself"
                     .to_owned(),
@@ -148,7 +119,7 @@ impl Rig {
             ports,
             packet_threads,
             through: Through::of(bench.through(), consent),
-            distrusted: crate::engines::Distrusted::default(),
+            distrusted: crate::distrusted::Distrusted::default(),
             meter: bench.how,
             timestamps: bench.timestamps,
             seed: bench.seed.unwrap_or_else(shared::draw_seed),
@@ -189,11 +160,19 @@ impl Rig {
         self.stop.load(Relaxed)
     }
 
+    /// All ports that send.
+    fn senders(&self) -> Result<Vec<Place>> {
+        let mut all = Vec::new();
+        for way in &self.ports.ways {
+            all.extend(way.senders()?);
+        }
+        Ok(all)
+    }
+
     /// The speed that the slowest sending port states.
     pub fn bits_per_second(&self) -> Result<Option<u64>> {
         let mut least = None;
-        for way in &self.ports.ways {
-            let place = way.sender()?;
+        for place in self.senders()? {
             // Virtual devices state a speed and do not keep to it.
             let speed = place.bits_per_second().filter(|_| !place.is_virtual());
             least = match (least, speed) {
@@ -225,18 +204,18 @@ impl Rig {
     /// The ports that are gone, down or without their carrier, each in words.
     fn lacking_ports(&self) -> Vec<String> {
         let mut lacking = Vec::new();
-        for way in &self.ports.ways {
-            for (name, place) in [(&way.from_name, way.sender()), (&way.to_name, way.receiver())] {
-                let what = match place {
-                    Err(_) => "was removed",
-                    Ok(place) if !place.interface.up => "is down",
-                    Ok(place) if !place.interface.carrier => "has no carrier",
-                    Ok(_) => continue,
-                };
-                lacking.push(format!("{name} {what}"));
+        for (name, place) in self.ports.ways.iter().flat_map(Way::each) {
+            let what = match place {
+                Err(_) => "was removed",
+                Ok(place) if !place.interface.up => "is down",
+                Ok(place) if !place.interface.carrier => "has no carrier",
+                Ok(_) => continue,
+            };
+            let said = format!("{name} {what}");
+            if !lacking.contains(&said) {
+                lacking.push(said);
             }
         }
-        lacking.dedup();
         lacking
     }
 
@@ -287,15 +266,27 @@ impl Rig {
         if known || !self.learning || self.is_stopped() {
             return Ok(());
         }
-        for way in &self.ports.ways {
-            let Some(what) = &way.learning else { continue };
-            let program = self.program(what, &offer.size, None, None)?.with_schedule(schedule(1000.0));
-            let setup = Setup {
-                tx: Some(way.receiver()?),
-                open: shared::open_engines(EngineName::Packet),
-                ..self.setup(program, Some(3), None, (Arc::clone(&self.stop), None))
+        for (from, name, frames) in self.ports.ways.iter().flat_map(Way::learning) {
+            let program = match frames {
+                Learning::These(what) => self.program(what, &offer.size, None, None)?,
+                Learning::Between(from, to) => {
+                    let what = mesh::frames(None, from, to);
+                    let mut program = self.program(&what, &offer.size, None, None)?;
+                    mesh::address_frames(&mut program, from, to)?;
+                    program
+                }
             };
-            run::run(setup).with_context(|| format!("learning frames from {}", way.to_name))?;
+            let setup = Setup {
+                tx: vec![from?],
+                open: shared::open_engines(EngineName::Packet),
+                ..self.setup(
+                    program.with_schedule(schedule(1000.0)),
+                    Some(3),
+                    None,
+                    (Arc::clone(&self.stop), None),
+                )
+            };
+            run::run(setup).with_context(|| format!("learning frames from {name}"))?;
         }
         self.learnt = Some(Instant::now());
         Ok(())
@@ -339,20 +330,94 @@ impl Rig {
         }
     }
 
-    /// The CPUs of each way's workers. Ways that are not told which share out those there are.
+    /// The CPUs of the workers of each port of a way, port by port. Ports that are not told which share out those there are.
     fn cpus(&self, way: usize) -> Result<Vec<Option<usize>>> {
         let told = self.through.cores.is_some();
+        let ways = &self.ports.ways;
+        let width = |ways: &[Way]| ways.iter().map(Way::width).sum::<usize>();
+        let Some(own) = ways.get(way) else { return Ok(Vec::new()) };
         match crate::environment::allowed_cpus() {
-            Some(allowed) if !told && self.ports.ways.len() > 1 => {
+            Some(allowed) if !told && width(ways) > 1 => {
                 // As with one way, the work of the lab's device is left where it is.
                 let held = |cpu: usize| self.ports.lab.is_none() && claims::held_by_another(cpu).is_some();
-                Ok(vec![claims::free_first(&allowed, held).into_iter().cycle().nth(way)])
+                let free = claims::free_first(&allowed, held).into_iter().cycle();
+                Ok(free.skip(width(&ways[..way])).take(own.width()).map(Some).collect())
             }
             _ => {
-                let sender = self.ports.ways.get(way).map(Way::sender).transpose()?;
                 // The work of the lab's device is done on the other CPUs.
                 let apart = self.ports.lab.is_none();
-                shared::cpus_apart(&self.through, (sender.as_ref(), None), self.priority, apart)
+                let cpus = shared::cpus_apart(&self.through, &own.senders()?, self.priority, apart)?;
+                let all = cpus.len() * own.width();
+                Ok(cpus.into_iter().cycle().take(all).collect())
+            }
+        }
+    }
+
+    /// Workers of each port.
+    fn workers(&self, way: usize) -> usize {
+        let width = self.ports.ways.get(way).map_or(1, Way::width).max(1);
+        self.cpus(way).map_or(1, |cpus| cpus.len() / width).max(1)
+    }
+
+    /// Sends all ways at once, each in a thread of its own; of each its report, and the frames that were due.
+    fn all_ways(
+        &self,
+        offer: &Offer,
+        stops: &[Arc<AtomicBool>],
+        watches: &[Watch],
+        onlookers: &[run::Onlooker],
+    ) -> Vec<Result<(Report, Option<u64>)>> {
+        let started = Instant::now();
+        let members = Member::of(self.ports.ways.len());
+        std::thread::scope(|scope| {
+            let runs: Vec<_> = self
+                .ports
+                .ways
+                .iter()
+                .enumerate()
+                .zip(members)
+                .zip(watches)
+                .map(|(((number, way), member), watch)| {
+                    let onlooker = onlookers.get(number).cloned();
+                    let job = claims::job();
+                    scope.spawn(move || {
+                        claims::for_job(job);
+                        let stop = Arc::clone(&stops[number]);
+                        let done = self.one_way(number, way, offer, (stop, onlooker, member), watch);
+                        if done.is_err() {
+                            // Nothing comes of the others any more.
+                            stops.iter().for_each(|stop| stop.store(true, Relaxed));
+                        }
+                        done
+                    })
+                })
+                .collect();
+            let mut command = offer.command.clone();
+            while !runs.iter().all(|run| run.is_finished()) {
+                if self.stop.load(Relaxed) {
+                    stops.iter().for_each(|stop| stop.store(true, Relaxed));
+                }
+                if let Some((text, after)) = &command
+                    && started.elapsed() >= *after
+                {
+                    self.reset(text);
+                    command = None;
+                }
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let panicked = || anyhow!("a trial's thread panicked: this is a defect of netdyno");
+            runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked()))).collect()
+        })
+    }
+
+    /// Keeps what a trial warns of, once.
+    fn keep_warnings(&mut self, warnings: &[Said], late: u64) {
+        for warning in warnings {
+            // Each trial says that of itself, and what is late is told above.
+            let said = matches!(warning.code, Code::RateNotReached | Code::LinkLost)
+                || late > 0 && warning.code == Code::ForeignFrames;
+            if !said && !self.warnings.contains(warning) && self.warnings.len() < 8 {
+                self.warnings.push(warning.clone());
             }
         }
     }
@@ -375,47 +440,7 @@ impl Rig {
         let _awake = Awake::keep(&cpus);
         let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
         let waited_before = waited_ns();
-        let started = Instant::now();
-        let members = Member::of(self.ports.ways.len());
-        let reports: Vec<Result<(Report, Option<u64>)>> = std::thread::scope(|scope| {
-            let runs: Vec<_> = rig
-                .ports
-                .ways
-                .iter()
-                .enumerate()
-                .zip(members)
-                .zip(&watches)
-                .map(|(((number, way), member), watch)| {
-                    let onlooker = onlookers.get(number).cloned();
-                    let (stops, job) = (&stops, claims::job());
-                    scope.spawn(move || {
-                        claims::for_job(job);
-                        let stop = Arc::clone(&stops[number]);
-                        let done = rig.one_way(number, way, offer, (stop, onlooker, member), watch);
-                        if done.is_err() {
-                            // Nothing comes of the others any more.
-                            stops.iter().for_each(|stop| stop.store(true, Relaxed));
-                        }
-                        done
-                    })
-                })
-                .collect();
-            let mut command = offer.command.clone();
-            while !runs.iter().all(|run| run.is_finished()) {
-                if rig.stop.load(Relaxed) {
-                    stops.iter().for_each(|stop| stop.store(true, Relaxed));
-                }
-                if let Some((text, after)) = &command
-                    && started.elapsed() >= *after
-                {
-                    rig.reset(text);
-                    command = None;
-                }
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            let panicked = || anyhow!("a trial's thread panicked: this is a defect of netdyno");
-            runs.into_iter().map(|run| run.join().unwrap_or_else(|_| Err(panicked()))).collect()
-        });
+        let reports = rig.all_ways(offer, &stops, &watches, &onlookers);
         let (reports, dues): (Vec<_>, Vec<_>) =
             reports.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
         let events: Vec<_> =
@@ -428,10 +453,12 @@ impl Rig {
         let (mut late, mut arrived) = (0, false);
         let ways = self.ports.ways.iter().enumerate().zip(dues);
         for ((report, ((number, way), due)), watch) in reports.iter().zip(ways).zip(&watches) {
+            let first = self.signature(number);
             let around = Around {
-                receiver: &way.to_name,
+                receivers: &way.receiver_names().map(String::as_str).collect::<Vec<_>>(),
+                ports: way.width() as u64,
                 due,
-                signature: self.signature(number),
+                signatures: first..first + way.streams(),
                 in_a_lab,
                 machine_waited_ns,
                 lab_device,
@@ -439,7 +466,9 @@ impl Rig {
             let one = match outcome_of(report, offer, &around) {
                 // Of what was sent without a link nothing follows.
                 Err(_) if !events.is_empty() => Outcome::default(),
-                one => one.with_context(|| format!("from {} to {}", way.from_name, way.to_name))?,
+                one => one.with_context(|| {
+                    format!("from {} to {}", joined(way.sender_names()), joined(way.receiver_names()))
+                })?,
             };
             // Which frames of a run without a link are whose is not known.
             late += if events.is_empty() { self.late_in(report) } else { 0 };
@@ -447,14 +476,7 @@ impl Rig {
             rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
             add(&mut outcome, &one);
             if offer.closely {
-                let seen = watch.seen();
-                let own = report.streams.iter().filter(|stream| stream.tx_frames.is_some());
-                // Behind these no arrival shows that they are missing.
-                let at_end: u64 = own.map(|stream| stream.lost_at_end_frames).sum();
-                let whole = offer.duration.filter(|_| at_end > 0).map(super::nanos);
-                outcome.lost_at_end = outcome.lost_at_end.max(at_end);
-                outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns).max(whole);
-                outcome.outage_ns = outcome.outage_ns.max(Some(seen.outage_ns.max(offer.lasts(at_end))));
+                add_losses_over_time(&mut outcome, offer, report, watch, way.width());
             }
         }
         let mut reports = reports.into_iter();
@@ -464,22 +486,14 @@ impl Rig {
             environment.interfaces.extend(reports.flat_map(|report| report.environment.interfaces));
             self.environment = Some(environment);
         }
-        for warning in &report.warnings {
-            // Each trial says that of itself, and what is late is told above.
-            let said = warning.starts_with("the rate was not reached")
-                || warning.starts_with(crate::carrier::LOST)
-                || late > 0 && warning.contains("arrived that this run did not send");
-            if !said && !self.warnings.contains(warning) && self.warnings.len() < 8 {
-                self.warnings.push(warning.clone());
-            }
-        }
+        self.keep_warnings(&report.warnings, late);
         self.dead = !arrived;
         self.tell_late(late);
         self.look_at_the_device(offer.schedule.is_paced())?;
         if let Some(show) = &self.show {
             show.warn(&self.warnings);
         }
-        let frames_per_second = rate / self.ports.ways.len().max(1) as f64;
+        let frames_per_second = rate / self.ports.ways.iter().map(Way::width).sum::<usize>().max(1) as f64;
         let stopped = self.is_stopped();
         // A device that is reset takes its links down, which is what is timed (RFC 6201).
         let port_lost = crate::carrier::told(&events).filter(|_| offer.command.is_none());
@@ -487,28 +501,31 @@ impl Rig {
         Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, port_lost, report })
     }
 
-    /// The number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
+    /// The first number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
     /// other ways, whose frames a device may send back.
     fn signature(&self, way: usize) -> u32 {
-        let ways = self.ports.ways.len() as u32;
-        self.begun.wrapping_sub(1) % TRIALS_APART * ways + way as u32
+        let before: u32 = self.ports.ways.iter().take(way).map(Way::streams).sum();
+        self.begun.wrapping_sub(1) % TRIALS_APART * self.streams() + before
+    }
+
+    /// Streams of a trial.
+    fn streams(&self) -> u32 {
+        self.ports.ways.iter().map(Way::streams).sum()
     }
 
     /// Frames of earlier trials that arrived in this one.
     fn late_in(&self, report: &Report) -> u64 {
-        let workers = self.cpus(0).map_or(1, |cpus| cpus.len()) as u32;
-        let ours = TRIALS_APART * self.ports.ways.len() as u32 * workers;
+        let ours = TRIALS_APART * self.streams() * self.workers(0) as u32;
         let late = report.streams.iter().filter(|s| s.tx_frames.is_none() && s.stream < ours);
         late.map(|stream| stream.rx_frames).sum()
     }
 
     fn tell_late(&mut self, late: u64) {
-        const WORDS: &str = "arrived only when their trial was over";
         if late > 0 {
             self.late += late;
-            self.warnings.retain(|warning| !warning.contains(WORDS));
-            self.warnings.push(format!(
-                "{} {WORDS}: there they count as lost, and in no other trial as anything. The device holds frames for \
+            self.warnings.retain(|warning| warning.code != Code::Stragglers);
+            self.warnings.add(Code::Stragglers, format!(
+                "{} arrived only when their trial was over: there they count as lost, and in no other trial as anything. The device holds frames for \
                  longer than stragglers are waited for (docs/method.md), or sends them again",
                 report::units::counted(self.late, "frame")
             ));
@@ -526,10 +543,13 @@ impl Rig {
         let before = std::mem::replace(&mut self.troubled, troubled);
         // The sender is tried at top speed before a search, which no device need bear.
         if troubled > before && paced && !std::mem::replace(&mut self.told_trouble, true) {
-            self.warnings.push(
-                "the lab's device itself lost frames beyond what it was told to, because they came faster than this \
-                 machine can carry them, or too many waited: lower the load (--max, --rate)"
-                    .to_owned(),
+            self.warnings.add(
+                Code::LabDeviceOverloaded,
+                (
+                    "the lab's device itself lost frames beyond what it was told to, because they came faster than this \
+                     machine can carry them, or too many waited",
+                    "lower the load (`.max`, `.rate`)",
+                ),
             );
         }
         Ok(())
@@ -544,28 +564,45 @@ impl Rig {
         (stop, onlooker, member): (Arc<AtomicBool>, Option<run::Onlooker>, Member),
         watch: &Watch,
     ) -> Result<(Report, Option<u64>)> {
-        let program = match self.program(&way.what, &offer.size, offer.flows, Some(self.signature(number))) {
-            Ok(program) => program,
-            Err(error) => return Err(error.context("a trial's frames end with a signature of 18 bytes")),
+        const SIGNED: &str = "a trial's frames end with a signature of 18 bytes";
+        let compile = |what: &str, signature| {
+            self.program(what, &offer.size, offer.flows, Some(signature)).context(SIGNED)
         };
-        let program = program.with_schedule(offer.schedule.clone());
+        let schedule = |_| Ok(offer.schedule.clone());
+        let first = self.signature(number);
+        let (program, arrive) = match &way.sends {
+            Sends::One(what) => (compile(what, first)?.with_schedule(schedule(0)?), BTreeMap::new()),
+            Sends::Mesh { stations, what } => {
+                mesh::program(stations, what.as_deref(), first, schedule, compile)?
+            }
+        };
         // The frame that is due at the very end belongs to what comes after.
         let due = offer.duration.and_then(|time| program.frames_due_by(super::nanos(time).checked_sub(1)?));
-        let (tx, rx) = (way.sender()?, way.receiver()?);
-        shared::check_mtu(&program, &tx)?;
+        let tx = way.senders()?;
+        let mut rx = Vec::new();
+        for place in way.receivers()? {
+            rx.push(shared::with_meter(place, (self.meter, self.timestamps), false)?);
+        }
+        for place in &tx {
+            shared::check_mtu(&program, place)?;
+        }
         // What the other way sends arrives here.
-        let crossed = self.ports.ways.iter().any(|other| other.receiver().is_ok_and(|at| at.is_same_as(&tx)));
+        let crossed = self.ports.ways.iter().flat_map(|other| other.receivers().unwrap_or_default());
+        let crossed = crossed.into_iter().any(|at| tx.iter().any(|place| place.is_same_as(&at)));
+        let workers = self.workers(number);
+        let ports = way.width();
+        let count = offer.count.map(|count| count.saturating_mul(ports as u64));
         let setup = Setup {
-            tx: Some(tx),
-            rx: Some(shared::with_meter(rx, (self.meter, self.timestamps), false)?),
+            apart: (ports > 1).then_some(Apart { ports, workers, arrive }),
+            tx,
+            rx,
             cpus: self.cpus(number)?,
             open: shared::open_by(&self.through, crossed)?,
             onlooker,
-            ..self.setup(program, offer.count, offer.duration, (stop, Some(member)))
+            ..self.setup(program, count, offer.duration, (stop, Some(member)))
         };
-        let workers = setup.cpus.len() as u32;
-        let first = self.signature(number) * workers;
-        let own = first..first + workers;
+        let workers = workers as u32;
+        let own = first * workers..(first + way.streams()) * workers;
         let observe = |meter: &meter::Meter, over: &AtomicBool| watch.observe(meter, own.clone(), over);
         let report = run::run_observed(setup, if offer.closely { Some(&observe) } else { None })?;
         Ok((report, due))
@@ -595,4 +632,16 @@ impl Rig {
             }
         }
     }
+}
+/// When frames were lost, and how long nothing came.
+fn add_losses_over_time(outcome: &mut Outcome, offer: &Offer, report: &Report, watch: &Watch, width: usize) {
+    let seen = watch.seen();
+    let own = report.streams.iter().filter(|stream| stream.tx_frames.is_some());
+    // Behind these no arrival shows that they are missing.
+    let at_end: u64 = own.map(|stream| stream.lost_at_end_frames).sum();
+    let whole = offer.duration.filter(|_| at_end > 0).map(super::nanos);
+    outcome.lost_at_end = outcome.lost_at_end.max(at_end);
+    outcome.last_loss_ns = outcome.last_loss_ns.max(seen.last_loss_ns).max(whole);
+    outcome.outage_ns =
+        outcome.outage_ns.max(Some(seen.outage_ns.max(offer.lasts(at_end / width.max(1) as u64))));
 }

@@ -68,7 +68,7 @@ impl Series {
         }
     }
 
-    /// Was the search ended before its end, by a signal or by what befell a trial?
+    /// Was the search ended before its end, because it was told to or by what befell a trial?
     pub fn is_ended(&self) -> bool {
         self.rig.is_stopped() || self.port_lost.is_some() || self.fault.is_some()
     }
@@ -142,7 +142,7 @@ impl Series {
             && wanted_of(&trial).is_some_and(|kept| kept.is(wanted));
         if !same {
             bail!(
-                "--continue: trial {} of that result is not the one that this search would do there: it is of another search, or of another version of netdyno; start anew without --continue",
+                "`.continue`: trial {} of that result is not the one that this search would do there: it is of another search, or of another version of netdyno; start anew without `.continue`",
                 trial.number
             );
         }
@@ -158,7 +158,7 @@ impl Series {
         row.part = how.part.to_owned();
         row.frame_size.clone_from(&self.size_name);
         if !how.of_rate {
-            row.offered_frames_per_second = None;
+            row.intended_frames_per_second = None;
         }
         row
     }
@@ -197,7 +197,7 @@ impl Series {
     }
 
     fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
-        let load = match row.offered_frames_per_second {
+        let load = match row.intended_frames_per_second {
             Some(rate) => units::frame_rate(rate),
             None => units::count(row.load as u64),
         };
@@ -263,7 +263,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
     Trial {
         stage: stage.to_owned(),
         load: wanted.load,
-        offered_frames_per_second: Some(wanted.load),
+        intended_frames_per_second: Some(wanted.load),
         duration_ns: wanted.duration_ns,
         then_load: wanted.then.map(|then| then.load),
         then_duration_ns: wanted.then.map(|then| then.duration_ns),

@@ -9,6 +9,7 @@ use crate::panel::{Names, Panel};
 use crate::run::Onlooker;
 use anyhow::Result;
 use histogram::Histogram;
+use report::Said;
 use snapshot::{Board, Bound, Count, Search, Snapshot, Title, Trial};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,14 +46,12 @@ impl Show {
     pub fn begin(command: &str, ports: &Ports, board: &Arc<Board>) -> Result<Show> {
         let mut panel = Panel::of(board);
         let ends = || ends(ports);
-        let names = |of: fn(&super::ports::Way) -> &String| {
-            let names: Vec<&str> = ports.ways.iter().map(|way| of(way).as_str()).collect();
-            Some(names.join("+"))
-        };
+        let names =
+            |names: Vec<&String>| Some(names.into_iter().map(String::as_str).collect::<Vec<_>>().join("+"));
         let title = Title {
             command: command.to_owned(),
-            tx: names(|way| &way.from_name),
-            rx: names(|way| &way.to_name),
+            tx: names(ports.ways.iter().flat_map(super::ports::Way::sender_names).collect()),
+            rx: names(ports.ways.iter().flat_map(super::ports::Way::receiver_names).collect()),
             hands: shared::no_hands_on_trials(),
             ..Title::default()
         };
@@ -106,7 +105,7 @@ impl Show {
     }
 
     /// What should be known before the figures are trusted.
-    pub fn warn(&self, warnings: &[String]) {
+    pub fn warn(&self, warnings: &[Said]) {
         self.lock().panel.warn(warnings);
     }
 
@@ -137,14 +136,13 @@ impl Show {
 /// What hosts and interfaces count.
 fn ends(ports: &Ports) -> Result<Vec<(String, port::watch::Watch)>> {
     let mut ends: Vec<(String, port::watch::Watch)> = Vec::new();
-    for way in &ports.ways {
-        for place in [way.sender()?, way.receiver()?] {
-            let name = &place.interface.name;
-            let first = ends.is_empty();
-            let watch = place.run_in(|| port::watch::Watch::begin(name, first))?;
-            if !ends.iter().any(|(spec, _)| *spec == place.spec) {
-                ends.push((place.spec.clone(), watch));
-            }
+    for (_, place) in ports.ways.iter().flat_map(super::ports::Way::each) {
+        let place = place?;
+        let name = &place.interface.name;
+        let first = ends.is_empty();
+        let watch = place.run_in(|| port::watch::Watch::begin(name, first))?;
+        if !ends.iter().any(|(spec, _)| *spec == place.spec) {
+            ends.push((place.spec.clone(), watch));
         }
     }
     Ok(ends)
@@ -195,12 +193,13 @@ fn add(sum: &mut Snapshot, one: &Snapshot, closely: bool) {
         let sum = |(a, b): (Count, Count)| Count { frames: a.frames + b.frames, bytes: a.bytes + b.bytes };
         a.zip(b).map(sum).or(a).or(b)
     };
-    sum.offered = count(sum.offered, one.offered);
+    sum.intended = count(sum.intended, one.intended);
     sum.tx = both(sum.tx, one.tx);
     sum.rx = both(sum.rx, one.rx);
     sum.lost = count(sum.lost, one.lost);
     sum.duplicated = count(sum.duplicated, one.duplicated);
     sum.reordered = count(sum.reordered, one.reordered);
+    sum.trailed = count(sum.trailed, one.trailed);
     sum.late = count(sum.late, one.late);
     if closely {
         merge(&mut sum.latency, one.latency.as_ref());

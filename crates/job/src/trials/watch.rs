@@ -43,7 +43,10 @@ impl Watch {
             seen.look(now, snapshot.frames, lost);
             std::thread::sleep(EVERY);
         }
-        *self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = seen;
+        // Of several meters each is looked at by itself.
+        let mut all = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        all.last_loss_ns = all.last_loss_ns.max(seen.last_loss_ns);
+        all.outage_ns = all.outage_ns.max(seen.outage_ns);
     }
 
     pub fn seen(&self) -> Seen {

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 /// Of a clock that starts anywhere and never goes back.
 pub type Nanos = u64;
+/// A millisecond.
 pub const MS: Nanos = 1_000_000;
 
 /// What a peer takes that does not say otherwise, IPv4 and IPv6 (RFC 9293 section 3.7.1).
@@ -37,6 +38,7 @@ pub struct Config {
     pub most: u16,
     /// Bytes that we take at once.
     pub window: u32,
+    /// Whether it goes over IPv6.
     pub ipv6: bool,
     /// Retransmissions of one segment before it is given up.
     pub retries: u32,
@@ -47,7 +49,9 @@ pub struct Config {
 pub enum State {
     /// Nothing was sent.
     Idle,
+    /// The SYN was sent.
     SynSent,
+    /// Both ends have agreed.
     Established,
     /// Over, in whatever way.
     Over(End),
@@ -71,21 +75,33 @@ pub enum End {
 /// Counts of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Segments that were sent, retransmissions counted.
     pub segments_sent: u64,
+    /// Segments that came.
     pub segments_received: u64,
+    /// Of the sent: sent again.
     pub retransmissions: u64,
+    /// Of those: after three duplicate acknowledgements (RFC 5681).
     pub fast_retransmits: u64,
+    /// Times that nothing was acknowledged in time (RFC 6298).
     pub timeouts: u64,
+    /// Times that a closed window was asked whether it has opened.
     pub window_probes: u64,
+    /// Segments that came before their turn.
     pub out_of_order: u64,
+    /// Bytes that came again.
     pub duplicate_bytes: u64,
     /// Segments that had no place in the connection.
     pub unacceptable: u64,
+    /// The shortest round trip; `None` if none was timed.
     pub rtt_least_ns: Option<Nanos>,
+    /// The mean round trip.
     pub rtt_mean_ns: Option<Nanos>,
+    /// The longest round trip.
     pub rtt_most_ns: Option<Nanos>,
 }
 
+/// A TCP client without I/O: segments and times go in, segments come out.
 #[derive(Debug)]
 pub struct Connection {
     config: Config,
@@ -140,6 +156,7 @@ impl Connection {
         }
     }
 
+    /// Where it stands.
     pub fn state(&self) -> State {
         self.state
     }
@@ -210,6 +227,7 @@ impl Connection {
         self.sender.limit(u64::from(mtu.max(least) - headers) - timestamps);
     }
 
+    /// What happened so far.
     pub fn counts(&self) -> Counts {
         Counts {
             segments_sent: self.segments.0,

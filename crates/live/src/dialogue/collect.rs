@@ -26,6 +26,7 @@ pub enum Which {
     Number(u64),
     /// By addresses and ports: the client's, the server's. The first of them.
     Between(SocketAddr, SocketAddr),
+    /// Every one.
     All,
 }
 
@@ -43,9 +44,11 @@ impl fmt::Display for Which {
 /// A segment as captured.
 #[derive(Debug, Clone)]
 pub struct Taken {
+    /// When it was captured.
     pub time_ns: u64,
     /// Sent by the end that the capture showed first.
     pub by_first: bool,
+    /// The segment.
     pub segment: Segment<'static>,
     /// Bytes of payload that were not captured.
     pub missing: usize,
@@ -54,14 +57,17 @@ pub struct Taken {
 /// A connection as captured.
 #[derive(Debug, Clone)]
 pub struct Conversation {
+    /// Its number in the capture, from 0.
     pub number: u64,
     /// The end that the capture showed first, and the other.
     pub ends: (SocketAddr, SocketAddr),
+    /// In the order of the capture.
     pub segments: Vec<Taken>,
     client: Option<SocketAddr>,
 }
 
 impl Conversation {
+    /// One without segments yet.
     pub fn new(number: u64, ends: (SocketAddr, SocketAddr)) -> Conversation {
         Conversation { number, ends, segments: Vec::new(), client: None }
     }

@@ -25,27 +25,36 @@ use stream::{New, Stream};
 pub enum Say {
     /// Bytes up to `end` of all that it says.
     Bytes {
+        /// Up to this of all that it says.
         end: u64,
+        /// To be handed on at once.
         push: bool,
     },
+    /// No more comes from the client.
     Fin,
+    /// The connection is torn down.
     Reset,
 }
 
 /// What the client does once it has heard `after` bytes (and the server's FIN, if `after_fin`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
+    /// What.
     pub say: Say,
+    /// Bytes that the server must have said before.
     pub after: u64,
+    /// The server must have ended its side before.
     pub after_fin: bool,
     /// How long it took to do so, from what it waited for or did before.
     pub delay_ns: u64,
+    /// When, in the capture.
     pub time_ns: u64,
 }
 
 /// Words of the client, and what the server answered to them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
+    /// Which of the steps.
     pub steps: Range<usize>,
     /// Of the client's bytes.
     pub said: Range<u64>,
@@ -64,8 +73,11 @@ pub struct Exchange {
 pub enum Ended {
     /// The client was first to say that it has no more.
     ByClient,
+    /// The server ended its side first.
     ByServer,
+    /// The client tore it down.
     ResetByClient,
+    /// The server tore it down.
     ResetByServer,
     /// The capture ends before.
     Open,
@@ -85,14 +97,19 @@ pub struct Gap {
 /// A captured connection, understood.
 #[derive(Debug, Clone)]
 pub struct Dialogue {
+    /// Its number in the capture, from 0.
     pub number: u64,
+    /// The captured client.
     pub client: SocketAddr,
+    /// The captured server.
     pub server: SocketAddr,
     /// Begins with a SYN.
     pub handshake: bool,
     /// What the client's SYN offered, and its window in bytes.
     pub offer: Options,
+    /// The window that the client offered, in bytes.
     pub window: u32,
+    /// When it began, in the capture.
     pub start_ns: u64,
     /// What the client says.
     pub said: Arc<[u8]>,
@@ -100,15 +117,21 @@ pub struct Dialogue {
     pub heard: Vec<u8>,
     /// Of which this was not captured.
     pub unknown: Vec<Range<u64>>,
+    /// All that the client does, in order.
     pub steps: Vec<Step>,
+    /// The words of the client with the server's answers.
     pub exchanges: Vec<Exchange>,
     /// Steps behind the last answer.
     pub closing: Range<usize>,
+    /// Who ended it.
     pub ended: Ended,
+    /// The server ended its side.
     pub server_fin: bool,
+    /// The first place where the capture lacks what the client said.
     pub gap: Option<Gap>,
     /// Segments of the client that said nothing new, or fitted nowhere.
     pub repeated: u64,
+    /// Segments that fitted nowhere.
     pub wild: u64,
 }
 

@@ -12,7 +12,9 @@ pub struct Device {
     pub driver: String,
     /// Queues that send now. There may be room for more.
     pub queues: u32,
-    /// Those that receive now, too: zero-copy takes a queue's both halves.
+    /// Queues that receive now.
+    pub receiving: u32,
+    /// Those that do both: zero-copy takes a queue's both halves.
     pub pairs: u32,
     /// Somebody's XDP program is attached.
     pub occupied: bool,
@@ -35,6 +37,7 @@ impl Device {
         Ok(Device {
             driver: interface.driver.unwrap_or_else(|| "this driver".to_owned()),
             queues,
+            receiving,
             pairs: queues.min(receiving),
             occupied: interface.xdp.is_some(),
             zero_copy: features.map(|features| features.zero_copy),

@@ -1,4 +1,4 @@
-//! Sending through AF_XDP sockets: frames are made in memory shared with the kernel and handed over by descriptor.
+//! Sending and receiving through AF_XDP sockets. [`receive`](mod@receive) is the way in; the rest is about the way out: frames are made in memory shared with the kernel and handed over by descriptor.
 //!
 //! ```text
 //!   executor --> slots of the UMEM <---------------------- completion ring (addresses of slots that are free again)
@@ -12,25 +12,27 @@
 //! hardware) the kernel touches no frame at all.
 //!
 //! One socket serves one queue, and one thread uses one socket: [`open`] gives a sender for each queue. All share one
-//! UMEM, each with a region of its own. Nothing is received.
+//! UMEM, each with a region of its own.
 //!
-//! `ring`, `map` and `umem` hold the unsafe code; `socket` makes one socket; `sender` keeps account of frames;
+//! `ring` and `umem` hold the unsafe code; `socket` makes one socket; `sender` keeps account of frames;
 //! [`bare`] is the floor that the sender is measured against.
 //!
 //! The kernel's side is `Documentation/networking/af_xdp.rst`, `net/xdp/xsk.c`.
 
 pub mod bare;
 mod device;
-mod map;
+mod receive;
 mod ring;
 mod sender;
 mod socket;
 mod umem;
 
+pub use receive::{AfxdpRx, ReceiveOptions, receive};
 pub use sender::Afxdp;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -135,7 +137,7 @@ pub enum AfxdpError {
     #[error(transparent)]
     Interface(#[from] InterfaceError),
     /// The kernel was built without.
-    #[error("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS): use --engine packet")]
+    #[error("this kernel has no AF_XDP sockets (CONFIG_XDP_SOCKETS): use `.engine` packet")]
     NoSockets,
     /// Not permitted.
     #[error("AF_XDP sockets on {0} need CAP_NET_RAW: run with sudo")]
@@ -172,10 +174,23 @@ pub enum AfxdpError {
         /// How many there are.
         there: u32,
     },
+    /// There is no such queue.
+    #[error(
+        "{interface} has no receive queue {queue}: it has {there}, numbered from 0; `ethtool -l {interface}` lists \
+         them, `ethtool -L` changes their number"
+    )]
+    NoReceiveQueue {
+        /// The interface.
+        interface: String,
+        /// Asked for.
+        queue: u32,
+        /// How many there are.
+        there: u32,
+    },
     /// More senders than queues.
     #[error(
-        "{cores} cores need {cores} transmit queues, one each, and {interface} has {queues}: give --cores {queues}, or \
-         make more with `ethtool -L {interface} combined {cores}` (a veth: `tx {cores}`, in a lab --queues {cores})"
+        "{cores} cores need {cores} transmit queues, one each, and {interface} has {queues}: give `.cores` {queues}, or \
+         make more with `ethtool -L {interface} combined {cores}` (a veth: `tx {cores}`, in a lab `.lab.queues` {cores})"
     )]
     TooFewQueues {
         /// The interface.
@@ -186,7 +201,7 @@ pub enum AfxdpError {
         cores: usize,
     },
     /// One queue, two senders.
-    #[error("queue {queue} of {interface} is asked for twice: one sender serves one queue")]
+    #[error("queue {queue} of {interface} is asked for twice: one socket serves one queue")]
     Twice {
         /// The interface.
         interface: String,
@@ -196,7 +211,7 @@ pub enum AfxdpError {
     /// Another AF_XDP socket has it.
     #[error(
         "queue {queue} of {interface} is in use by another AF_XDP socket: end the program that holds it \
-         (`ss --xdp -p` lists it), or use --engine packet"
+         (`ss --xdp -p` lists it), or use `.engine` packet"
     )]
     InUse {
         /// The interface.
@@ -229,11 +244,40 @@ pub enum AfxdpError {
     /// The kernel takes frames of one buffer only.
     #[error(
         "frames of {longest} bytes need several buffers, and this kernel's AF_XDP takes one of {CHUNK} bytes (several \
-         since Linux 6.6): send shorter frames, or use --engine packet"
+         since Linux 6.6): send shorter frames, or use `.engine` packet"
     )]
     NoSegments {
         /// The longest frame.
         longest: usize,
+    },
+    /// Somebody's program takes what arrives.
+    #[error(
+        "an XDP program is attached to {0} already and is left alone (`bpftool net` shows it): AF_XDP cannot receive beside it"
+    )]
+    Occupied(String),
+    /// Not permitted.
+    #[error("receiving by AF_XDP on {0} needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF: run with sudo")]
+    ReceivePermission(String),
+    /// The kernel lacks something.
+    #[error("cannot receive by AF_XDP on {interface}: {why}")]
+    TooOld {
+        /// The interface.
+        interface: String,
+        /// What, and since when there is.
+        why: String,
+    },
+    /// Packets may be longer than a chunk, and the kernel or the driver wants one for each.
+    #[error(
+        "packets of {interface} may have {mtu} bytes, and AF_XDP receives up to {most} here (more since Linux 6.6, if the \
+         driver does): lower the MTU, or receive by a packet socket"
+    )]
+    NoJumbo {
+        /// The interface.
+        interface: String,
+        /// Its MTU.
+        mtu: u32,
+        /// The largest packet, in bytes.
+        most: usize,
     },
     /// It is no longer there.
     #[error("{0} disappeared")]
@@ -463,7 +507,7 @@ impl Plan<'_> {
     ) -> Result<Socket, Failed> {
         let since = Instant::now();
         loop {
-            let memory = first.map_or(Memory::Own(region.umem()), |first| Memory::Of(first.socket()));
+            let memory = first.map_or(Memory::Own(region.umem()), |first| Memory::Of(first.socket().as_fd()));
             match Socket::open(memory, size, self.target.index, queue, flags) {
                 Err(Failed { what: BINDING, errno: Errno::BUSY })
                     if since.elapsed() < LEAVING && !self.stop.load(Relaxed) =>
@@ -557,6 +601,6 @@ mod tests {
         let of = |cpus: &[Option<usize>]| lab.sender.namespace.run_in(|| queues_for(&target, cpus)).unwrap();
         assert_eq!(of(&[Some(1)]).unwrap(), [0]);
         let refused = of(&[Some(0), Some(1)]).unwrap_err().to_string();
-        assert!(refused.contains("--cores 1"), "{refused}");
+        assert!(refused.contains("`.cores` 1"), "{refused}");
     }
 }

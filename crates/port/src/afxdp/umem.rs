@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use super::map::Map;
+use crate::map::Map;
 
 /// The unit in which the kernel sees the UMEM: a descriptor must lie within one. The largest that is allowed
 /// everywhere, so that few frames need several.
@@ -65,6 +65,20 @@ impl Region {
     pub fn slot(&self, address: u64) -> Option<usize> {
         let slot = usize::try_from(address).ok()?.checked_sub(self.offset)? / self.stride;
         (slot < self.slots).then_some(slot)
+    }
+
+    /// `length` bytes at an address; `None` if they do not lie in one chunk of this region.
+    ///
+    /// # Safety
+    /// Until `'a` ends, nobody may write there, the kernel included, and the region must live.
+    pub unsafe fn lend<'a>(&self, address: u64, length: usize) -> Option<&'a [u8]> {
+        self.slot(address)?;
+        let at = usize::try_from(address).ok()?;
+        if at % CHUNK + length > CHUNK {
+            return None;
+        }
+        // SAFETY: inside of a chunk of this region, and so of the mapping; the caller vouches for writers and time.
+        unsafe { Some(std::slice::from_raw_parts(self.umem.base().add(at).as_ptr(), length)) }
     }
 
     /// The bytes of some slots.

@@ -125,7 +125,7 @@ impl Device {
         let why = self.in_use.as_ref()?;
         let means =
             "netdyno refuses to load it, lest it cut this machine off; take another, or use `netdyno lab`";
-        Some(finding("in use", State::Bad, why, means).command(format!("netdyno ... --yes-disrupt {name}")))
+        Some(finding("in use", State::Bad, why, means).command(format!("netdyno ... `.yes_disrupt` {name}")))
     }
 
     fn xdp(&self) -> Vec<Finding> {

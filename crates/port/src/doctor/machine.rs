@@ -394,7 +394,7 @@ fn isolated() -> Finding {
             &list,
             "send from these: nothing else runs on them",
         )
-        .command(format!("netdyno ... --cores {list}")),
+        .command(format!("netdyno ... `.cores` {list}")),
         None => Finding::new(
             Area::Processor,
             "isolated cores",

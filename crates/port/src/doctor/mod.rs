@@ -41,18 +41,26 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Area {
+    /// What the kernel has.
     Kernel,
+    /// What this process may do.
     Privileges,
+    /// CPUs, their frequencies and clocks.
     Processor,
+    /// Of the kernel and the machine.
     Settings,
+    /// What the interface and its driver can do.
     Interface,
 }
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// What it is about.
     pub area: Area,
+    /// In a word or two.
     pub topic: String,
+    /// Whether it is in order.
     pub state: State,
     /// What is there.
     pub found: String,
@@ -82,7 +90,9 @@ impl Finding {
 /// Everything found, and the rates that follow from it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Diagnosis {
+    /// The interface that was asked for.
     pub interface: Option<String>,
+    /// In the order of their areas.
     pub findings: Vec<Finding>,
     /// One for each engine, the fastest first; empty without an interface.
     pub outlook: Vec<Outlook>,

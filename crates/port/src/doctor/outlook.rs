@@ -20,9 +20,11 @@ const REFERENCE_FRAME_NS: f64 = 20.0;
 /// What to expect of one engine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlook {
+    /// Its name: `xdp`, `afxdp`, ...
     pub engine: &'static str,
     /// 64-byte frames a second from one core; `None` if the engine cannot run here.
     pub frames_per_second: Option<f64>,
+    /// Why so fast, or why not at all.
     pub why: String,
 }
 

@@ -10,12 +10,12 @@ pub fn finding(name: &str, index: u32) -> Finding {
         Ok(Stamping { clock, to_xdp: true }) => finding(
             State::Good,
             format!("by the hardware, of all frames ({})", clock.path()),
-            "arrivals are timed before any software waits for them (--timestamps)",
+            "arrivals are timed before any software waits for them (`.timestamps`)",
         ),
         Ok(Stamping { clock, to_xdp: false }) => finding(
             State::Good,
             format!("by the hardware, of all frames, for sockets ({})", clock.path()),
-            "with --timestamps hardware a packet socket measures, by them; XDP programs of this driver get none",
+            "with `.timestamps` hardware a packet socket measures, by them; XDP programs of this driver get none",
         ),
         Err(NoStamps::Off(_)) => finding(
             State::Note,

@@ -36,29 +36,70 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Why no Ethernet address is known.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
+    /// The interface cannot be asked.
     #[error(transparent)]
     Interface(#[from] InterfaceError),
+    /// The way there is no Ethernet.
     #[error("{interface} has no Ethernet address, so {address} cannot be looked for behind it")]
-    NotEthernet { interface: String, address: IpAddr },
+    NotEthernet {
+        /// Where it leads.
+        interface: String,
+        /// Whom it leads to.
+        address: IpAddr,
+    },
+    /// It is this host's own address.
     #[error(
         "{address} is an address of this host: frames to it do not leave by {interface}. Give ether(dst=...)"
     )]
-    Own { interface: String, address: IpAddr },
+    Own {
+        /// The interface asked for.
+        interface: String,
+        /// The address.
+        address: IpAddr,
+    },
+    /// Nobody answered.
     #[error(
         "nobody on {interface} answers for {hop}{} (asked {TRIES} times by {}): give the Ethernet address, \
          ether(dst=...), or check the address and the cable",
         reason(address, hop),
         protocol(hop)
     )]
-    NoAnswer { interface: String, address: IpAddr, hop: IpAddr },
+    NoAnswer {
+        /// Where it was asked.
+        interface: String,
+        /// Whom the frames are for.
+        address: IpAddr,
+        /// Who was asked for.
+        hop: IpAddr,
+    },
+    /// Asking is not permitted.
     #[error(
         "asking on {interface} for {address} is not permitted: run with sudo, give CAP_NET_RAW, or ether(dst=...)"
     )]
-    Permission { interface: String, address: IpAddr },
+    Permission {
+        /// Where it was to be asked.
+        interface: String,
+        /// Whom the frames are for.
+        address: IpAddr,
+    },
+    /// The system refused to ask.
     #[error("cannot ask on {interface} for {address}: {source}")]
-    Io { interface: String, address: IpAddr, source: io::Error },
+    Io {
+        /// Where it was to be asked.
+        interface: String,
+        /// Whom the frames are for.
+        address: IpAddr,
+        /// What it says.
+        source: io::Error,
+    },
+    /// The kernel does not tell the way.
     #[error("cannot ask the kernel for the way to {address}: {source}")]
-    Netlink { address: IpAddr, source: NetlinkError },
+    Netlink {
+        /// Whom the frames are for.
+        address: IpAddr,
+        /// Why.
+        source: NetlinkError,
+    },
 }
 
 fn reason(address: &IpAddr, hop: &IpAddr) -> String {

@@ -29,7 +29,7 @@ pub(super) fn of(report: &Report) -> Vec<(String, String)> {
             add(&format!("{what} ({role})"), value);
         }
     }
-    let r = &report.requested;
+    let r = &report.resolved;
     add("frames", r.source.as_ref().map(source));
     add("rate asked for", r.rate.as_ref().map(|rate| rate.text.clone()));
     add("duration asked for", r.duration_ns.map(units::time));

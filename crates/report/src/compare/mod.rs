@@ -10,16 +10,17 @@
 
 mod conditions;
 mod figures;
-mod noise;
+pub(crate) mod noise;
 mod text;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::figure::Within;
+pub use crate::figure::{Better, Unit};
 use crate::model::{Report, Verdict};
 use crate::units;
-pub use figures::{Better, Unit};
-use figures::{Figure, Within};
+use figures::Figure;
 pub use noise::Method;
 use noise::{Judged, Sample};
 pub use text::render;
@@ -38,41 +39,87 @@ const CORRELATED: f64 = 0.35;
 /// A result with the name it goes by (its path).
 #[derive(Clone, Debug)]
 pub struct Named<'a> {
+    /// What it is called in the comparison: its path.
     pub name: String,
+    /// The result.
     pub report: &'a Report,
 }
 
 /// Why results cannot be compared.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum Incomparable {
+    /// Their commands are not the same.
     #[error(
         "{first} is of `netdyno {one}`, {second} of `netdyno {other}`: their figures do not mean the same; compare results of one command"
     )]
-    Commands { first: String, one: String, second: String, other: String },
+    Commands {
+        /// One result.
+        first: String,
+        /// Its command.
+        one: String,
+        /// Another result.
+        second: String,
+        /// Its command.
+        other: String,
+    },
+    /// They searched for other things.
     #[error("{first} searched for {one}, {second} for {other}: compare searches for the same")]
-    Searches { first: String, one: String, second: String, other: String },
+    Searches {
+        /// One result.
+        first: String,
+        /// What it searched for.
+        one: String,
+        /// Another result.
+        second: String,
+        /// What that searched for.
+        other: String,
+    },
+    /// One measured there and back, the other one way.
     #[error(
         "{first} measured {one}, {second} {other}: times and losses of the one are not those of the other"
     )]
-    Ways { first: String, one: &'static str, second: String, other: &'static str },
+    Ways {
+        /// One result.
+        first: String,
+        /// What it measured.
+        one: &'static str,
+        /// Another result.
+        second: String,
+        /// What that measured.
+        other: &'static str,
+    },
+    /// A result is of a run that was not done.
     #[error("{name} was not done ({why}): it has no figures to compare")]
-    NotDone { name: String, why: String },
+    NotDone {
+        /// Which one.
+        name: String,
+        /// Why it was not.
+        why: String,
+    },
+    /// No figure is in all of them.
     #[error("the results have no figure in common{hint}")]
-    NothingInCommon { hint: String },
+    NothingInCommon {
+        /// Why, perhaps.
+        hint: String,
+    },
 }
 
 /// The comparison, `netdyno.compare/1`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
+    /// Name and version of this layout: `netdyno.compare/1`.
     pub schema: String,
     /// Of the results.
     pub command: String,
+    /// The results of side A.
     pub a: Vec<Side>,
+    /// The results of side B.
     pub b: Vec<Side>,
     /// `worse` if any figure is, else `better` if any is, else `same`; `not_judged` if none could be judged.
     pub outcome: Change,
     /// Conditions that are not the same on both sides, or not within a side.
     pub conditions: Vec<Condition>,
+    /// Figures that all results have.
     pub figures: Vec<Compared>,
     /// Figures that only some of the results have.
     pub not_in_all: Vec<String>,
@@ -83,7 +130,9 @@ pub struct Comparison {
 /// One result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
+    /// Where it was read.
     pub path: String,
+    /// When its run began, RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started: Option<String>,
     /// `done` or `short` of what was asked.
@@ -93,28 +142,37 @@ pub struct Side {
 /// A condition, with all values that it has on each side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
+    /// What it is: `kernel`, `rate asked for`, ...
     pub name: String,
+    /// Its values on side A, each once.
     pub a: Vec<String>,
+    /// Its values on side B, each once.
     pub b: Vec<String>,
 }
 
 /// A figure of both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
+    /// The figure, with what it is of: `64 bytes: throughput with loss 0 %`.
     pub name: String,
+    /// What `a` and `b` are in.
     pub unit: Unit,
+    /// Which direction is for the better.
     pub better: Better,
     /// Of several results the mean.
     pub a: f64,
+    /// The same of side B.
     pub b: f64,
     /// `b` less `a`.
     pub difference: f64,
     /// Of `a`; left out where that is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_ratio: Option<f64>,
+    /// What it comes to.
     pub change: Change,
     /// What it was judged by: `repetitions`, `intervals`, `trials`, `bounds`; or why it was not.
     pub by: String,
+    /// The test, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
     /// Values on each side that were tested.
@@ -123,13 +181,16 @@ pub struct Compared {
     /// The difference with 95 % confidence, in the figure's unit, as the values that were tested have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_95: Option<(f64, f64)>,
+    /// Probability of such a difference if there were none, of the test alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// After Holm, for all figures that were tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
+    /// Cliff's delta, from -1 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cliffs_delta: Option<f64>,
+    /// Hedges' g: the difference in standard deviations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hedges_g: Option<f64>,
 }
@@ -140,7 +201,9 @@ pub struct Compared {
 pub enum Change {
     /// No more than it varies by itself, or less than what was asked to be ignored.
     Same,
+    /// It went to the better, by more than that.
     Better,
+    /// It went to the worse, by more than that.
     Worse,
     /// Nothing is known of how it varies.
     NotJudged,
@@ -195,7 +258,7 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
     compared.retain(|c| !redundant.contains(&c.name));
     let single = a.len() == 1 && b.len() == 1;
     if single {
-        notes.push("One result a side: it is known how unsteady each was in itself, not how much it would differ when done again. Give several with --against to know.".to_owned());
+        notes.push("One result a side: it is known how unsteady each was in itself, not how much it would differ when done again. Give several (`.against`) to know.".to_owned());
     }
     waves.retain(|(name, _)| !redundant.contains(name));
     if !waves.is_empty() {

@@ -13,7 +13,7 @@ const RANKED_FROM: usize = 8;
 
 /// Values, or what is left of them.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Sample {
+pub(crate) enum Sample {
     Values(Vec<f64>),
     Summary { count: u32, mean: f64, stddev: f64 },
 }

@@ -23,19 +23,19 @@ pub(super) struct Chart {
     pub note: String,
 }
 
-/// Offered, sent and received frames a second.
+/// Intended, sent and received frames a second.
 pub(super) fn rate(report: &Report) -> Option<Chart> {
     let stretches = stretches(&report.intervals);
-    let offered = |i: &Interval| i.offered_frames_per_second();
+    let intended = |i: &Interval| i.intended_frames_per_second();
     let sent = |i: &Interval| i.tx().map(|t| t.frames_per_second);
     let received = |i: &Interval| i.rx().map(|t| t.frames_per_second);
     let series: [Series<'_>; 3] =
-        [("sent", "sent", &sent), ("received", "received", &received), ("offered", "offered", &offered)];
+        [("sent", "sent", &sent), ("received", "received", &received), ("intended", "intended", &intended)];
     let note =
         "Frames a second in each interval. Received below sent is loss or frames still under way.".to_owned();
     let tip = |i: &Interval| {
         let mut parts = vec![span(i)];
-        parts.extend(offered(i).map(|r| format!("offered {}", units::frame_rate(r))));
+        parts.extend(intended(i).map(|r| format!("intended {}", units::frame_rate(r))));
         let both = |t: crate::model::Totals| {
             format!("{} ({})", units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second))
         };
@@ -43,7 +43,8 @@ pub(super) fn rate(report: &Report) -> Option<Chart> {
         parts.extend(i.rx().map(|t| format!("received {}", both(t))));
         parts.join(" · ")
     };
-    let max = stretches.iter().flat_map(|i| [offered(i), sent(i), received(i)]).flatten().reduce(f64::max)?;
+    let max =
+        stretches.iter().flat_map(|i| [intended(i), sent(i), received(i)]).flatten().reduce(f64::max)?;
     let (factor, prefix) = units::prefix(max);
     let axis = Axis { title: format!("{prefix}pps"), factor, max };
     Some(Chart { heading: "Rate over time".to_owned(), ..over_time(&stretches, &series, axis, &tip, note) })
@@ -320,7 +321,7 @@ fn join(a: Interval, b: Interval) -> Interval {
     Interval {
         start_ns: a.start_ns,
         end_ns: b.end_ns,
-        offered_frames: sum(a.offered_frames, b.offered_frames),
+        intended_frames: sum(a.intended_frames, b.intended_frames),
         tx_frames: sum(a.tx_frames, b.tx_frames),
         tx_bytes: sum(a.tx_bytes, b.tx_bytes),
         rx_frames: sum(a.rx_frames, b.rx_frames),

@@ -6,7 +6,7 @@ use crate::units::{is_unprintable, printable};
 
 /// Shows text as text in HTML and SVG, in content and in quoted attributes; control and direction-changing
 /// characters become visible escapes.
-pub(super) struct Esc<'a>(pub &'a str);
+pub(crate) struct Esc<'a>(pub &'a str);
 
 impl Display for Esc<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -26,7 +26,7 @@ impl Display for Esc<'_> {
 
 /// JSON for a `<script type="application/json">`: the characters that could end the script, begin a comment or
 /// turn the source's lines around stand only inside JSON strings, where an escape means the same.
-pub(super) fn json_in_script(json: &str) -> String {
+pub(crate) fn json_in_script(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if matches!(c, '&' | '<' | '>') || (c != '\n' && is_unprintable(c)) {

@@ -6,7 +6,8 @@
 //! fetch anything at all.
 
 mod charts;
-mod escape;
+pub(crate) mod escape;
+pub(crate) mod grid;
 mod marks;
 mod nines;
 mod plot;
@@ -18,6 +19,8 @@ use std::fmt::Write;
 use crate::conclusion;
 use crate::json::{self, ReadError};
 use crate::model::{Report, Verdict};
+use crate::note::Said;
+use crate::sections::{environment, intervals, requested};
 use crate::units;
 use escape::{Esc, json_in_script};
 
@@ -53,9 +56,9 @@ pub fn render(report: &Report) -> String {
         out += &format!("<h2>Connections</h2>\n<pre>{}</pre>\n", Esc(&text));
     }
     out += &tables::figures(report);
-    out += &tables::requested(report);
-    out += &tables::environment(report);
-    out += &tables::intervals(report);
+    out += &requested::card(report);
+    out += &environment::card(report);
+    out += &intervals::card(report);
     out += &search::trials(report);
     let version = match report.environment.netdyno_version.as_str() {
         "" => String::new(),
@@ -89,7 +92,7 @@ fn header(report: &Report) -> String {
         Verdict::Short { .. } => "short",
         Verdict::Failed { .. } => "failed",
     };
-    let list = |items: &[String]| match items {
+    let list = |items: &[Said]| match items {
         [] => String::new(),
         items => {
             format!("<ul>{}</ul>", items.iter().map(|i| format!("<li>{}</li>", Esc(i))).collect::<String>())
@@ -122,11 +125,13 @@ fn tiles(report: &Report) -> String {
     let result = &report.result;
     let mut tiles: Vec<(&str, String, String)> = Vec::new();
     let tx = result.tx.as_ref();
-    let asked = report.requested.rate.as_ref();
-    match (tx.and_then(|tx| tx.offered_frames_per_second), asked) {
-        (Some(pps), asked) => {
-            tiles.push(("Offered", units::frame_rate(pps), asked.map(|r| r.text.clone()).unwrap_or_default()))
-        }
+    let asked = report.resolved.rate.as_ref();
+    match (tx.and_then(|tx| tx.intended_frames_per_second), asked) {
+        (Some(pps), asked) => tiles.push((
+            "Intended",
+            units::frame_rate(pps),
+            asked.map(|r| r.text.clone()).unwrap_or_default(),
+        )),
         (None, Some(asked)) => tiles.push(("Asked for", asked.text.clone(), String::new())),
         (None, None) => {}
     }
@@ -180,7 +185,7 @@ fn plots(report: &Report) -> String {
         Some(_) => "No histogram of latency was kept; its percentiles stand below.",
         None => "Latency was not measured: only frames that carry netdyno's signature tell it.",
     };
-    let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (<code>--measure</code>).";
+    let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (a meter there).";
     let main = [
         (charts::rate(report), "Rate over time was not measured: this run has no intervals."),
         (charts::loss(report), no_loss),

@@ -46,7 +46,7 @@ pub(super) fn run(report: &Report) -> Option<Chart> {
 pub(super) fn trials(trials: &[Trial]) -> Option<Chart> {
     let mut groups: Vec<(String, Vec<&Trial>)> = Vec::new();
     for trial in trials.iter().filter(|t| matches!(t.part.as_str(), "latency" | "trial" | "soak")) {
-        let load = trial.offered_frames_per_second.map(units::frame_rate).unwrap_or_default();
+        let load = trial.intended_frames_per_second.map(units::frame_rate).unwrap_or_default();
         let name = format!("{} bytes at {load}", trial.frame_size);
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, of)) => of.push(trial),

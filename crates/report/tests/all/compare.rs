@@ -113,7 +113,7 @@ fn what_does_not_mean_the_same_is_refused() {
     there_and_back.result.round_trip = true;
     assert!(say(lossy_replay(), there_and_back).contains("one way"));
     let mut failed = lossy_replay();
-    failed.result.verdict.fail("no such interface");
+    failed.result.verdict.fail(Code::Other, "no such interface");
     assert!(say(lossy_replay(), failed).contains("no such interface"));
     let mut bursts = search();
     bursts.result.search.as_mut().expect("a search").kind = "burst".into();

@@ -5,23 +5,32 @@ use netdyno_report::*;
 /// Six seconds of replay at 1.6 Mpps with a stall and loss in the middle.
 pub fn lossy_replay() -> Report {
     let mut report = Report::new("replay");
-    report.requested = Requested {
-        command_line: [
-            "netdyno",
-            "replay",
-            "big flows.pcap",
-            "--on",
-            "v0",
-            "--rate",
-            "1.6mpps",
-            "--loop",
-            "50",
-            "--unique-ip",
-            "--measure",
-            "v1",
-        ]
-        .map(String::from)
-        .to_vec(),
+    report.command_line = [
+        "netdyno",
+        "replay",
+        "big flows.pcap",
+        "--on",
+        "v0",
+        "--rate",
+        "1.6mpps",
+        "--loop",
+        "50",
+        "--unique-ip",
+        "--measure",
+        "v1",
+    ]
+    .map(String::from)
+    .to_vec();
+    report.requested = serde_json::from_value(serde_json::json!({
+        "kind": "replay",
+        "captures": ["big flows.pcap"],
+        "links": [{ "on": "v0", "measure": "v1" }],
+        "rate": "1.6mpps",
+        "loop": 50,
+        "unique_ip": true,
+    }))
+    .expect("a job");
+    report.resolved = Resolved {
         source: Some(Source::Files { files: vec!["big flows.pcap".into()] }),
         engine: Some("auto".into()),
         rate: Some(RequestedRate {
@@ -35,15 +44,6 @@ pub fn lossy_replay() -> Report {
         unique_ip: Some(true),
         seed: Some(7),
         interfaces: vec!["v0".into(), "v1".into()],
-        job: serde_json::from_value(serde_json::json!({
-            "kind": "replay",
-            "captures": ["big flows.pcap"],
-            "links": [{ "on": "v0", "measure": "v1" }],
-            "rate": "1.6mpps",
-            "loop": 50,
-            "unique_ip": true,
-        }))
-        .expect("a job"),
     };
     report.environment = Environment {
         netdyno_version: "0.1.0".into(),
@@ -88,8 +88,8 @@ pub fn lossy_replay() -> Report {
     };
     report.intervals = (0..60).map(interval).collect();
     let sum = |get: fn(&Interval) -> Option<u64>| report.intervals.iter().filter_map(get).sum::<u64>();
-    let (offered, sent, arrived, lost) =
-        (sum(|i| i.offered_frames), sum(|i| i.tx_frames), sum(|i| i.rx_frames), sum(|i| i.lost_frames));
+    let (intended, sent, arrived, lost) =
+        (sum(|i| i.intended_frames), sum(|i| i.tx_frames), sum(|i| i.rx_frames), sum(|i| i.lost_frames));
     let second = 1_000_000_000;
     let latency = latency(arrived);
     report.result = Achieved {
@@ -114,9 +114,9 @@ pub fn lossy_replay() -> Report {
         passages: Vec::new(),
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),
-            offered_frames: Some(offered),
-            due_not_sent_frames: Some(offered.saturating_sub(sent)),
-            offered_frames_per_second: Some(1.6e6),
+            intended_frames: Some(intended),
+            due_not_sent_frames: Some(intended.saturating_sub(sent)),
+            intended_frames_per_second: Some(1.6e6),
             engine: "packet".into(),
             failed: 0,
             retried_enobufs: 12,
@@ -151,6 +151,7 @@ pub fn lossy_replay() -> Report {
             ..Rx::default()
         }),
         loss: Some(Loss::of(lost, sent)),
+        ports: Vec::new(),
         latency_ns: Some(latency.clone()),
         conversations: vec![],
         latency_clock: Some(LatencyClock {
@@ -227,11 +228,10 @@ pub fn lossy_replay() -> Report {
         .map(|(from, to, count)| Bucket { from, to, count })
         .to_vec(),
     };
-    report.result.verdict.fall_short(format!(
-        "{} of {} frames sent did not arrive",
-        units::count(lost),
-        units::count(sent)
-    ));
+    report.result.verdict.fall_short(
+        Code::FramesLost,
+        format!("{} of {} frames sent did not arrive", units::count(lost), units::count(sent)),
+    );
     report.streams = (0..10)
         .map(|stream| Stream {
             stream,
@@ -253,7 +253,8 @@ pub fn lossy_replay() -> Report {
             ..stream
         })
         .collect();
-    report.warnings = vec!["v0 has no link speed; percent rates are refused".into()];
+    report.warnings.add(Code::SettingWithoutEffect, "v0 has no link speed; percent rates are refused");
+    report.list_notes();
     report
 }
 
@@ -269,7 +270,7 @@ fn interval(n: u64) -> Interval {
     Interval {
         start_ns: n * step,
         end_ns: (n + 1) * step,
-        offered_frames: Some(160_000),
+        intended_frames: Some(160_000),
         tx_frames: Some(tx),
         tx_bytes: Some(tx * 445),
         rx_frames: Some(tx - lost),
@@ -302,7 +303,7 @@ pub fn sparse() -> Vec<(&'static str, Report)> {
     let empty = Report::new("measure");
 
     let mut failed = Report::new("replay");
-    failed.result.verdict.fail("eth9: no such interface");
+    failed.result.verdict.fail(Code::Other, "eth9: no such interface");
 
     let mut one_interval = Report::new("replay");
     one_interval.result.tx =

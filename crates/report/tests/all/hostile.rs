@@ -12,11 +12,11 @@ pub fn hostile() -> Report {
     let mut report = lossy_replay();
     let attack = || ATTACK.to_owned();
     report.command = attack();
-    report.requested.command_line = vec![attack(); 3];
-    report.requested.source = Some(Source::Files { files: vec![attack()] });
-    report.requested.interfaces = vec![attack()];
-    report.requested.engine = Some(attack());
-    report.requested.rate = Some(RequestedRate { text: attack(), ..RequestedRate::default() });
+    report.command_line = vec![attack(); 3];
+    report.resolved.source = Some(Source::Files { files: vec![attack()] });
+    report.resolved.interfaces = vec![attack()];
+    report.resolved.engine = Some(attack());
+    report.resolved.rate = Some(RequestedRate { text: attack(), ..RequestedRate::default() });
     let e = &mut report.environment;
     e.netdyno_version = attack();
     for text in [
@@ -40,7 +40,7 @@ pub fn hostile() -> Report {
     let not_taken = vec![NotTaken { name: attack(), reason: attack() }];
     e.engine = Some(Choice { name: attack(), reason: attack(), not_taken });
     e.meter = e.engine.clone();
-    report.result.verdict = Verdict::Short { reasons: vec![attack()] };
+    report.result.verdict = Verdict::Short { reasons: vec![Code::Other.says(attack())] };
     if let Some(tx) = &mut report.result.tx {
         tx.engine = attack();
         tx.interface_counters = vec![InterfaceCounters::compare(attack(), 1, 1)];
@@ -51,7 +51,7 @@ pub fn hostile() -> Report {
     for stream in &mut report.streams {
         stream.name = Some(attack());
     }
-    report.warnings = vec![attack()];
+    report.warnings.add(Code::Other, attack());
     report
 }
 

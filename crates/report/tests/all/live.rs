@@ -11,7 +11,7 @@ fn progress(seconds: u64) -> Progress {
         elapsed: Duration::from_secs(seconds),
         remaining: Some(Duration::from_secs(60 - seconds)),
         sent: Some(pace),
-        offered_frames_per_second: Some(1.6e6),
+        intended_frames_per_second: Some(1.6e6),
         received: Some(Pace { frames_per_second: 1.5e6, ..pace }),
         loss: Some(Loss::of(12, 1_600_000)),
         warnings: 2,

@@ -39,6 +39,34 @@ fn csv_reads_as_agreed_and_every_row_is_complete() {
 }
 
 #[test]
+fn figures_read_as_agreed_each_with_its_unit_and_meaning() {
+    let text = csv::figures(&lossy_replay());
+    assert_golden("tests/golden/lossy_replay.figures.csv", &text);
+    let mut rows = text.lines();
+    assert_eq!(rows.next(), Some(csv::FIGURES_HEADER));
+    let mut keys: Vec<&str> = rows.filter_map(|row| row.split(',').next()).collect();
+    let all = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert!(all > 20 && keys.len() == all, "no key twice: {keys:?}");
+    // Names from outside end no row and begin no formula.
+    let text = csv::figures(&hostile());
+    assert!(text.lines().skip(1).all(|row| text_cells(row) == 6), "{text}");
+}
+
+/// Cells of a row, of which some are quoted.
+fn text_cells(row: &str) -> usize {
+    let mut quoted = false;
+    1 + row
+        .chars()
+        .filter(|c| {
+            quoted ^= *c == '"';
+            *c == ',' && !quoted
+        })
+        .count()
+}
+
+#[test]
 fn loss_that_was_only_counted_is_marked_everywhere() {
     let mut report = lossy_replay();
     report.result.verdict = Verdict::Done;
@@ -133,7 +161,7 @@ fn readers_ignore_members_of_later_minor_versions() {
     let mut value: serde_json::Value = serde_json::from_str(&json::to_string(&report)).expect("JSON");
     for place in [
         "",
-        "/requested",
+        "/resolved",
         "/environment",
         "/result",
         "/result/tx",
@@ -153,8 +181,11 @@ fn what_is_not_a_report_is_named() {
     let say = |text: &str| json::from_str(text).expect_err("refused").to_string();
     assert!(say("{").contains("not a netdyno report"));
     assert!(say("{}").contains("no `schema` member"));
-    assert!(say(r#"{"schema": "netdyno.report/2"}"#).contains("`netdyno.report/2`"));
-    assert!(say(r#"{"schema": "netdyno.report/1"}"#).contains("missing field `command`"));
+    assert!(say(r#"{"schema": "netdyno.report/3"}"#).contains("`netdyno.report/3`"));
+    for version in ["1", "2"] {
+        let short = format!(r#"{{"schema": "netdyno.report/{version}"}}"#);
+        assert!(say(&short).contains("missing field `command`"), "{version}");
+    }
     assert!(
         html::embedded_report("<html></html>").expect_err("refused").to_string().contains("no report data")
     );
@@ -163,7 +194,7 @@ fn what_is_not_a_report_is_named() {
 #[test]
 fn names_that_scripts_rely_on_are_there() {
     let value = serde_json::to_value(lossy_replay()).expect("JSON");
-    let places = "schema command requested environment result streams intervals warnings \
+    let places = "schema command command_line requested resolved environment result streams intervals warnings \
         result/tx/frames result/tx/bytes result/tx/duration_ns result/tx/frames_per_second result/tx/bits_per_second \
         result/tx/bits_per_second_l1 result/rx/frames result/rx/bits_per_second_l1 result/loss/frames result/loss/ratio \
         result/latency_ns/min result/latency_ns/mean result/latency_ns/p50 result/latency_ns/p90 result/latency_ns/p99 \
@@ -171,7 +202,7 @@ fn names_that_scripts_rely_on_are_there() {
     for place in places.split_whitespace() {
         assert!(value.pointer(&format!("/{place}")).is_some(), "{place}");
     }
-    assert_eq!(value["schema"], "netdyno.report/1");
+    assert_eq!(value["schema"], "netdyno.report/2");
 }
 
 #[test]
@@ -222,10 +253,10 @@ fn a_day_of_intervals_makes_a_page_of_bounded_drawings() {
 fn exit_status_follows_the_verdict() {
     let mut verdict = Verdict::Done;
     assert_eq!(verdict.exit_status(), 0);
-    verdict.fall_short("rate not reached");
+    verdict.fall_short(Code::RateNotReached, "rate not reached");
     assert_eq!(verdict.exit_status(), 1);
-    verdict.fail("interface went down");
-    verdict.fall_short("frames missing");
+    verdict.fail(Code::InterfaceGone, "interface went down");
+    verdict.fall_short(Code::FramesLost, "frames missing");
     assert_eq!(verdict.exit_status(), 2);
     assert_eq!(verdict.reasons(), ["interface went down", "rate not reached", "frames missing"]);
 }
@@ -270,4 +301,97 @@ fn a_reflector_says_what_it_sent_back_and_what_became_of_the_rest() {
     assert!(text.contains("90 sent back, 20 to groups, passed to the host, 10 malformed, dropped"), "{text}");
     assert!(!text.contains("unsigned"), "{text}");
     assert!(html::render(&report).contains("90 frames back"), "the sentence");
+}
+
+/// The page on notes, made of what the schema says of each code.
+fn notes_page() -> String {
+    let schema: serde_json::Value = serde_json::from_str(&schema()).expect("JSON");
+    let mut page = String::from(include_str!("notes.md.head"));
+    for code in schema["$defs"]["Code"]["oneOf"].as_array().expect("codes, each with its meaning") {
+        let (code, meaning) = (code["const"].as_str(), code["description"].as_str());
+        page += &format!(
+            "| `{}` | {} |\n",
+            code.expect("a code"),
+            meaning.expect("each code says what it means").replace('\n', " ")
+        );
+    }
+    page
+}
+
+#[test]
+fn the_page_on_notes_lists_each_code() {
+    let page = notes_page();
+    assert!(page.contains("| `rate-not-reached` | Frames were not sent at the rate asked for. |"), "{page}");
+    assert_golden("../../docs/notes.md", &page);
+}
+
+#[test]
+fn a_report_lists_its_sentences_with_their_codes_and_knows_them_when_it_is_read_again() {
+    let mut report = Report::new("send");
+    report.warnings.add(Code::ClockSet, "the clock was set");
+    report.result.verdict.fall_short(Code::FramesLost, "3 frames were lost");
+    report.list_notes();
+    let value: serde_json::Value = serde_json::from_str(&json::to_string(&report)).expect("JSON");
+    // Scripts that print them see sentences.
+    assert_eq!(value["warnings"], serde_json::json!(["the clock was set"]));
+    assert_eq!(value["result"]["verdict"]["reasons"], serde_json::json!(["3 frames were lost"]));
+    let notes = serde_json::json!([
+        {"code": "frames-lost", "severity": "shortfall", "text": "3 frames were lost"},
+        {"code": "clock-set", "severity": "warning", "text": "the clock was set"},
+    ]);
+    assert_eq!(value["notes"], notes);
+    let read = json::from_str(&value.to_string()).expect("a report");
+    assert_eq!(read, report);
+    // A code of a later version is no reason not to read it.
+    let later = value.to_string().replace("clock-set", "clock-fell-off-the-wall");
+    let later = json::from_str(&later).expect("a report");
+    assert_eq!((later.warnings[0].code, later.notes[1].code), (Code::Other, Code::Other));
+    assert_eq!(later.warnings[0], "the clock was set");
+}
+
+/// What an earlier netdyno wrote, byte for byte; nobody writes it anew.
+#[test]
+fn a_result_of_version_1_is_read() {
+    let old = include_str!("../golden/version1.json");
+    assert!(old.contains("\"schema\": \"netdyno.report/1\"") && old.contains("\"offered_frames\""));
+    let (read, expected) = (json::from_str(old).expect("a report"), lossy_replay());
+    // Of its times and its histograms the file holds the first.
+    assert_eq!(
+        read.result.tx.map(|tx| Tx { cores: Vec::new(), departures: None, ..tx }),
+        expected.result.tx.map(|tx| Tx { cores: Vec::new(), departures: None, ..tx })
+    );
+    assert_eq!(read.intervals[0], expected.intervals[0]);
+    assert_eq!(read.schema, SCHEMA);
+    let [said] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
+    assert_eq!((said.code, &**said), (Code::Other, &*expected.warnings[0]));
+}
+
+#[test]
+fn a_remedy_is_told_apart_from_what_is_so_and_survives_being_read() {
+    let mut report = lossy_replay();
+    report.warnings.add(Code::StreamsBeyond, ("5 frames are of no stream", "raise `.streams`"));
+    report.result.verdict.fall_short(Code::FramesRefused, "the interface refused 3 frames");
+    report.list_notes();
+    let value: serde_json::Value = serde_json::from_str(&json::to_string(&report)).expect("JSON");
+    let warnings = value["warnings"].as_array().expect("warnings");
+    assert_eq!(warnings.last().expect("one"), "5 frames are of no stream; raise `.streams`");
+    let notes = value["notes"].as_array().expect("notes");
+    let of = |code: &str| notes.iter().find(|note| note["code"] == code).expect(code);
+    let beyond = of("streams-beyond");
+    assert_eq!(
+        (&beyond["text"], &beyond["remedy"]),
+        (&"5 frames are of no stream".into(), &"raise `.streams`".into())
+    );
+    assert!(of("frames-refused").get("remedy").is_none());
+    let read = json::from_str(&value.to_string()).expect("a report");
+    assert_eq!(read, report);
+    let said = read.warnings.last().expect("one");
+    assert_eq!((said.cause(), said.remedy()), ("5 frames are of no stream", Some("raise `.streams`")));
+    let mut late = Code::RateNotReached.says("it was late");
+    late.also(("a task was there", "move it"));
+    late.also("and another");
+    assert_eq!(
+        (late.cause(), late.remedy()),
+        ("it was late; a task was there; and another", Some("move it"))
+    );
 }

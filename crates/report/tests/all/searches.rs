@@ -27,7 +27,7 @@ fn trial(number: u32, part: &str, size: &str, load: f64, verdict: &str) -> Trial
         frame_size: size.to_owned(),
         stage: if part == "throughput" { "search" } else { "measure" }.to_owned(),
         load,
-        offered_frames_per_second: (part != "burst").then_some(load),
+        intended_frames_per_second: (part != "burst").then_some(load),
         duration_ns: if number.is_multiple_of(3) { 2_000_000_000 } else { 100_000_000 },
         intended_frames: intended,
         sent_frames: intended - short,
@@ -58,8 +58,7 @@ fn trial(number: u32, part: &str, size: &str, load: f64, verdict: &str) -> Trial
 /// Every kind of figure that a search may find, at two frame sizes and two goals, on a link of 1 Gbit/s.
 pub fn search() -> Report {
     let mut report = Report::new("search");
-    report.requested.command_line =
-        ["netdyno", "search", "throughput", "--size", "64,1518"].map(String::from).to_vec();
+    report.command_line = ["netdyno", "search", "throughput", "--size", "64,1518"].map(String::from).to_vec();
     let spread = Spread { count: 5, mean: 812.0, min: 790.0, max: 830.0, stddev: 14.2 };
     let size = |bytes: f64, rate: f64| SizeResult {
         frame_size: format!("{bytes:.0}"),

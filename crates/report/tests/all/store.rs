@@ -22,7 +22,7 @@ fn a_report_is_written_and_read_back_from_each_form() {
     let dir = tmp.path().join("runs/1");
     let report = lossy_replay();
     let written = write_dir(&report, &dir).expect("written");
-    assert_eq!(names(&dir), ["intervals.csv", "report.html", "result.json"]);
+    assert_eq!(names(&dir), ["figures.csv", "intervals.csv", "report.html", "result.json"]);
     for path in [dir.as_path(), &written.json, &written.html] {
         assert_eq!(read(path).expect("read back"), report, "{}", path.display());
     }
@@ -40,8 +40,20 @@ fn an_earlier_report_is_replaced() {
 }
 
 #[test]
+fn a_report_of_version_1_is_replaced() {
+    let tmp = tempfile::tempdir().expect("a temporary folder");
+    fs::write(tmp.path().join("result.json"), include_str!("../golden/version1.json")).expect("written");
+    let rows = "start_ns,end_ns,offered_frames,offered_frames_per_second,tx_frames\n0,1000,1,1000000,1\n";
+    fs::write(tmp.path().join("intervals.csv"), rows).expect("written");
+    write_dir(&lossy_replay(), tmp.path()).expect("replaced");
+    assert_eq!(read(tmp.path()).expect("read"), lossy_replay());
+    let rows = fs::read_to_string(tmp.path().join("intervals.csv")).expect("the intervals");
+    assert!(rows.starts_with("start_ns,end_ns,intended_frames,"), "{rows}");
+}
+
+#[test]
 fn a_file_that_is_not_ours_is_left_alone() {
-    for name in ["result.json", "intervals.csv", "report.html"] {
+    for name in ["result.json", "figures.csv", "intervals.csv", "report.html"] {
         let tmp = tempfile::tempdir().expect("a temporary folder");
         let path = tmp.path().join(name);
         fs::write(&path, "my thesis").expect("written");
@@ -111,7 +123,11 @@ fn a_full_disk_is_one_clear_error_and_the_earlier_report_stays() {
     large.intervals = large.intervals.iter().cycle().take(3000).copied().collect();
     let error = write_dir(&large, &disk).expect_err("256 KiB are too few").to_string();
     assert!(error.contains("No space left on device") && error.contains("nothing was replaced"), "{error}");
-    assert_eq!(names(&disk), ["intervals.csv", "report.html", "result.json"], "no temporary file stays");
+    assert_eq!(
+        names(&disk),
+        ["figures.csv", "intervals.csv", "report.html", "result.json"],
+        "no temporary file stays"
+    );
     assert_eq!(read(&disk).expect("the earlier one still reads"), earlier);
     assert!(write_dir(&large, &disk.join("new")).is_err());
     assert!(names(&disk.join("new")).is_empty(), "nothing half-written");

@@ -58,7 +58,7 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
         unique_addresses: false,
         first: 0,
         step: 1,
-        side: 0,
+        port: 0,
     });
     // What is checked there holds by construction; should it not, that is said rather than sent.
     program.check().map_err(|bad| Fault::at(whole(text), bad.to_string()))?;
@@ -110,8 +110,11 @@ fn announce(headers: &mut [Header], i: usize) -> Outcome<()> {
         parent.write(field.name, u128::from(value));
     }
     match (protocol, child) {
-        (Protocol::Udp, Some(Protocol::Vxlan)) => parent.write("dport", u128::from(numbers::PORT_VXLAN)),
-        (Protocol::Udp, Some(Protocol::Gtpu)) => parent.write("dport", u128::from(numbers::PORT_GTPU)),
+        (Protocol::Udp, Some(child)) => {
+            if let Some(port) = numbers::udp_port_of(child) {
+                parent.write("dport", u128::from(port));
+            }
+        }
         (Protocol::Mpls, child) => parent.write("s", u128::from(child != Some(Protocol::Mpls))),
         _ => {}
     }

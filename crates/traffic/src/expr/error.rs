@@ -1,7 +1,20 @@
 //! What is wrong with an expression: the place, what was expected, and the nearest valid name.
 
-use super::syntax::Span;
 use std::fmt;
+
+/// A place in the expression, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    /// From where this starts to where `end` ends.
+    pub(super) fn to(self, end: Span) -> Span {
+        Span { start: self.start, end: end.end }
+    }
+}
 
 /// Longest stretch of the expression printed above the caret.
 const WINDOW: usize = 100;

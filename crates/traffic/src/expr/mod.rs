@@ -35,6 +35,9 @@ pub struct Options {
 }
 
 /// Compiles an expression to a program of one stream, sent as fast as it goes.
+///
+/// # Errors
+/// Where the expression is wrong, and what is meant instead.
 pub fn compile(text: &str, options: &Options) -> Result<Program, ExprError> {
     syntax::parse(text)
         .and_then(|layers| compile::compile(text, &layers, options))

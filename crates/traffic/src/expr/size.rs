@@ -36,7 +36,12 @@ pub enum Size {
     /// In this order, again and again.
     List(Vec<u32>),
     /// Uniformly random, both ends included.
-    Random { min: u32, max: u32 },
+    Random {
+        /// The smallest, in bytes.
+        min: u32,
+        /// The largest, in bytes.
+        max: u32,
+    },
     /// Sizes with weights, in exact proportion over each cycle.
     Mix(Vec<(u32, u32)>),
 }

@@ -8,6 +8,7 @@
 //! word      = letters, digits and : . - + _   ("/" digits too, after an address: a prefix)
 //! ```
 
+pub(super) use super::error::Span;
 use super::error::{Fault, Outcome};
 
 /// Bytes of an expression, at most.
@@ -16,19 +17,6 @@ pub(super) const MAX_TEXT: usize = 1 << 20;
 const MAX_DEPTH: usize = 8;
 /// Layers of a packet, at most.
 pub(super) const MAX_LAYERS: usize = 32;
-
-/// A place in the expression, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub start: usize,
-    pub end: usize,
-}
-
-impl Span {
-    fn to(self, end: Span) -> Span {
-        Span { start: self.start, end: end.end }
-    }
-}
 
 /// A run of word characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -144,7 +144,9 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
         .zip(&paces)
         .zip(&made)
         .map(|((stream, pace), frames)| match pace {
-            Pace::Own(rate) => timing::of(&stream.value, *rate, frames, context).map(Some),
+            Pace::Own(rate) => {
+                timing::of(&stream.value, *rate, frames, context.link_bits_per_second).map(Some)
+            }
             Pace::Share(_) => Ok(None),
         })
         .collect::<Outcome<_>>()?;
@@ -360,7 +362,7 @@ fn overridden(file: &File, paces: &[Pace<'_>], context: &Context) -> Outcome<()>
         let own = first.and_then(|s| s.rate.as_ref().or(file.defaults.rate.as_ref()).map(|rate| rate.place));
         let burst = first.and_then(|s| s.burst.as_ref().map(|burst| burst.place));
         let ramp = first.and_then(|s| s.ramp.as_ref().map(|ramp| ramp.place));
-        let message = "--rate and --topspeed replace the rate that streams share, but here each stream has its own: change them in the file";
+        let message = "`.rate` and `.rate: top` replace the rate that streams share, but here each stream has its own: change them in the file";
         return Err(Fault {
             place: burst.or(ramp).or(own).unwrap_or(Place::START),
             message: message.to_owned(),
@@ -372,7 +374,7 @@ fn overridden(file: &File, paces: &[Pace<'_>], context: &Context) -> Outcome<()>
     {
         let place = first.value.size.as_ref().map_or(Place::START, |size| size.place);
         let message =
-            "--size is for streams that state none, but here each states its own: change them in the file";
+            "`.size` is for streams that state none, but here each states its own: change them in the file";
         return Err(Fault { place, message: message.to_owned() });
     }
     Ok(())
@@ -404,10 +406,10 @@ fn shared(
         };
     };
     let Some(common) = common else {
-        let message = "how fast? Give the stream a `rate`, `burst` or `ramp`, or the file a `rate` that its streams share (or --rate, --topspeed)";
+        let message = "how fast? Give the stream a `rate`, `burst` or `ramp`, or the file a `rate` that its streams share (or `.rate`, `.rate: top`)";
         return Err(Fault { place: streams[first].place, message: message.to_owned() });
     };
-    let schedule = timing::schedule(common, context)?;
+    let schedule = timing::schedule(common, context.link_bits_per_second)?;
     if !schedule.is_paced() && parts.len() < streams.len() {
         let message = "top speed leaves no room for the streams that have times of their own: give a rate";
         return Err(Fault { place: common.place, message: message.to_owned() });

@@ -40,6 +40,9 @@ pub fn value(text: &str, name: &str) -> Result<serde_json::Value, ScenarioError>
 }
 
 /// Reads a scenario; `name` is the file's, for messages.
+///
+/// # Errors
+/// Where the file is wrong, and what to write.
 pub fn parse(text: &str, name: &str) -> Result<Scenario, ScenarioError> {
     match yaml::read(text) {
         Ok(file) => Ok(Scenario { file, source: name.to_owned(), text: text.to_owned() }),
@@ -64,6 +67,9 @@ impl Scenario {
     }
 
     /// What to send, and when.
+    ///
+    /// # Errors
+    /// Where the file asks for what cannot be sent.
     pub fn compile(&self, context: &Context) -> Result<Compiled, ScenarioError> {
         compile::compile(self, context).map_err(|fault| ScenarioError::new(&self.source, &self.text, fault))
     }

@@ -3,7 +3,6 @@
 //! All in integers. A stream *has ended* when the frame after its last would be due (so that one which follows keeps
 //! the distance), when its duration is over, or its last burst's period, or its ramp; whichever is first.
 
-use super::compile::Context;
 use super::error::{Fault, Outcome};
 use super::model::{Burst, Count, Ramp, RateText, Stream, Then, Time};
 use super::yaml::At;
@@ -34,14 +33,14 @@ pub(super) fn of(
     stream: &Stream,
     own: Option<&At<RateText>>,
     frames: &program::Stream,
-    context: &Context,
+    link_bits_per_second: Option<u64>,
 ) -> Outcome<Timing> {
     let (schedule, own_frames, own_end) = if let Some(burst) = &stream.burst {
-        bursts(burst, frames, context)?
+        bursts(burst, frames, link_bits_per_second)?
     } else if let Some(ramp) = &stream.ramp {
-        self::ramp(ramp, frames, context)?
+        self::ramp(ramp, frames, link_bits_per_second)?
     } else if let Some(rate) = own {
-        (schedule(rate, context)?, None, None)
+        (schedule(rate, link_bits_per_second)?, None, None)
     } else {
         (Schedule::TopSpeed, None, None)
     };
@@ -88,14 +87,14 @@ pub(super) fn positive<'a>(time: &'a At<Time>, what: &str) -> Outcome<&'a At<Tim
 }
 
 /// The schedule of a rate.
-pub(super) fn schedule(rate: &At<RateText>, context: &Context) -> Outcome<Schedule> {
-    let around = rate::Context { link_bits_per_second: context.link_bits_per_second, flows_per_pass: None };
+pub(super) fn schedule(rate: &At<RateText>, link_bits_per_second: Option<u64>) -> Outcome<Schedule> {
+    let around = rate::Context { link_bits_per_second, flows_per_pass: None };
     rate.value.0.schedule(around).map_err(|bad| Fault { place: rate.place, message: bad.to_string() })
 }
 
 type Parts = (Schedule, Option<u64>, Option<u64>);
 
-fn bursts(burst: &At<Burst>, stream: &program::Stream, context: &Context) -> Outcome<Parts> {
+fn bursts(burst: &At<Burst>, stream: &program::Stream, link_bits_per_second: Option<u64>) -> Outcome<Parts> {
     let Burst { frames, gap, rate, every, count } = &burst.value;
     let (frames, frames_at) = (frames.value.0, frames.place);
     let period = positive(every, "the time from burst to burst")?.value.0;
@@ -107,7 +106,7 @@ fn bursts(burst: &At<Burst>, stream: &program::Stream, context: &Context) -> Out
         (Some(gap), None) => gap.value.0,
         (None, Some(rate)) if rate.value.0 == Rate::TopSpeed => 0,
         (None, Some(rate)) => {
-            let (frames, per_ns) = frames_per(rate, stream, context, "a burst")?;
+            let (frames, per_ns) = frames_per(rate, stream, link_bits_per_second, "a burst")?;
             per_ns / frames
         }
         (None, None) => 0,
@@ -129,7 +128,7 @@ fn bursts(burst: &At<Burst>, stream: &program::Stream, context: &Context) -> Out
     }
 }
 
-fn ramp(ramp: &At<Ramp>, stream: &program::Stream, context: &Context) -> Outcome<Parts> {
+fn ramp(ramp: &At<Ramp>, stream: &program::Stream, link_bits_per_second: Option<u64>) -> Outcome<Parts> {
     let Ramp { from, to, over, steps, then } = &ramp.value;
     let over = positive(over, "the time of a ramp")?;
     let (length, over_at) = (over.value.0, over.place);
@@ -141,8 +140,10 @@ fn ramp(ramp: &At<Ramp>, stream: &program::Stream, context: &Context) -> Outcome
     if u64::from(count) > length {
         return Err(Fault { place: over_at, message: "this is too short for the ramp's steps".to_owned() });
     }
-    let (first, last) =
-        (frames_per(from, stream, context, "a ramp")?, frames_per(to, stream, context, "a ramp")?);
+    let (first, last) = (
+        frames_per(from, stream, link_bits_per_second, "a ramp")?,
+        frames_per(to, stream, link_bits_per_second, "a ramp")?,
+    );
     let (count, length) = (u64::from(count), u128::from(length));
     let stairs: Option<Vec<Step>> = (0..count)
         .map(|j| {
@@ -170,11 +171,11 @@ fn ramp(ramp: &At<Ramp>, stream: &program::Stream, context: &Context) -> Outcome
 fn frames_per(
     rate: &At<RateText>,
     stream: &program::Stream,
-    context: &Context,
+    link_bits_per_second: Option<u64>,
     what: &str,
 ) -> Outcome<(u64, u64)> {
     let wrong = |message: String| Fault { place: rate.place, message };
-    match schedule(rate, context)? {
+    match schedule(rate, link_bits_per_second)? {
         Schedule::Frames { frames, per_ns } => Ok((frames, per_ns)),
         Schedule::Bits { bits_per_second, overhead_bytes } => {
             let longest = stream.longest();

@@ -14,7 +14,7 @@ fn frames(program: &Program, most: usize) -> Vec<(Vec<u8>, u8, u64)> {
     let mut due = [0; BATCH];
     let mut all = Vec::new();
     while all.len() < most {
-        let side = executor.next_side();
+        let side = executor.next_port();
         let made = executor.render_due(&mut slab.buffers(), most - all.len(), u64::MAX, &mut due, || 0);
         if made == 0 {
             break;
@@ -36,7 +36,7 @@ fn both(stream: Stream, sides: &[bool], schedule: &Schedule) -> (Program, Progra
     }
     let part = |side: u8| Stream {
         templates: stream.templates.subset(|i| sides[i] == side),
-        side,
+        port: side,
         ..stream.clone()
     };
     let order: Vec<u32> = sides.iter().map(|&side| side.into()).collect();

@@ -28,6 +28,7 @@ use tally::Tally;
 /// What a throughput is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
+    /// What a trial must keep to be a good one.
     pub limits: Limits,
     /// So much of the time at a load may be bad (0 to below 1).
     pub exceed_ratio: f64,
@@ -84,8 +85,11 @@ impl Goal {
 /// What is to be found, and where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
+    /// All are searched for at once.
     pub goals: Vec<Goal>,
+    /// No load below it is tried, in frames per second.
     pub least: f64,
+    /// No load above it is tried.
     pub greatest: f64,
     /// A first trial at the greatest load whose outcome is not used, in seconds; 0 for none.
     pub warm_up_s: f64,
@@ -96,12 +100,27 @@ pub struct Plan {
 /// A plan that cannot be followed.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BadPlan {
+    /// There is nothing to search for.
     #[error("a search needs a goal")]
     NoGoal,
+    /// The range of loads holds none.
     #[error("loads from {least} to {greatest}: the least must be above 0 and below the greatest")]
-    Loads { least: f64, greatest: f64 },
+    Loads {
+        /// Its lower end.
+        least: f64,
+        /// Its upper end.
+        greatest: f64,
+    },
+    /// A number of a goal is not possible.
     #[error("{what} {value}: {possible}")]
-    Goal { what: &'static str, value: f64, possible: &'static str },
+    Goal {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it may be.
+        possible: &'static str,
+    },
 }
 
 /// One goal's way point: how sure, and how near.
@@ -167,6 +186,7 @@ pub struct MlrSearch {
 }
 
 impl MlrSearch {
+    /// Nothing was tried yet.
     pub fn new(plan: Plan) -> Result<Self, BadPlan> {
         check(&plan)?;
         let widths: Vec<f64> = plan.goals.iter().map(|goal| goal.relative_width).collect();

@@ -79,6 +79,13 @@ fn every_link_header_leads_to_the_same_ip_packet() {
         (105, data(0x88, 0x02, 26)),
         (105, data(0x88, 0x82, 30)),
         (127, [vec![0, 0, 10, 0, 0, 0, 0, 0, 0, 0], data(0x08, 0x01, 24)].concat()),
+        // Behind what a receiver says about the radio: a frame check sequence announced or not, a payload aligned or not.
+        (127, [vec![0, 0, 9, 0, 2, 0, 0, 0, 0], data(0x08, 0x01, 24)].concat()),
+        (127, [vec![0, 0, 9, 0, 2, 0, 0, 0, 0x20], data(0x88, 0x01, 28)].concat()),
+        (119, [vec![0, 0, 0, 0x44, 12, 0, 0, 0, 0, 0, 0, 0], data(0x08, 0x01, 24)].concat()),
+        (163, [vec![0x80, 0x21, 0x10, 1, 0, 0, 0, 12, 0, 0, 0, 0], data(0x08, 0x01, 24)].concat()),
+        (192, [vec![0, 0, 8, 0, 105, 0, 0, 0], data(0x08, 0x02, 24)].concat()),
+        (178, [b"MGC\x80\x00\x06\x03\x01\x01\x07\x01\x0e".to_vec(), ether(&[8, 0])].concat()),
         (178, [b"MGC\x00".to_vec(), ether(&[8, 0])].concat()),
         (178, [b"MGC\x80\x00\x03abc".to_vec(), ether(&[8, 0])].concat()),
         (178, b"MGC\x02".to_vec()),
@@ -92,6 +99,26 @@ fn every_link_header_leads_to_the_same_ip_packet() {
             assert!(!Layers::parse(LinkType(link), &head[..cut]).is_ip(), "{link} {cut}");
         }
     }
+}
+
+#[test]
+fn what_is_no_users_packet_leads_to_no_network_layer() {
+    let packet = v4(17, 0, &UDP);
+    let l3 = |link, head: &[u8]| walk(LinkType(link), head, &packet).0;
+    // A generic associated channel (label 13), and labels that contradict the version of what follows.
+    assert_eq!(l3(1, &ether(&[0x88, 0x47, 0, 0, 0xd1, 64])), L3::Unknown);
+    assert_eq!(l3(1, &ether(&[0x88, 0x47, 0, 0, 0x21, 64])), L3::Unknown);
+    // Juniper's header before a medium that is not Ethernet.
+    let serial = [b"MGC\x80\x00\x03\x03\x01\x02".to_vec(), ether(&[8, 0])].concat();
+    assert_eq!(l3(178, &serial), L3::Unknown);
+    // 802.11: encrypted, a later fragment, an aggregate.
+    let mut frame = [0u8; 26];
+    (frame[0], frame[1]) = (0x08, 0x41);
+    assert_eq!(l3(105, &[&frame[..24], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat()), L3::Unknown);
+    (frame[1], frame[22]) = (0x01, 0x01);
+    assert_eq!(l3(105, &[&frame[..24], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat()), L3::Unknown);
+    (frame[0], frame[22], frame[24]) = (0x88, 0, 0x80);
+    assert_eq!(l3(105, &[&frame[..], &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]].concat()), L3::Unknown);
 }
 
 #[test]

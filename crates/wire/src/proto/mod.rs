@@ -15,6 +15,7 @@ mod gre;
 mod gtpu;
 mod icmp;
 pub mod icmpv6;
+mod igmp;
 pub mod ipv4;
 mod ipv6;
 mod mpls;
@@ -35,33 +36,57 @@ pub use options::{Layout, OptionSpec};
 /// A protocol of the expression language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
+    /// Ethernet (IEEE 802.3).
     Ether,
+    /// VLAN tag (IEEE 802.1Q).
     Vlan,
+    /// Provider's VLAN tag (IEEE 802.1ad).
     Qinq,
+    /// MPLS label (RFC 3032).
     Mpls,
+    /// ARP (RFC 826).
     Arp,
+    /// IPv4 (RFC 791).
     Ipv4,
+    /// IPv6 (RFC 8200).
     Ipv6,
+    /// IPv6 hop-by-hop options (RFC 8200).
     HopOpts,
+    /// IPv6 destination options (RFC 8200).
     DstOpts,
+    /// IPv6 routing header (RFC 8200).
     Routing,
+    /// IPv6 fragment header (RFC 8200).
     Fragment,
+    /// Segment routing header (RFC 8754).
     Srv6,
+    /// TCP (RFC 9293).
     Tcp,
+    /// UDP (RFC 768).
     Udp,
+    /// SCTP common header (RFC 9260).
     Sctp,
+    /// SCTP DATA chunk (RFC 9260).
     SctpData,
+    /// ICMP (RFC 792).
     Icmp,
+    /// ICMPv6 (RFC 4443).
     Icmpv6,
+    /// IGMP (RFC 3376).
+    Igmp,
+    /// GRE (RFC 2784, RFC 2890).
     Gre,
+    /// VXLAN (RFC 7348).
     Vxlan,
+    /// GTP-U (3GPP TS 29.281).
     Gtpu,
+    /// Bytes of no protocol.
     Raw,
 }
 
 impl Protocol {
     /// Every protocol, in the order of the reference.
-    pub const ALL: [Protocol; 22] = [
+    pub const ALL: [Protocol; 23] = [
         Protocol::Ether,
         Protocol::Vlan,
         Protocol::Qinq,
@@ -80,6 +105,7 @@ impl Protocol {
         Protocol::SctpData,
         Protocol::Icmp,
         Protocol::Icmpv6,
+        Protocol::Igmp,
         Protocol::Gre,
         Protocol::Vxlan,
         Protocol::Gtpu,
@@ -107,6 +133,7 @@ impl Protocol {
             Protocol::SctpData => &sctp::DATA,
             Protocol::Icmp => &icmp::SPEC,
             Protocol::Icmpv6 => &icmpv6::SPEC,
+            Protocol::Igmp => &igmp::SPEC,
             Protocol::Gre => &gre::SPEC,
             Protocol::Vxlan => &vxlan::SPEC,
             Protocol::Gtpu => &gtpu::SPEC,
@@ -193,8 +220,11 @@ pub struct Field {
     pub bit: u16,
     /// Width, 1 to 128.
     pub bits: u8,
+    /// How its value is written and printed.
     pub kind: Kind,
+    /// Its value where none is given.
     pub default: u128,
+    /// What is filled in where no value is given.
     pub auto: Auto,
     /// One line for the reference.
     pub doc: &'static str,
@@ -301,7 +331,12 @@ pub enum Carries {
     /// All that has an EtherType.
     EtherTypes,
     /// All that has an IP protocol number, but these.
-    IpNumbers { but: &'static [Protocol] },
+    IpNumbers {
+        /// Those that may not.
+        but: &'static [Protocol],
+    },
+    /// All that has a port of UDP.
+    UdpPorts,
     /// These.
     Only(&'static [Protocol]),
 }
@@ -312,7 +347,12 @@ pub enum Variable {
     /// No such part.
     None,
     /// Type-length-value options, in the expression's `options=[...]`; padded to a multiple of `align` bytes.
-    Options { table: &'static [OptionSpec], align: usize },
+    Options {
+        /// The options that have a name.
+        table: &'static [OptionSpec],
+        /// In bytes.
+        align: usize,
+    },
     /// IPv6 addresses, in the expression's `segments=[...]`.
     Segments,
     /// GTP-U extension headers, in the expression's `ext=[...]`.
@@ -322,9 +362,11 @@ pub enum Variable {
 /// A protocol's table.
 #[derive(Debug)]
 pub struct Spec {
+    /// Whose table it is.
     pub protocol: Protocol,
     /// As written in expressions.
     pub name: &'static str,
+    /// Other accepted names.
     pub aliases: &'static [&'static str],
     /// As printed in a dump.
     pub title: &'static str,
@@ -332,8 +374,11 @@ pub struct Spec {
     pub doc: &'static str,
     /// Bytes of the header without anything optional.
     pub min_len: usize,
+    /// Its fields.
     pub fields: &'static [Field],
+    /// What may stand behind it.
     pub carries: Carries,
+    /// Its part of variable length.
     pub variable: Variable,
     /// The header's length, from the bytes at its start to the end of the data; `None` where they are too few
     /// or contradict themselves.
@@ -353,6 +398,7 @@ impl Spec {
         let listed = match self.carries {
             Carries::EtherTypes => numbers::ethertype_of(child).is_some(),
             Carries::IpNumbers { but } => numbers::ip_number_of(child).is_some() && !but.contains(&child),
+            Carries::UdpPorts => numbers::udp_port_of(child).is_some(),
             Carries::Only(these) => these.contains(&child),
         };
         listed || child == Protocol::Raw

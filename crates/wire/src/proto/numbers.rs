@@ -1,87 +1,105 @@
 //! Assigned numbers: EtherTypes (IEEE), IP protocols and ICMP types (IANA), ports of the tunnels we know.
 
 use super::{Next, Protocol};
+use crate::numbers::{ethertype, protocol};
 
 /// For EtherType fields: IEEE Std 802 local experimental EtherType 1, for payload that is no protocol.
 pub const ETHERTYPE_EXPERIMENTAL: u16 = 0x88b5;
 /// IANA "use for experimentation and testing" (RFC 3692), for payload that is no protocol.
 pub const IP_EXPERIMENTAL: u8 = 253;
 /// IPv6 "no next header" (RFC 8200 section 4.7).
-pub const IP_NO_NEXT: u8 = 59;
-/// IANA port of VXLAN (RFC 7348).
-pub const PORT_VXLAN: u16 = 4789;
-/// IANA port of GTP-U (3GPP TS 29.281).
-pub const PORT_GTPU: u16 = 2152;
+pub const IP_NO_NEXT: u8 = protocol::NO_NEXT_HEADER;
+/// EtherTypes: what each announces, where that has a table here, and its name. Of several that announce the same the first
+/// is written, the others are read.
+const ETHERTYPES: &[(u16, Option<Protocol>, &str)] = &[
+    (ethertype::IPV4, Some(Protocol::Ipv4), "IPv4"),
+    (ethertype::ARP, Some(Protocol::Arp), "ARP"),
+    (ethertype::BRIDGING, Some(Protocol::Ether), "Ethernet bridging"),
+    (0x8035, None, "RARP"),
+    (ethertype::VLAN, Some(Protocol::Vlan), "VLAN"),
+    (ethertype::IPV6, Some(Protocol::Ipv6), "IPv6"),
+    (0x8808, None, "Ethernet flow control"),
+    (ethertype::MPLS, Some(Protocol::Mpls), "MPLS"),
+    (ethertype::MPLS_UPSTREAM, Some(Protocol::Mpls), "MPLS multicast"),
+    (0x8863, None, "PPPoE discovery"),
+    (ethertype::PPPOE_SESSION, None, "PPPoE session"),
+    (0x888e, None, "802.1X"),
+    (0x88a2, None, "AoE"),
+    (ethertype::QINQ, Some(Protocol::Qinq), "802.1ad"),
+    (ETHERTYPE_EXPERIMENTAL, None, "experimental"),
+    (0x88cc, None, "LLDP"),
+    (ethertype::PBB, None, "802.1ah"),
+    (0x88f7, None, "PTP"),
+    (ethertype::QINQ_OLD, Some(Protocol::Vlan), "VLAN, old QinQ"),
+];
+
+/// As [`ETHERTYPES`], of IP protocol numbers.
+const IP_PROTOCOLS: &[(u8, Option<Protocol>, &str)] = &[
+    (protocol::HOP_BY_HOP, Some(Protocol::HopOpts), "hop-by-hop options"),
+    (protocol::ICMP, Some(Protocol::Icmp), "ICMP"),
+    (2, Some(Protocol::Igmp), "IGMP"),
+    (protocol::IPV4, Some(Protocol::Ipv4), "IPv4"),
+    (protocol::TCP, Some(Protocol::Tcp), "TCP"),
+    (protocol::UDP, Some(Protocol::Udp), "UDP"),
+    (protocol::IPV6, Some(Protocol::Ipv6), "IPv6"),
+    (protocol::ROUTING, Some(Protocol::Routing), "routing header"),
+    (protocol::FRAGMENT, Some(Protocol::Fragment), "fragment"),
+    (protocol::GRE, Some(Protocol::Gre), "GRE"),
+    (protocol::ESP, None, "ESP"),
+    (protocol::AUTHENTICATION, None, "AH"),
+    (protocol::ICMPV6, Some(Protocol::Icmpv6), "ICMPv6"),
+    (protocol::NO_NEXT_HEADER, None, "nothing"),
+    (protocol::DESTINATION, Some(Protocol::DstOpts), "destination options"),
+    (88, None, "EIGRP"),
+    (89, None, "OSPF"),
+    (103, None, "PIM"),
+    (112, None, "VRRP"),
+    (protocol::SCTP, Some(Protocol::Sctp), "SCTP"),
+    (protocol::MPLS, Some(Protocol::Mpls), "MPLS"),
+    (protocol::ETHERNET, Some(Protocol::Ether), "Ethernet"),
+    (IP_EXPERIMENTAL, None, "experimental"),
+    (254, None, "experimental"),
+];
+
+/// Ports of UDP, by IANA: VXLAN (RFC 7348), GTP-U (3GPP TS 29.281).
+const UDP_PORTS: &[(u16, Protocol)] = &[(4789, Protocol::Vxlan), (2152, Protocol::Gtpu)];
 
 /// The EtherType that announces `protocol`.
 pub fn ethertype_of(protocol: Protocol) -> Option<u16> {
-    Some(match protocol {
-        Protocol::Ipv4 => 0x0800,
-        Protocol::Arp => 0x0806,
-        Protocol::Ether => 0x6558,
-        Protocol::Vlan => 0x8100,
-        Protocol::Ipv6 => 0x86dd,
-        Protocol::Mpls => 0x8847,
-        Protocol::Qinq => 0x88a8,
-        _ => return None,
-    })
+    ETHERTYPES.iter().find(|row| row.1 == Some(protocol)).map(|row| row.0)
 }
 
 /// What an EtherType announces.
 pub fn after_ethertype(number: u128) -> Next {
-    Next::Layer(match number {
-        0x0800 => Protocol::Ipv4,
-        0x0806 => Protocol::Arp,
-        0x6558 => Protocol::Ether,
-        0x8100 | 0x9100 => Protocol::Vlan,
-        0x86dd => Protocol::Ipv6,
-        0x8847 | 0x8848 => Protocol::Mpls,
-        0x88a8 => Protocol::Qinq,
-        _ => return Next::Payload,
-    })
+    let row = ETHERTYPES.iter().find(|row| u128::from(row.0) == number);
+    row.and_then(|row| row.1).map_or(Next::Payload, Next::Layer)
 }
 
 /// The IP protocol number that announces `protocol`.
 pub fn ip_number_of(protocol: Protocol) -> Option<u8> {
-    Some(match protocol {
-        Protocol::HopOpts => 0,
-        Protocol::Icmp => 1,
-        Protocol::Ipv4 => 4,
-        Protocol::Tcp => 6,
-        Protocol::Udp => 17,
-        Protocol::Ipv6 => 41,
-        Protocol::Routing | Protocol::Srv6 => 43,
-        Protocol::Fragment => 44,
-        Protocol::Gre => 47,
-        Protocol::Icmpv6 => 58,
-        Protocol::DstOpts => 60,
-        Protocol::Sctp => 132,
-        Protocol::Mpls => 137,
-        Protocol::Ether => 143,
-        _ => return None,
-    })
+    // A segment routing header is a routing header (RFC 8754 section 2).
+    let announced = if protocol == Protocol::Srv6 { Protocol::Routing } else { protocol };
+    IP_PROTOCOLS.iter().find(|row| row.1 == Some(announced)).map(|row| row.0)
 }
 
 /// What an IP protocol number announces; `rest` tells a segment routing header from another routing header.
 pub fn after_ip(number: u128, rest: &[u8]) -> Next {
-    Next::Layer(match number {
-        0 => Protocol::HopOpts,
-        1 => Protocol::Icmp,
-        4 => Protocol::Ipv4,
-        6 => Protocol::Tcp,
-        17 => Protocol::Udp,
-        41 => Protocol::Ipv6,
-        43 if rest.get(2) == Some(&4) => Protocol::Srv6,
-        43 => Protocol::Routing,
-        44 => Protocol::Fragment,
-        47 => Protocol::Gre,
-        58 => Protocol::Icmpv6,
-        60 => Protocol::DstOpts,
-        132 => Protocol::Sctp,
-        137 => Protocol::Mpls,
-        143 => Protocol::Ether,
-        _ => return Next::Payload,
-    })
+    let row = IP_PROTOCOLS.iter().find(|row| u128::from(row.0) == number);
+    match row.and_then(|row| row.1) {
+        Some(Protocol::Routing) if rest.get(2) == Some(&4) => Next::Layer(Protocol::Srv6),
+        Some(protocol) => Next::Layer(protocol),
+        None => Next::Payload,
+    }
+}
+
+/// The UDP port that announces `protocol`.
+pub fn udp_port_of(protocol: Protocol) -> Option<u16> {
+    UDP_PORTS.iter().find(|row| row.1 == protocol).map(|row| row.0)
+}
+
+/// What a UDP port announces.
+pub fn after_udp(port: u128) -> Option<Protocol> {
+    UDP_PORTS.iter().find(|row| u128::from(row.0) == port).map(|row| row.1)
 }
 
 /// IPv4 or IPv6 by the version nibble, for the tunnels that say nothing else.
@@ -95,56 +113,10 @@ pub fn by_version(rest: &[u8]) -> Next {
 
 /// A name to print beside an EtherType.
 pub fn ethertype_name(number: u128) -> Option<&'static str> {
-    Some(match number {
-        0x0800 => "IPv4",
-        0x0806 => "ARP",
-        0x6558 => "Ethernet bridging",
-        0x8035 => "RARP",
-        0x8100 => "VLAN",
-        0x86dd => "IPv6",
-        0x8808 => "Ethernet flow control",
-        0x8847 => "MPLS",
-        0x8848 => "MPLS multicast",
-        0x8863 => "PPPoE discovery",
-        0x8864 => "PPPoE session",
-        0x888e => "802.1X",
-        0x88a2 => "AoE",
-        0x88a8 => "802.1ad",
-        0x88b5 => "experimental",
-        0x88cc => "LLDP",
-        0x88e7 => "802.1ah",
-        0x88f7 => "PTP",
-        0x9100 => "VLAN, old QinQ",
-        _ => return None,
-    })
+    ETHERTYPES.iter().find(|row| u128::from(row.0) == number).map(|row| row.2)
 }
 
 /// A name to print beside an IP protocol number.
 pub fn ip_name(number: u128) -> Option<&'static str> {
-    Some(match number {
-        0 => "hop-by-hop options",
-        1 => "ICMP",
-        2 => "IGMP",
-        4 => "IPv4",
-        6 => "TCP",
-        17 => "UDP",
-        41 => "IPv6",
-        43 => "routing header",
-        44 => "fragment",
-        47 => "GRE",
-        50 => "ESP",
-        51 => "AH",
-        58 => "ICMPv6",
-        59 => "nothing",
-        60 => "destination options",
-        88 => "EIGRP",
-        89 => "OSPF",
-        103 => "PIM",
-        112 => "VRRP",
-        132 => "SCTP",
-        137 => "MPLS",
-        143 => "Ethernet",
-        253 | 254 => "experimental",
-        _ => return None,
-    })
+    IP_PROTOCOLS.iter().find(|row| u128::from(row.0) == number).map(|row| row.2)
 }

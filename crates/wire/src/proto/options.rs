@@ -54,9 +54,13 @@ impl Layout {
 /// One option.
 #[derive(Debug, Clone, Copy)]
 pub struct OptionSpec {
+    /// As written in expressions.
     pub name: &'static str,
+    /// Other accepted names.
     pub aliases: &'static [&'static str],
+    /// Its type on the wire.
     pub number: u8,
+    /// What its value holds.
     pub layout: Layout,
     /// A phrase for the reference.
     pub doc: &'static str,

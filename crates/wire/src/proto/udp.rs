@@ -19,20 +19,16 @@ pub(super) static SPEC: Spec = Spec {
             .auto(Auto::Length),
         Field::new("chksum", 48, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::UdpChecksum),
     ],
-    carries: Carries::Only(&[Protocol::Vxlan, Protocol::Gtpu]),
+    carries: Carries::UdpPorts,
     variable: Variable::None,
     header_len: |bytes| (bytes.len() >= 8).then_some(8),
     next: |header, rest| {
-        let is = |port: u16| {
-            get(header, 16, 16) == Some(u128::from(port)) || get(header, 0, 16) == Some(u128::from(port))
-        };
-        if is(numbers::PORT_VXLAN) {
-            Next::Layer(Protocol::Vxlan)
-        } else if is(numbers::PORT_GTPU) && rest.first().is_some_and(|byte| byte >> 4 == 3) {
+        let ports = [16, 0].into_iter().filter_map(|bit| get(header, bit, 16));
+        match ports.filter_map(numbers::after_udp).next() {
             // Version 1 and protocol type GTP; anything else on this port is not GTP-U.
-            Next::Layer(Protocol::Gtpu)
-        } else {
-            Next::Payload
+            Some(Protocol::Gtpu) if rest.first().is_none_or(|byte| byte >> 4 != 3) => Next::Payload,
+            Some(protocol) => Next::Layer(protocol),
+            None => Next::Payload,
         }
     },
 };

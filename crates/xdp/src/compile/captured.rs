@@ -8,6 +8,7 @@ use traffic::program::Stream;
 use traffic::templates::Addresses;
 use wire::checksum::{fold, sum};
 use wire::layers::Layers;
+use wire::numbers::protocol;
 use wire::signature;
 
 /// What a template's table entry holds: 32 bits of place, 32 bits of facts, and 64 for signing.
@@ -274,8 +275,8 @@ fn signing_facts(frame: &[u8]) -> (u64, u64) {
         return (0, 0);
     };
     let (field, udp) = match layers.ip_protocol {
-        Some(6) => (l4 + 16, false),
-        Some(17) => (l4 + 6, true),
+        Some(protocol::TCP) => (l4 + 16, false),
+        Some(protocol::UDP) => (l4 + 6, true),
         _ => return (0, 0),
     };
     if field + 2 > tail {

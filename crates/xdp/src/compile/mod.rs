@@ -28,6 +28,7 @@ use crate::asm::{Asm, FP, If, Label, Op, R0, R1, R2, R3, R5, R6, R7, Reg, Size, 
 use crate::layout;
 use crate::{XdpError, compile::stream::Plan};
 use bpf::{Insn, Memory};
+use engine::clock::Clock;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use traffic::{Program, Schedule};
@@ -59,6 +60,8 @@ pub struct Options {
     pub pages: Pages,
     /// How fast to catch up after a stall, as a multiple of the scheduled rate.
     pub catch_up: f64,
+    /// The clock whose times signatures carry: [`Clock::Tai`], or [`Clock::Monotonic`].
+    pub stamps: Clock,
 }
 
 /// A program in the kernel, and what it shares with us.
@@ -277,7 +280,7 @@ impl<'p> Compiler<'p> {
                     what: "stamping frames by CLOCK_TAI",
                     helper: "bpf_ktime_get_tai_ns",
                     since: "6.1",
-                    mend: "use --clock monotonic, or --engine afxdp",
+                    mend: "use `.clock` monotonic, or `.engine` afxdp",
                 },
                 error => XdpError::Refused { error, log: refused.log },
             })?;

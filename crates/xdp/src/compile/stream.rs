@@ -4,6 +4,7 @@ use super::{Compiler, DATA, LENGTH_SLOT, Pages};
 use crate::XdpError;
 use crate::asm::{FP, If, Op, R0, R1, R2, R3, R4, R5, R6, R8, R9, Reg, Size, helper};
 use crate::layout::{self, field, stream as words};
+use engine::clock::Clock;
 use std::ops::Range;
 use traffic::lengths::Lengths;
 use traffic::program::{Field, Stream, Sum};
@@ -387,7 +388,10 @@ impl Compiler<'_> {
 
     /// The time that goes into the frame, into R0.
     pub(super) fn stamp(&mut self) {
-        self.asm.call(if engine::clock::stamps_are_tai() { helper::KTIME_TAI } else { helper::KTIME });
+        self.asm.call(match self.options.stamps {
+            Clock::Tai => helper::KTIME_TAI,
+            _ => helper::KTIME,
+        });
     }
 
     /// Writes the signature; what it adds to sums goes to the stream's `SIGNATURE` word.

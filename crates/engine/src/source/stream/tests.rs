@@ -165,13 +165,13 @@ fn frames_that_were_given_back_are_counted_nowhere() {
         let options = Options { sign: Some(0), count_flows: true, ..options() };
         let options = Options { timing: Timing::Schedule(Schedule::TopSpeed), ..options };
         let (source, _file) = source(1000, options);
-        let mut job = crate::Job::of(super::super::Source::Stream(Box::new(source)));
+        let mut job = crate::Job::of(source);
         let mut tx = Stops { inner: crate::null::NullTx::new(1600), room, late };
         let sent = crate::worker::run(&mut [&mut tx], &mut job, &crate::Control::default(), true);
         assert_eq!((sent.counters.frames, sent.taken), (room + late, room + late));
-        let super::super::Source::Stream(source) = &job.source else { panic!("a stream") };
-        assert_eq!(source.seen.signed, [room + late, 0], "{room}");
-        assert_eq!(source.seen.flow_frames, [room + late, 0], "{room}");
-        assert_eq!(source.seen.flows, [u64::from(room + late > 0), 0], "{room}");
+        let seen = job.source.seen().expect("it counts");
+        assert_eq!(seen.signed, [room + late, 0], "{room}");
+        assert_eq!(seen.flow_frames, [room + late, 0], "{room}");
+        assert_eq!(seen.flows, [u64::from(room + late > 0), 0], "{room}");
     }
 }

@@ -32,7 +32,7 @@ fn moment(second: u64) -> Snapshot {
         streams_at_ns: second * 1_000_000_000,
         remaining_ns: Some(60_000_000_000 - second * 1_000_000_000),
         percent: 100,
-        offered: Some(1_002 * second),
+        intended: Some(1_002 * second),
         tx: Some(Count { frames: 1_001 * second, bytes: 60_060 * second }),
         rx: Some(Count { frames: 1_000 * second, bytes: 60_000 * second }),
         lost: Some(second),
@@ -85,7 +85,7 @@ fn everything_is_on_80_by_24_and_the_keys_are_in_the_last_line() {
             && lines[0].ends_with("RUNNING  10s  50s left ")
     );
     for (begins, words) in [
-        ("offered", ["10,020", "1.00 kpps"]),
+        ("intended", ["10,020", "1.00 kpps"]),
         ("sent", ["10,010", "480 kbit/s"]),
         ("received", ["10,000", "672 kbit/s"]),
         ("lost", ["10 ", "0.0999 %"]),
@@ -310,7 +310,7 @@ proptest! {
         let n = |i: usize| numbers[i];
         view.update(Arc::new(Snapshot {
             at_ns: at,
-            offered: Some(n(0)),
+            intended: Some(n(0)),
             tx: Some(Count { frames: n(1), bytes: n(2) }),
             rx: Some(Count { frames: n(3), bytes: n(4) }),
             lost: Some(n(5)),

@@ -4,6 +4,7 @@ mod outcome;
 mod pieces;
 mod ways;
 
+use super::Run;
 use super::edits;
 use super::shared;
 use crate::carrier::{self, Ends};
@@ -14,10 +15,10 @@ use crate::session::{Looked, Session};
 use ::bridge::Filter;
 use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
-use meter::Forwarder;
+use forwarder::Forwarder;
 use outcome::Exit;
 use port::interface::Interface;
-use report::{Code, Report, Requested};
+use report::{Code, Report, Resolved, Said};
 use snapshot::{Count, Passage, Snapshot, Title};
 pub use spec::Bridge;
 use spec::{BridgeEngine, Faults, Word};
@@ -32,22 +33,34 @@ const LOOK: u32 = 3;
 pub struct Settings {
     /// `bridge`, `tcpbridge`.
     pub command: &'static str,
+    /// The two interfaces.
     pub between: [String; 2],
+    /// Only from the first to the second.
     pub one_way: bool,
+    /// Until so many frames were forwarded.
     pub count: Option<u64>,
+    /// For so long.
     pub duration: Option<Duration>,
+    /// Which frames are forwarded; all, if there is none.
     pub filter: Option<Filter>,
     /// `None`: frames stay as they are.
     pub plan: Option<Plan>,
+    /// By what.
     pub engine: BridgeEngine,
     /// It is a device with these faults.
     pub faults: Option<Faults>,
 }
 
-pub fn run(args: Bridge, session: &Session) -> Result<Report> {
+impl Run for spec::Bridge {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self.clone(), &session)
+    }
+}
+
+fn run(args: Bridge, session: &Session) -> Result<Report> {
     let edits = args.edits.unwrap_or_default();
     if edits.to_ethernet {
-        bail!("--to-ethernet: what comes from an Ethernet interface is Ethernet already; leave it out");
+        bail!("`.to_ethernet`: what comes from an Ethernet interface is Ethernet already; leave it out");
     }
     let plan = edits::plan(&edits, true)?;
     let settings = Settings {
@@ -67,8 +80,8 @@ pub fn run(args: Bridge, session: &Session) -> Result<Report> {
 /// The one rule there may be.
 pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Filter>> {
     Ok(match (include, exclude) {
-        (Some(rule), _) => Some(Filter::include(rule).context("--include")?),
-        (None, Some(rule)) => Some(Filter::exclude(rule).context("--exclude")?),
+        (Some(rule), _) => Some(Filter::include(rule).context("`.include`")?),
+        (None, Some(rule)) => Some(Filter::exclude(rule).context("`.exclude`")?),
         (None, None) => None,
     })
 }
@@ -76,7 +89,7 @@ pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Fil
 /// Bridges until it is over, and says what went through.
 pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     let places = places(settings, &session.consent.yes_disrupt)?;
-    let mut warnings = warnings(&places, settings.one_way);
+    let warnings = warnings(&places, settings.one_way);
     session.heed();
     let mut leaving = places.iter().map(Exit::begin).collect::<Result<Vec<_>>>()?;
     let mut ends = Ends::none();
@@ -85,12 +98,12 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     }
     let (running, choice) = ways::start(&places, settings)?;
     let mut report = Report::new(settings.command);
-    report.requested = Requested {
+    report.resolved = Resolved {
         engine: settings.faults.is_none().then(|| settings.engine.name().to_owned()),
         count: settings.count,
         duration_ns: settings.duration.map(|d| d.as_nanos() as u64),
         interfaces: settings.between.to_vec(),
-        ..Requested::default()
+        ..Resolved::default()
     };
     report.environment = environment::collect();
     report.environment.interfaces = places.iter().map(|place| place.describe(settings.command)).collect();
@@ -103,7 +116,7 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
         .say(Code::Begun, format!("{doing} {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
     session.warn(&warnings);
     report.environment.engine = Some(choice);
-    report.warnings.append(&mut warnings);
+    report.warnings.extend(warnings);
 
     let mut panel = Panel::of(&session.board);
     let title = Title {
@@ -145,10 +158,13 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     if let Some(count) = settings.count
         && forwarded < count
     {
-        verdict.fall_short(format!("{forwarded} of the {count} frames waited for were forwarded"));
+        verdict.fall_short(
+            Code::FewerFrames,
+            format!("{forwarded} of the {count} frames waited for were forwarded"),
+        );
     }
     match ended {
-        Some(why) => verdict.fall_short(why),
+        Some(why) => verdict.fall_short(Code::InterfaceGone, why),
         None => outcome::compare(&mut report, &counts, &mut leaving, way, settings.one_way),
     }
     Ok(report)
@@ -204,15 +220,15 @@ fn places(settings: &Settings, yes_disrupt: &[String]) -> Result<[Place; 2]> {
 }
 
 /// What the user should know before frames go through.
-fn warnings(places: &[Place; 2], one_way: bool) -> Vec<String> {
+fn warnings(places: &[Place; 2], one_way: bool) -> Vec<Said> {
     let mut said = Vec::new();
     let [a, b] = places;
     for (from, to) in [(a, b), (b, a)].into_iter().take(if one_way { 1 } else { 2 }) {
         if from.interface.mtu > to.interface.mtu {
-            said.push(format!(
+            said.push(Code::FramesTooLong.says(format!(
                 "{} carries packets of up to {} bytes (its MTU) and {} only {}: longer ones from {} are dropped",
                 from.spec, from.interface.mtu, to.spec, to.interface.mtu, from.spec
-            ));
+            )));
         }
     }
     said
@@ -255,6 +271,7 @@ fn snapshot(settings: &Settings, ways: &[Counts; 2], sum: &Counts) -> Snapshot {
 
 /// The settings that every bridge begins with.
 impl Settings {
+    /// All frames, both ways, by the fastest engine.
     pub fn of_two(command: &'static str, between: [String; 2]) -> Settings {
         Settings {
             command,

@@ -7,10 +7,10 @@ use crate::impaired::impaired;
 use crate::place::Place;
 use crate::run::counters::{self, COUNTERS_SETTLE, Leaving, Seen, Told};
 use anyhow::Result;
+use forwarder::Way;
 use histogram::Histogram;
-use meter::forward::Way;
 use port::qdisc;
-use report::{Interval, Passage, QueueCounters, Report, Rx, Totals, Tx, units};
+use report::{Code, Interval, Passage, QueueCounters, Report, Rx, Sentence, Totals, Tx, units};
 use std::time::{Duration, Instant};
 
 pub fn fill(
@@ -58,17 +58,27 @@ pub fn fill(
         });
         let verdict = &mut report.result.verdict;
         for (count, what) in [
-            (c.too_long, format!("from {from} were longer than {to} allows (its MTU) and were dropped")),
-            (c.refused, format!("from {from} were not taken by {to}")),
-            (c.uncut, format!("from {from} were super-frames that could not be cut, and were dropped")),
-            (c.missed, format!("on {from} came faster than they could be taken, and were dropped")),
+            (
+                c.too_long,
+                format!("from {from} were longer than {to} allows (its MTU) and were dropped").into(),
+            ),
+            (c.refused, format!("from {from} were not taken by {to}").into()),
+            (
+                c.uncut,
+                format!("from {from} were super-frames that could not be cut, and were dropped").into(),
+            ),
+            (c.missed, format!("on {from} came faster than they could be taken, and were dropped").into()),
             (
                 c.did.map_or(0, |did| did.full),
-                format!("from {from} found no room among those that waited, and were lost: raise --buffer"),
+                Sentence::from((
+                    format!("from {from} found no room among those that waited, and were lost"),
+                    "raise `.buffer`",
+                )),
             ),
         ] {
             if count > 0 {
-                verdict.fall_short(format!("{} {what}", units::counted(count, "frame")));
+                let of = units::counted(count, "frame");
+                verdict.fall_short(Code::FramesNotForwarded, what.behind(&format!("{of} ")));
             }
         }
     }
@@ -135,7 +145,10 @@ pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], wa
         let by_queue = way == Way::Tc.name();
         let (moved, queue, lost) = loop {
             let Some(moved) = exit.leaving.moved() else {
-                report.warnings.push(format!("the counters of {} can no longer be read", exit.spec));
+                report.warnings.add(
+                    Code::CountersUnreadable,
+                    format!("the counters of {} can no longer be read", exit.spec),
+                );
                 return;
             };
             let queue = exit.queued().filter(|_| by_queue);
@@ -161,7 +174,7 @@ pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], wa
         let on = &exit.spec;
         let frames = units::counted(handed.frames, "frame");
         match (lost, &queue) {
-            (Lost::InQueue(lost), Some(queue)) => report.result.verdict.fall_short(format!(
+            (Lost::InQueue(lost), Some(queue)) => report.result.verdict.fall_short(Code::FramesUnaccounted, format!(
                 "{} of {frames} for {on} did not get through its queueing discipline ({}): it let {} pass and dropped \
                  {}{}; `tc -s qdisc show dev {}` has more",
                 units::count(lost),
@@ -174,7 +187,7 @@ pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], wa
                 },
                 exit.name,
             )),
-            (Lost::Bytes { about, bytes }, _) => report.result.verdict.fall_short(format!(
+            (Lost::Bytes { about, bytes }, _) => report.result.verdict.fall_short(Code::FramesUnaccounted, format!(
                 "about {} of {frames} handed to {on} were not transmitted: it counts {} in {}, which is {bytes} bytes of \
                  payload less than it was handed in {} pieces (super-frames count once or by their frames)",
                 units::count(about),
@@ -182,7 +195,7 @@ pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], wa
                 units::bytes(moved.tx_bytes),
                 units::count(handed.buffers),
             )),
-            (Lost::Pieces { about, pieces }, _) => report.result.verdict.fall_short(format!(
+            (Lost::Pieces { about, pieces }, _) => report.result.verdict.fall_short(Code::FramesUnaccounted, format!(
                 "about {} of {frames} handed to {on} were not transmitted: it counts {}, {} fewer than the pieces it was \
                  handed ({}, super-frames counted once)",
                 units::count(about),
@@ -206,8 +219,9 @@ pub fn compare(report: &mut Report, counts: &[Counts; 2], exits: &mut [Exit], wa
         };
         let told = Told {
             unaccounted: "; its queue was full, they were too long for its MTU, or the other end of a veth takes none",
-            nobody: "use --engine tc or packet",
-            completions: "",
+            remedy: None,
+            nobody: "use `.engine` tc or packet",
+            completions: None,
         };
         counters::account(report, compared, &moved, &seen, &told);
     }

@@ -8,9 +8,8 @@ use ::bridge::{Budget, Job, Relay, RelayError, Relayed, relay};
 use ::edit::rewrite::Side;
 use ::impair::Did;
 use anyhow::{Result, bail};
+use forwarder::{Forwarder, Hold, Options, Passed, ProgramError, Way};
 use histogram::Histogram;
-use meter::MeterError;
-use meter::forward::{Forwarder, Hold, Options, Passed, Way};
 use port::interface::xdp_features;
 use report::{Choice, NotTaken};
 use spec::{BridgeEngine, Word};
@@ -226,7 +225,7 @@ pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choic
     let ways: &[Way] = match (settings.engine, inspects) {
         (BridgeEngine::Packet, _) | (BridgeEngine::Auto, Some(_)) => &[],
         (_, Some(why)) => {
-            bail!("--engine {}: {why}, which only --engine packet does", settings.engine.name())
+            bail!("`.engine` {}: {why}, which only `.engine` packet does", settings.engine.name())
         }
         (BridgeEngine::Auto, None) => &[Way::XdpNative, Way::Tc, Way::XdpGeneric],
         (BridgeEngine::Xdp, None) => &[Way::XdpNative],
@@ -257,7 +256,7 @@ pub fn start(places: &[Place; 2], settings: &Settings) -> Result<(Running, Choic
     }
     if !matches!(settings.engine, BridgeEngine::Auto | BridgeEngine::Packet) {
         let reasons: Vec<_> = not_taken.into_iter().map(|not| not.reason).collect();
-        bail!("--engine {} is not possible: {}", settings.engine.name(), reasons.join("; "));
+        bail!("`.engine` {} is not possible: {}", settings.engine.name(), reasons.join("; "));
     }
     let (user, held) = user_space(places, settings)?;
     let mut reason = match inspects {
@@ -308,8 +307,8 @@ fn kernel(places: &[Place; 2], settings: &Settings, way: Way) -> Result<Result<F
             let natively = if way == Way::XdpNative { outward } else { &[] };
             Ok(natively.iter().find_map(takes_no_frames).map_or(Ok(forwarder), Err))
         }
-        Err(error @ MeterError::Permission { .. }) => Err(error.into()),
-        Err(MeterError::NotPossible { reasons, .. }) => Ok(Err(reasons)),
+        Err(error @ ProgramError::Permission { .. }) => Err(error.into()),
+        Err(ProgramError::NotPossible { reasons, .. }) => Ok(Err(reasons)),
         Err(error) => Ok(Err(error.to_string())),
     }
 }

@@ -24,9 +24,9 @@ pub fn search(
     notes: &mut Notes,
 ) -> Result<bool> {
     let goals = goals(&args.finding)?;
-    let [goal] = goals[..] else { bail!("--axis: one --goal at a time") };
+    let [goal] = goals[..] else { bail!("`.axis`: one `.goal` at a time") };
     let goal = goal.by_one_trial().unwrap_or(goal);
-    let Some(rate) = args.rate.as_deref().copied() else { bail!("--axis: at which rate? Give --rate") };
+    let Some(rate) = args.rate.as_deref().copied() else { bail!("`.axis`: at which rate? Give `.rate`") };
     let link = series.rig.bits_per_second()?;
     let duration = common.trial_duration();
     let (size, mean) = (sized.size.clone(), sized.result.mean_frame_bytes);
@@ -37,7 +37,7 @@ pub fn search(
     let (name, least, greatest, direction) = match axis {
         Axis::Flows => ("flows", 1.0, args.max_flows() as f64, Direction::Greatest),
         Axis::Burst if load >= most => bail!(
-            "--rate {rate}: bursts at {}, the greatest rate there is, need an average below it: lower --rate or raise --max",
+            "`.rate` {rate}: bursts at {}, the greatest rate there is, need an average below it: lower `.rate` or raise `.max`",
             units::frame_rate(most)
         ),
         Axis::Burst => {
@@ -104,11 +104,14 @@ pub fn search(
         let excuse = excuse(rows_of(&series.rows, part, &sized.name).map(|row| &*row.verdict));
         notes.shortfalls.push(not_determined(bisect.passed(), least.map(f64::abs), &excuse, &show));
     } else if bisect.passed().is_none() {
-        notes.shortfalls.push(format!(
-            "nothing passed, not even {} {}",
-            search.axis.replace('_', " "),
-            units::count(bisect.failed().unwrap_or(least) as u64)
-        ));
+        notes.shortfalls.push(
+            format!(
+                "nothing passed, not even {} {}",
+                search.axis.replace('_', " "),
+                units::count(bisect.failed().unwrap_or(least) as u64)
+            )
+            .into(),
+        );
     }
     Ok(true)
 }

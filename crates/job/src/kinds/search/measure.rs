@@ -1,12 +1,15 @@
 //! Measurements at loads that are known or were searched first: latency, loss, bursts, recovery, reset, soaking.
 
-use super::{Common, Notes, Sized, throughput, unfinished};
+use super::throughput::goals;
+use super::{Common, Look, Notes, Sized, Within, throughput, unfinished};
 use crate::trials::floor::Known;
 use crate::trials::goal::{SHORTFALL, excuse};
-use crate::trials::{Goal, How, Offer, Series, frames_per_second, is_the_testers, nanos, rows_of, schedule};
+use crate::trials::{
+    Goal, How, Offer, Series, frame_sizes, frames_per_second, is_the_testers, nanos, rows_of, schedule,
+};
 use anyhow::Result;
 use report::search::{BurstFound, LatencyAt, LossAt, Spread, Trial};
-use report::{Code, Note, units};
+use report::{Code, Note, Sentence, units};
 use spec::{Burst, Finding, Latency, LossCurve, Recovery, Reset, Soak, Written};
 use std::time::Duration;
 use traffic::schedule::Step;
@@ -57,7 +60,7 @@ fn interrupted(series: &Series) -> bool {
     series.is_ended()
 }
 
-pub fn latency(
+fn latency(
     series: &mut Series,
     args: &Latency,
     common: &Common<'_>,
@@ -110,24 +113,28 @@ pub fn latency(
             let Ok(floors) = &mut floors else { break };
             match floors.at(at.frames_per_second, nanos(duration), &sized.size, &sized.name) {
                 Ok(floor) => at.floor = floor,
-                Err(error) => notes.warnings.push(without_floor(&sized.name, &error)),
+                Err(error) => notes.warnings.add(Code::FloorUnknown, without_floor(&sized.name, &error)),
             }
         }
-        notes.warnings.extend(floors.err().map(|error| without_floor(&sized.name, &error)));
+        let missing = floors.err().map(|error| without_floor(&sized.name, &error));
+        notes.warnings.extend(missing.map(|said| Code::FloorUnknown.says(said)));
     }
     let lost = rows_of(&series.rows, "latency", &sized.name).filter(|row| row.loss_ratio > 0.0).count();
     if lost > 0 {
-        notes.warnings.push(format!(
-            "frames of {} bytes: {} of latency lost frames: the latency is of those that arrived",
-            sized.name,
-            units::counted(lost as u64, "trial")
-        ));
+        notes.warnings.add(
+            Code::LatencyOfSurvivors,
+            format!(
+                "frames of {} bytes: {} of latency lost frames: the latency is of those that arrived",
+                sized.name,
+                units::counted(lost as u64, "trial")
+            ),
+        );
     }
     testers_trials(series, "latency", &sized.name, &mut notes.shortfalls);
     if whole && sized.result.latency.is_empty() {
-        notes
-            .shortfalls
-            .push(format!("frames of {} bytes: no frame arrived whose latency could be taken", sized.name));
+        notes.shortfalls.push(
+            format!("frames of {} bytes: no frame arrived whose latency could be taken", sized.name).into(),
+        );
     }
     Ok(whole)
 }
@@ -178,7 +185,7 @@ fn repeat(
 
 /// Trials of which nothing is known, because the load was not offered, or the tester lost sight of its frames; or not all,
 /// because what was timed had no end.
-fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<String>) {
+fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<Sentence>) {
     // A time is measured by when frames are missing, whoever lost them; any loss passes there.
     let timed = matches!(part, "recovery" | "reset");
     let verdict = |row: &Trial| match (row.missed_frames, row.unconfirmed_frames) {
@@ -190,10 +197,13 @@ fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<
     let short: Vec<String> = verdicts.filter(|verdict| is_the_testers(verdict)).collect();
     if !short.is_empty() {
         let excuse = excuse(short.iter().map(String::as_str));
-        shortfalls.push(format!(
-            "frames of {size} bytes: not determined in {} of {part}: {excuse} however often it was tried; do it again on a quieter machine",
-            units::counted(short.len() as u64, "trial")
-        ));
+        let trials = units::counted(short.len() as u64, "trial");
+        shortfalls.push(Sentence::from((
+            format!(
+                "frames of {size} bytes: not determined in {trials} of {part}: {excuse} however often it was tried"
+            ),
+            "do it again on a quieter machine",
+        )));
     }
     if timed {
         let rows: Vec<_> = rows_of(&series.rows, part, size).collect();
@@ -203,18 +213,20 @@ fn testers_trials(series: &Series, part: &str, size: &str, shortfalls: &mut Vec<
 
 /// What had no end within the trial lasted longer than is said. (A single frame that was lost at the end is no outage that is
 /// longer than one before.)
-fn not_over(rows: &[&Trial], part: &str, size: &str) -> Option<String> {
+fn not_over(rows: &[&Trial], part: &str, size: &str) -> Option<Sentence> {
     let open = |row: &&&Trial| {
-        let lost_ns = row.lost_at_end_frames as f64 / row.offered_frames_per_second.unwrap_or(row.load) * 1e9;
+        let lost_ns =
+            row.lost_at_end_frames as f64 / row.intended_frames_per_second.unwrap_or(row.load) * 1e9;
         row.lost_at_end_frames > 0 && (part != "reset" || lost_ns >= 0.99 * row.outage_ns.unwrap_or(0) as f64)
     };
     let open = rows.iter().filter(open).count();
     (open > 0).then(|| {
-        format!(
+        let said = format!(
             "frames of {size} bytes: not determined in {open} of {} of {part}: frames were still lost when the trial ended, so \
-             that it lasted longer than is said; make the trials longer (--trial-duration)",
+             that it lasted longer than is said",
             units::counted(rows.len() as u64, "trial")
-        )
+        );
+        (said, "make the trials longer (`.trial_duration`)").into()
     })
 }
 
@@ -227,7 +239,7 @@ fn testers_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
             blind.len(),
             units::counted(curve.len() as u64, "load"),
             units::percent(worst)
-        ));
+        ).into());
     }
     let short: Vec<f64> =
         curve.iter().map(|at| at.shortfall_ratio).filter(|&ratio| ratio > SHORTFALL).collect();
@@ -237,7 +249,7 @@ fn testers_part(curve: &[LossAt], size: &str, notes: &mut Notes) {
             short.len(),
             units::counted(curve.len() as u64, "load"),
             units::percent(worst)
-        ));
+        ).into());
     }
 }
 
@@ -250,7 +262,7 @@ fn of_sent(row: &Trial, frames: u64) -> f64 {
     (frames as f64 / row.sent_frames.max(1) as f64).min(1.0)
 }
 
-pub fn loss(
+fn loss(
     series: &mut Series,
     args: &LossCurve,
     common: &Common<'_>,
@@ -259,7 +271,7 @@ pub fn loss(
 ) -> Result<bool> {
     anyhow::ensure!(
         args.step() > 0.0 && args.step() <= 1.0,
-        "--step: give more than 0% (RFC 2544 asks for no more than 10%)"
+        "`.step`: give more than 0% (RFC 2544 asks for no more than 10%)"
     );
     let greatest = sized.result.greatest;
     let trial_ns = nanos(common.trial_duration());
@@ -291,7 +303,7 @@ pub fn loss(
     Ok(whole)
 }
 
-pub fn burst(
+fn burst(
     series: &mut Series,
     args: &Burst,
     common: &Common<'_>,
@@ -304,7 +316,7 @@ pub fn burst(
     };
     let rate = sized.result.greatest;
     if throughput >= rate * 0.999 {
-        notes.warnings.push(format!(
+        notes.warnings.add(Code::BurstNotSearched, format!(
             "frames of {} bytes: the device forwards the highest rate there is, so that bursts need no buffer: not searched (RFC 9004, 5.1)",
             sized.name
         ));
@@ -352,17 +364,20 @@ pub fn burst(
         });
         testers_trials(series, "burst", &sized.name, &mut notes.shortfalls);
         if search.at_limit() {
-            notes.shortfalls.push(format!(
-                "frames of {} bytes: bursts of {} pass, the longest that were tried: raise --max-burst (RFC 9004, 5.4)",
-                sized.name,
-                units::counted(greatest, "frame")
-            ));
+            let frames = units::counted(greatest, "frame");
+            notes.shortfalls.push(Sentence::from((
+                format!(
+                    "frames of {} bytes: bursts of {frames} pass, the longest that were tried",
+                    sized.name
+                ),
+                "raise `.max_burst` (RFC 9004, 5.4)",
+            )));
         }
     }
     Ok(whole)
 }
 
-pub fn recovery(
+fn recovery(
     series: &mut Series,
     args: &Recovery,
     common: &Common<'_>,
@@ -385,7 +400,7 @@ pub fn recovery(
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
     testers_trials(series, "recovery", &sized.name, &mut notes.shortfalls);
     if trials.at(0).iter().any(|outcome| outcome.lost() == 0) {
-        notes.warnings.push(format!(
+        notes.warnings.add(Code::NothingToRecover, format!(
             "frames of {} bytes: an overload of {} lost nothing, so that there was nothing to recover from",
             sized.name,
             units::frame_rate(load)
@@ -394,7 +409,7 @@ pub fn recovery(
     Ok(whole)
 }
 
-pub fn reset(
+fn reset(
     series: &mut Series,
     args: &Reset,
     common: &Common<'_>,
@@ -420,15 +435,18 @@ pub fn reset(
     sized.result.outage_ns = trials.outages(0).map(spread);
     testers_trials(series, "reset", &sized.name, &mut notes.shortfalls);
     if whole && trials.at(0).iter().all(|outcome| outcome.lost() == 0) {
-        notes.warnings.push(format!(
-            "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",
-            sized.name
-        ));
+        notes.warnings.add(
+            Code::ResetNotSeen,
+            format!(
+                "frames of {} bytes: nothing was lost: if the device was reset, it forwarded meanwhile",
+                sized.name
+            ),
+        );
     }
     Ok(whole)
 }
 
-pub fn soak(
+fn soak(
     series: &mut Series,
     args: &Soak,
     common: &Common<'_>,
@@ -449,17 +467,105 @@ pub fn soak(
     for outcome in trials.at(0) {
         let verdict = goal.verdict(outcome);
         if verdict != "passed" {
-            notes.shortfalls.push(format!(
-                "frames of {} bytes at {}: {verdict} ({} of {} lost)",
-                sized.name,
-                units::frame_rate(load),
-                units::count(outcome.lost()),
-                units::counted(outcome.sent, "frame")
-            ));
+            notes.shortfalls.push(
+                format!(
+                    "frames of {} bytes at {}: {verdict} ({} of {} lost)",
+                    sized.name,
+                    units::frame_rate(load),
+                    units::count(outcome.lost()),
+                    units::counted(outcome.sent, "frame")
+                )
+                .into(),
+            );
         }
     }
     debug_assert!(!whole || trials.next().is_none());
     Ok(whole)
+}
+
+impl Look for Latency {
+    fn check(&self, job: &spec::Search) -> Result<()> {
+        goals(&self.finding)?;
+        let sizes = frame_sizes(job.bench.size())?;
+        let names: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
+        crate::trials::floor::check(self.floor.as_deref(), &job.bench, &names)
+    }
+
+    fn finding(&self) -> Option<(&Finding, bool)> {
+        self.rates.is_empty().then_some((&self.finding, true))
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, notes, .. } = within;
+        latency(series, self, common, sized, notes)
+    }
+}
+
+impl Look for LossCurve {
+    fn check(&self, _: &spec::Search) -> Result<()> {
+        Ok(())
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, notes, .. } = within;
+        loss(series, self, common, sized, notes)
+    }
+}
+
+impl Look for Burst {
+    fn check(&self, _: &spec::Search) -> Result<()> {
+        goals(&self.finding).map(drop)
+    }
+
+    fn finding(&self) -> Option<(&Finding, bool)> {
+        self.throughput.is_none().then_some((&self.finding, false))
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, notes, .. } = within;
+        burst(series, self, common, sized, notes)
+    }
+}
+
+impl Look for Recovery {
+    fn check(&self, _: &spec::Search) -> Result<()> {
+        goals(&self.finding).map(drop)
+    }
+
+    fn finding(&self) -> Option<(&Finding, bool)> {
+        self.throughput.is_none().then_some((&self.finding, true))
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, notes, .. } = within;
+        recovery(series, self, common, sized, notes)
+    }
+}
+
+impl Look for Reset {
+    fn check(&self, _: &spec::Search) -> Result<()> {
+        goals(&self.finding).map(drop)
+    }
+
+    fn finding(&self) -> Option<(&Finding, bool)> {
+        self.rate.is_none().then_some((&self.finding, true))
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, notes, .. } = within;
+        reset(series, self, common, sized, notes)
+    }
+}
+
+impl Look for Soak {
+    fn check(&self, _: &spec::Search) -> Result<()> {
+        crate::trials::Goal::parse(self.goal()).map(drop)
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, notes, .. } = within;
+        soak(series, self, common, sized, notes)
+    }
 }
 
 #[cfg(test)]
@@ -478,7 +584,8 @@ mod tests {
         assert_eq!(not_over(&[&over, &one], "reset", "64"), None);
         let said = not_over(&[&over, &open], "reset", "64").expect("a shortfall");
         assert!(
-            said.contains("not determined in 1 of 2 trials") && said.contains("--trial-duration"),
+            said.to_string().contains("not determined in 1 of 2 trials")
+                && said.to_string().contains("`.trial_duration`"),
             "{said}"
         );
         // Whoever loses a frame at the very end has not recovered.
@@ -493,6 +600,7 @@ mod tests {
         assert!(notes.shortfalls.is_empty());
         testers_part(&[at(0.02), at(0.01), at(0.0)], "64", &mut notes);
         let [said] = &notes.shortfalls[..] else { panic!("{:?}", notes.shortfalls) };
+        let said = said.to_string();
         assert!(said.contains("2 of 3 loads") && said.contains("2.00 %"), "{said}");
     }
 
@@ -504,6 +612,7 @@ mod tests {
         let mut notes = Notes::default();
         testers_part(&[at(0.03), at(0.0)], "64", &mut notes);
         let [said] = &notes.shortfalls[..] else { panic!("{:?}", notes.shortfalls) };
+        let said = said.to_string();
         assert!(said.contains("1 of 2 loads") && said.contains("3.00 %"), "{said}");
     }
 }

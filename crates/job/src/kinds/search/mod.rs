@@ -5,12 +5,13 @@ mod measure;
 mod throughput;
 mod unfinished;
 
+use super::Run;
 use super::shared;
 use crate::session::Session;
 use crate::trials::{Offer, Rig, Series, frame_sizes, frames_per_second, mean_bytes, nanos};
 use anyhow::{Result, bail};
 use report::search::{SearchResult, SizeResult};
-use report::{Code, Note, Report, units};
+use report::{Code, Note, Report, Sentence, Warnings, units};
 use spec::{Axis, Find, Finding, Search};
 use std::time::Duration;
 use traffic::Schedule;
@@ -58,15 +59,57 @@ impl Common<'_> {
     }
 }
 
+/// What is searched for.
+trait Look {
+    /// What cannot be, before anything is sent.
+    fn check(&self, job: &Search) -> Result<()>;
+
+    /// How the throughput is found, where that is looked for; and whether something is measured at it afterwards.
+    fn finding(&self) -> Option<(&Finding, bool)> {
+        None
+    }
+
+    /// Looks for it with frames of one size; false when interrupted.
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool>;
+}
+
+/// What a search with frames of one size has at hand.
+struct Within<'a, 'job> {
+    series: &'a mut Series,
+    common: &'a Common<'job>,
+    sized: &'a mut Sized,
+    search: &'a mut SearchResult,
+    notes: &'a mut Notes,
+}
+
+/// All searches that there are.
+fn looks(find: &Find) -> &dyn Look {
+    match find {
+        Find::Throughput(search) => search,
+        Find::Latency(search) => search,
+        Find::Loss(search) => search,
+        Find::Burst(search) => search,
+        Find::Recovery(search) => search,
+        Find::Reset(search) => search,
+        Find::Soak(search) => search,
+    }
+}
+
+impl Run for spec::Search {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, None, &session)
+    }
+}
+
 /// Searches, or goes on with what an earlier result of the same search has.
 pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<Report> {
     let (find, common) = (&job.find, Common { job, session });
+    let looks = looks(find);
     let sizes = frame_sizes(job.bench.size())?;
     check(job)?;
     let own_lengths = own_lengths(job)?;
     let mut bench = job.bench.clone();
-    bench.seed =
-        bench.seed.or_else(|| earlier.as_ref()?.requested.seed).or_else(|| Some(shared::draw_seed()));
+    bench.seed = bench.seed.or_else(|| earlier.as_ref()?.resolved.seed).or_else(|| Some(shared::draw_seed()));
     flows_by_default(find, &mut bench);
     session.heed();
     let mut rig = Rig::new(&bench, session)?;
@@ -75,7 +118,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let kept = earlier.map(|report| report.result.trials).unwrap_or_default();
     let mut series = Series::new(rig, kept);
     let mut report = Report::new("search");
-    report.requested.seed = bench.seed;
+    report.resolved.seed = bench.seed;
     let mut search = SearchResult {
         kind: find.name().to_owned(),
         axis: "frames_per_second".to_owned(),
@@ -83,7 +126,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
         ..Default::default()
     };
     let mut notes = Notes::default();
-    notes.warnings.extend(own_lengths);
+    notes.warnings.extend(own_lengths.map(|said| Code::FramesOdd.says(said)));
     let many = sizes.len();
     let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
     for (number, (name, size)) in sizes.into_iter().enumerate() {
@@ -96,22 +139,14 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
             search.untried_sizes = names[number..].to_vec();
             break;
         };
-        let (known, sized_now) = (&common, &mut sized);
-        let whole = match find {
-            Find::Throughput(args) if args.axis == Axis::Rate => {
-                throughput::find(&mut series, &args.finding, common.trial_duration(), sized_now, &mut notes)?
-            }
-            Find::Throughput(args) => {
-                axis::search(&mut series, args, known, sized_now, &mut search, &mut notes)?
-            }
-            Find::Latency(args) => measure::latency(&mut series, args, known, sized_now, &mut notes)?,
-            Find::Loss(args) => measure::loss(&mut series, args, known, sized_now, &mut notes)?,
-            Find::Burst(args) => measure::burst(&mut series, args, known, sized_now, &mut notes)?,
-            Find::Recovery(args) => measure::recovery(&mut series, args, known, sized_now, &mut notes)?,
-            Find::Reset(args) => measure::reset(&mut series, args, known, sized_now, &mut notes)?,
-            Find::Soak(args) => measure::soak(&mut series, args, known, sized_now, &mut notes)?,
-        };
-        search.method = method(find);
+        let whole = looks.look(&mut Within {
+            series: &mut series,
+            common: &common,
+            sized: &mut sized,
+            search: &mut search,
+            notes: &mut notes,
+        })?;
+        search.method = looks.finding().map(|(finding, _)| finding.method.to_string());
         search.sizes.push(sized.result);
         if !whole {
             search.complete = false;
@@ -121,7 +156,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     }
     if series.left_over() > 0 && search.complete {
         bail!(
-            "--continue: that result has {} more than this search: it is of another one",
+            "`.continue`: that result has {} more than this search: it is of another one",
             units::counted(series.left_over() as u64, "trial")
         );
     }
@@ -132,8 +167,8 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
 /// What is to be told at the end.
 #[derive(Default)]
 struct Notes {
-    warnings: Vec<String>,
-    shortfalls: Vec<String>,
+    warnings: Warnings,
+    shortfalls: Vec<Sentence>,
 }
 
 fn finish(mut report: Report, mut series: Series, mut search: SearchResult, notes: Notes) -> Report {
@@ -145,10 +180,9 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
         report.environment = crate::environment::collect();
     }
     let ways = &series.rig.ports.ways;
-    report.requested.interfaces =
-        ways.iter().flat_map(|way| [way.from_name.clone(), way.to_name.clone()]).collect();
-    report.requested.source =
-        ways.first().map(|way| report::Source::Expression { expression: way.what.clone() });
+    report.resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
+    report.resolved.source =
+        ways.first().map(|way| report::Source::Expression { expression: way.expression() });
     report.warnings = std::mem::take(&mut series.rig.warnings);
     report.warnings.extend(notes.warnings);
     let throughput = search.sizes.iter().find_map(|size| size.throughput.iter().flatten().next().cloned());
@@ -157,7 +191,7 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
         found
     });
     for reason in notes.shortfalls {
-        report.result.verdict.fall_short(reason);
+        report.result.verdict.fall_short(Code::GoalNotReached, reason);
     }
     if !search.complete {
         let after = units::counted(series.rows.len() as u64, "trial");
@@ -170,13 +204,17 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
             }
             (None, None) => format!("interrupted after {after}"),
         };
-        report.result.verdict.fall_short(format!(
-            "{ended}: what is known so far stands above; --continue goes on from a written result (--report DIR, or --json to a file)"
-        ));
+        report.result.verdict.fall_short(
+            Code::SearchIncomplete,
+            (
+                format!("{ended}: what is known so far stands above"),
+                "go on with `.continue` from a written result (`.report`, or `.json` to a file)",
+            ),
+        );
     }
     let disturbed: u64 = series.rows.iter().map(|row| u64::from(row.repeated)).sum();
     if disturbed > 0 {
-        report.warnings.push(format!(
+        report.warnings.add(Code::TrialsRepeated, format!(
             "{} done again, because frames were lost or unsent that a moment's stall of this machine could explain",
             match disturbed { 1 => "1 trial was".to_owned(), n => format!("{n} trials were") }
         ));
@@ -189,45 +227,17 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
 /// What cannot be, before anything is sent.
 fn check(job: &Search) -> Result<()> {
     if job.trial_duration.as_deref().is_some_and(|duration| *duration < Duration::from_millis(10)) {
-        bail!("--trial-duration: a trial of less than 10 ms says nothing; give 10ms or more");
+        bail!("`.trial_duration`: a trial of less than 10 ms says nothing; give 10ms or more");
     }
-    match &job.find {
-        Find::Throughput(args) => throughput::check(args),
-        Find::Latency(args) => {
-            throughput::goals(&args.finding)?;
-            let sizes = frame_sizes(job.bench.size())?;
-            let names: Vec<&str> = sizes.iter().map(|(name, _)| name.as_str()).collect();
-            crate::trials::floor::check(args.floor.as_deref(), &job.bench, &names)
-        }
-        Find::Burst(args) => throughput::goals(&args.finding).map(drop),
-        Find::Recovery(args) => throughput::goals(&args.finding).map(drop),
-        Find::Reset(args) => throughput::goals(&args.finding).map(drop),
-        Find::Soak(args) => crate::trials::Goal::parse(args.goal()).map(drop),
-        Find::Loss(_) => Ok(()),
-    }
-}
-
-/// How the throughput is found, where it is; and whether something is measured at it afterwards.
-fn finding(find: &Find) -> Option<(&Finding, bool)> {
-    match find {
-        Find::Throughput(args) => Some((&args.finding, false)),
-        Find::Latency(args) => args.rates.is_empty().then_some((&args.finding, true)),
-        Find::Burst(args) => args.throughput.is_none().then_some((&args.finding, false)),
-        Find::Recovery(args) => args.throughput.is_none().then_some((&args.finding, true)),
-        Find::Reset(args) => args.rate.is_none().then_some((&args.finding, true)),
-        Find::Loss(_) | Find::Soak(_) => None,
-    }
+    looks(&job.find).check(job)
 }
 
 /// See [`throughput::own_lengths`]. A throughput that was given is not searched for.
 fn own_lengths(job: &Search) -> Result<Option<String>> {
     let other_axis = matches!(&job.find, Find::Throughput(args) if args.axis != Axis::Rate);
-    let Some((finding, measures)) = finding(&job.find).filter(|_| !other_axis) else { return Ok(None) };
+    let finding = looks(&job.find).finding();
+    let Some((finding, measures)) = finding.filter(|_| !other_axis) else { return Ok(None) };
     throughput::own_lengths(finding, job.trial_duration.as_deref().copied(), measures)
-}
-
-fn method(find: &Find) -> Option<String> {
-    finding(find).map(|(finding, _)| finding.method.to_string())
 }
 
 /// With the number of flows as the axis, the frames that are sent by default have so many.
@@ -296,7 +306,7 @@ fn range(
         Some(wanted) if can >= wanted * REACHED => wanted,
         Some(wanted) => {
             let most = (can * SURE).floor();
-            notes.warnings.push(format!(
+            notes.warnings.add(Code::SenderTooSlow, format!(
                 "frames of {name} bytes: the sender reaches {} of the {} that were to be the most: loads up to {} are tried",
                 units::frame_rate(can),
                 units::frame_rate(wanted),
@@ -309,7 +319,7 @@ fn range(
     result.least = least(result.greatest)?;
     if result.least >= result.greatest {
         bail!(
-            "frames of {name} bytes: from {} to {} there is nothing to search: lower --min or raise --max",
+            "frames of {name} bytes: from {} to {} there is nothing to search: lower `.min` or raise `.max`",
             units::frame_rate(result.least),
             units::frame_rate(result.greatest)
         );

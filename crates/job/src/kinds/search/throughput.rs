@@ -1,12 +1,12 @@
 //! `netdyno search throughput`: the highest rate that passes. Other searches find it first, too.
 
-use super::{Notes, Sized, unfinished};
+use super::{Look, Notes, Sized, Within, axis, unfinished};
 
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Series, is_the_testers, nanos, outcome_of, rows_of};
 use anyhow::{Result, bail};
 use report::search::Trial;
-use report::units;
+use report::{Code, Sentence, units};
 use spec::{Axis, Finding, Method, Throughput};
 use std::time::Duration;
 use trial::mlr::Plan;
@@ -19,16 +19,16 @@ pub fn check(args: &Throughput) -> Result<()> {
     let goals = goals(&args.finding)?;
     if args.axis != Axis::Rate {
         if args.rate.is_none() {
-            bail!("--axis: at which rate? Give --rate 100kpps or 1gbps");
+            bail!("`.axis`: at which rate? Give `.rate` 100kpps or 1gbps");
         }
         if goals.iter().any(|goal| goal.by_one_trial().is_none()) {
-            bail!("--goal: exceed, sum and trial are of MLRsearch; with --axis one trial decides");
+            bail!("`.goal`: exceed, sum and trial are of MLRsearch; with `.axis` one trial decides");
         }
         if goals.len() > 1 {
-            bail!("--axis: one --goal at a time, but for the rate");
+            bail!("`.axis`: one `.goal` at a time, but for the rate");
         }
     } else if args.rate.is_some() {
-        bail!("--rate: the rate is what is searched for; --max and --min bound it");
+        bail!("`.rate`: the rate is what is searched for; `.max` and `.min` bound it");
     }
     Ok(())
 }
@@ -36,18 +36,18 @@ pub fn check(args: &Throughput) -> Result<()> {
 /// The goals asked for.
 pub fn goals(finding: &Finding) -> Result<Vec<Goal>> {
     if finding.short.is_some() && finding.method != Method::Bisect {
-        bail!("--short is of --method bisect: MLRsearch begins with short trials by itself");
+        bail!("`.short` is of `.method` bisect: MLRsearch begins with short trials by itself");
     }
     if !(1e-6..1.0).contains(&finding.precision()) {
-        bail!("--precision: give more than 0.0001% and less than 100%");
+        bail!("`.precision`: give more than 0.0001% and less than 100%");
     }
     let goals = finding.goals().into_iter().map(Goal::parse).collect::<Result<Vec<_>>>()?;
     if finding.method == Method::Bisect {
         if goals.len() > 1 {
-            bail!("--method bisect searches for one goal: give one --goal, or --method mlrsearch");
+            bail!("`.method` bisect searches for one goal: give one `.goal`, or `.method` mlrsearch");
         }
         let Some(goals) = goals.iter().map(Goal::by_one_trial).collect() else {
-            bail!("--goal: exceed, sum and trial are of MLRsearch; bisection decides by one trial");
+            bail!("`.goal`: exceed, sum and trial are of MLRsearch; bisection decides by one trial");
         };
         return Ok(goals);
     }
@@ -63,13 +63,13 @@ pub fn own_lengths(finding: &Finding, asked: Option<Duration>, measures: bool) -
     let others: Vec<_> = own.filter(|(_, own)| *own != asked).collect();
     let Some((text, own)) = others.first() else { return Ok(None) };
     let said = format!(
-        "--trial-duration {}: the goal `{text}` has trials of {} of its own; --goal {text},trial={} changes that",
+        "`.trial_duration` {}: the goal `{text}` has trials of {} of its own; `.goal` {text},trial={} changes that",
         written(asked),
         written(*own),
         written(asked)
     );
     if others.len() == goals.len() && !measures {
-        bail!("{said}, or leave --trial-duration out");
+        bail!("{said}, or leave `.trial_duration` out");
     }
     Ok(Some(said))
 }
@@ -82,6 +82,115 @@ fn written(time: Duration) -> String {
     unit.map_or_else(|| format!("{ns}ns"), |(unit, name)| format!("{}{name}", ns / unit))
 }
 
+/// What the trials of a throughput are for, in the result.
+const PART: &str = "throughput";
+
+/// The bounds that trials found, of each goal; and whether they are what was asked for, rather than what was known when it
+/// was interrupted.
+type Bounds = (bool, Vec<trial::mlr::Found>);
+
+/// By halving the range, for one goal.
+fn by_bisection(
+    series: &mut Series,
+    finding: &Finding,
+    first: &Goal,
+    trial: Duration,
+    sized: &Sized,
+    notes: &mut Notes,
+) -> Result<Bounds> {
+    let size = &sized.size;
+    let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, size);
+    let rate = |rate: f64| units::frame_rate(rate);
+    let mut bisect = Bisect::new(BisectPlan {
+        least: sized.result.least,
+        greatest: sized.result.greatest,
+        resolution: Resolution::Relative(finding.precision()),
+        direction: Direction::Greatest,
+        limits: first.limits,
+        trial_ns: nanos(trial),
+        short_ns: nanos(finding.short.as_deref().copied().unwrap_or(trial).min(trial)),
+        retries: 0,
+        retry_loss_ratio: 0.0,
+    })?;
+    let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &rate);
+    let how = How { part: PART, goal: first, offer: &offer, known: &known, of_rate: true };
+    let whole = series.drive(&mut bisect, &how)?;
+    if bisect.is_inconsistent() {
+        notes.warnings.add(Code::DeviceInconsistent, format!(
+            "frames of {} bytes: what passed a short trial failed a full one: the device does not do the same each time",
+            sized.name
+        ));
+    }
+    let found = trial::mlr::Found {
+        lower: bisect.passed(),
+        upper: bisect.failed(),
+        conditional_throughput: None,
+        reached: whole,
+    };
+    Ok((whole, vec![found]))
+}
+
+/// By MLRsearch (docs/method.md), for all goals at once.
+fn by_mlrsearch(
+    series: &mut Series,
+    finding: &Finding,
+    goals: &[Goal],
+    trial: Duration,
+    sized: &Sized,
+    notes: &mut Notes,
+) -> Result<Bounds> {
+    let Some(first) = goals.first() else { bail!("a search needs a goal") };
+    let size = &sized.size;
+    let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, size);
+    let rate = |rate: f64| units::frame_rate(rate);
+    let goal = |goal: &Goal| {
+        let trial = goal.trial.unwrap_or(trial).as_secs_f64();
+        let mut wanted = trial::Goal::rfc2544(trial, finding.precision());
+        if goal.trial.is_some() {
+            wanted.initial_trial_s = trial;
+        }
+        wanted.limits = goal.limits;
+        wanted.exceed_ratio = goal.exceed;
+        wanted.duration_sum_s = goal.sum.map_or(trial, |sum| sum.as_secs_f64());
+        wanted
+    };
+    let wanted: Vec<_> = goals.iter().map(goal).collect();
+    let most_s = wanted.iter().map(|goal| goal.duration_sum_s.max(goal.final_trial_s) * MOST_TRIALS).sum();
+    let plan = Plan {
+        goals: wanted,
+        least: sized.result.least,
+        greatest: sized.result.greatest,
+        warm_up_s: 0.0,
+        most_s,
+    };
+    let mut mlr = MlrSearch::new(plan)?;
+    let known = |mlr: &MlrSearch| {
+        let found = mlr.found();
+        if found.iter().all(|found| found.lower.or(found.upper).is_none()) {
+            return String::new();
+        }
+        let of = |found: &trial::mlr::Found| match between(found.lower, found.upper, &rate) {
+            text if text.is_empty() => "unknown".to_owned(),
+            text => text,
+        };
+        found.iter().map(of).collect::<Vec<_>>().join(", ")
+    };
+    let how = How { part: PART, goal: first, offer: &offer, known: &known, of_rate: true };
+    let whole = series.drive(&mut mlr, &how)?;
+    if mlr.timed_out() {
+        let spent = units::time((most_s * 1e9) as u64);
+        notes.shortfalls.push(Sentence::from((
+            format!(
+                "frames of {} bytes: the search did not converge in {spent} of trials: the device does not do the same \
+                 each time, or the precision is too much to ask for",
+                sized.name
+            ),
+            "set a goal with exceed=50% and a sum of many trials, or another `.precision`",
+        )));
+    }
+    Ok((whole, mlr.found()))
+}
+
 /// Finds the throughput of one frame size; false when interrupted.
 pub fn find(
     series: &mut Series,
@@ -91,83 +200,13 @@ pub fn find(
     notes: &mut Notes,
 ) -> Result<bool> {
     let goals: Vec<_> = goals(finding)?.into_iter().map(|goal| goal.within(finding.precision())).collect();
-    let size = sized.size.clone();
-    let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
     series.goals = goals.iter().map(Goal::text).collect();
     // Verdicts of single trials are by the first goal.
     let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
-    let part = "throughput";
-    let (least, greatest) = (sized.result.least, sized.result.greatest);
-    let rate = |rate: f64| units::frame_rate(rate);
+    let (part, rate) = (PART, |rate: f64| units::frame_rate(rate));
     let (whole, found) = match finding.method {
-        Method::Bisect => {
-            let mut bisect = Bisect::new(BisectPlan {
-                least,
-                greatest,
-                resolution: Resolution::Relative(finding.precision()),
-                direction: Direction::Greatest,
-                limits: first.limits,
-                trial_ns: nanos(trial),
-                short_ns: nanos(finding.short.as_deref().copied().unwrap_or(trial).min(trial)),
-                retries: 0,
-                retry_loss_ratio: 0.0,
-            })?;
-            let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &rate);
-            let how = How { part, goal: &first, offer: &offer, known: &known, of_rate: true };
-            let whole = series.drive(&mut bisect, &how)?;
-            if bisect.is_inconsistent() {
-                notes.warnings.push(format!(
-                    "frames of {} bytes: what passed a short trial failed a full one: the device does not do the same each time",
-                    sized.name
-                ));
-            }
-            let found = trial::mlr::Found {
-                lower: bisect.passed(),
-                upper: bisect.failed(),
-                conditional_throughput: None,
-                reached: whole,
-            };
-            (whole, vec![found])
-        }
-        Method::Mlrsearch => {
-            let goal = |goal: &Goal| {
-                let trial = goal.trial.unwrap_or(trial).as_secs_f64();
-                let mut wanted = trial::Goal::rfc2544(trial, finding.precision());
-                if goal.trial.is_some() {
-                    wanted.initial_trial_s = trial;
-                }
-                wanted.limits = goal.limits;
-                wanted.exceed_ratio = goal.exceed;
-                wanted.duration_sum_s = goal.sum.map_or(trial, |sum| sum.as_secs_f64());
-                wanted
-            };
-            let wanted: Vec<_> = goals.iter().map(goal).collect();
-            let most_s =
-                wanted.iter().map(|goal| goal.duration_sum_s.max(goal.final_trial_s) * MOST_TRIALS).sum();
-            let plan = Plan { goals: wanted, least, greatest, warm_up_s: 0.0, most_s };
-            let mut mlr = MlrSearch::new(plan)?;
-            let known = |mlr: &MlrSearch| {
-                let found = mlr.found();
-                if found.iter().all(|found| found.lower.or(found.upper).is_none()) {
-                    return String::new();
-                }
-                let of = |found: &trial::mlr::Found| match between(found.lower, found.upper, &rate) {
-                    text if text.is_empty() => "unknown".to_owned(),
-                    text => text,
-                };
-                found.iter().map(of).collect::<Vec<_>>().join(", ")
-            };
-            let how = How { part, goal: &first, offer: &offer, known: &known, of_rate: true };
-            let whole = series.drive(&mut mlr, &how)?;
-            if mlr.timed_out() {
-                notes.shortfalls.push(format!(
-                    "frames of {} bytes: the search did not converge in {} of trials: the device does not do the same each time (a goal with exceed=50% and a sum of many trials may), or --precision asks for too much",
-                    sized.name,
-                    units::time((most_s * 1e9) as u64)
-                ));
-            }
-            (whole, mlr.found())
-        }
+        Method::Bisect => by_bisection(series, finding, &first, trial, sized, notes)?,
+        Method::Mlrsearch => by_mlrsearch(series, finding, &goals, trial, sized, notes)?,
     };
     let rows: Vec<_> = rows_of(&series.rows, part, &sized.name).collect();
     flapping(&rows, &sized.name, notes);
@@ -198,15 +237,18 @@ pub fn find(
             ..report::search::Throughput::of(lower, mean)
         });
         if let Some(said) = undetermined {
-            notes.shortfalls.push(format!("frames of {} bytes, {}: {said}", sized.name, goal.text()));
+            notes.shortfalls.push(said.behind(&format!("frames of {} bytes, {}: ", sized.name, goal.text())));
         } else if throughput.is_none() {
-            let least = found.upper.unwrap_or(least);
-            notes.shortfalls.push(format!(
-                "frames of {} bytes: no throughput with {}: not even {} passed",
-                sized.name,
-                goal.text(),
-                units::frame_rate(least)
-            ));
+            let least = found.upper.unwrap_or(sized.result.least);
+            notes.shortfalls.push(
+                format!(
+                    "frames of {} bytes: no throughput with {}: not even {} passed",
+                    sized.name,
+                    goal.text(),
+                    units::frame_rate(least)
+                )
+                .into(),
+            );
         }
         sized.result.throughput.push(throughput);
     }
@@ -241,15 +283,15 @@ pub(super) fn not_determined(
     failed: Option<f64>,
     excuse: &str,
     show: &dyn Fn(f64) -> String,
-) -> String {
+) -> Sentence {
     let known = match between(passed, failed, show) {
         known if known.is_empty() => "nothing is certain".to_owned(),
         known => format!("certain is only: {known}"),
     };
-    format!(
-        "not determined, because {excuse} however often it was tried: {known}. Search again on a quieter machine, or with \
-         lower loads (--max) where this one cannot do more; `netdyno doctor` says what it could do better"
-    )
+    let said = format!("not determined, because {excuse} however often it was tried: {known}");
+    let remedy = "search again on a quieter machine, or with lower loads (`.max`) where this one cannot do more; `netdyno \
+                  doctor` says what it could do better";
+    (said, remedy).into()
 }
 
 /// What is known of the bounds, in words.
@@ -284,14 +326,32 @@ fn flapping(rows: &[&Trial], size: &str, notes: &mut Notes) {
         })
     });
     if !inverted && collapsed {
-        notes.warnings.push(format!(
+        notes.warnings.add(Code::OverloadCollapse, format!(
             "frames of {size} bytes: of a load far fewer frames came through than of a lower one in no more time: the device collapses under overload, or it, or this machine, does not do the same each time"
         ));
     }
     if inverted {
-        notes.warnings.push(format!(
+        notes.warnings.add(Code::DeviceInconsistent, format!(
             "frames of {size} bytes: frames of a load were lost although no fewer came through whole at one no lower: the device, or this machine, does not do the same each time"
         ));
+    }
+}
+
+impl Look for Throughput {
+    fn check(&self, _: &spec::Search) -> Result<()> {
+        check(self)
+    }
+
+    fn finding(&self) -> Option<(&Finding, bool)> {
+        Some((&self.finding, false))
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        let Within { series, common, sized, search, notes } = within;
+        match self.axis {
+            Axis::Rate => find(series, &self.finding, common.trial_duration(), sized, notes),
+            _ => axis::search(series, self, common, sized, search, notes),
+        }
     }
 }
 

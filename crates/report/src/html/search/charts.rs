@@ -78,10 +78,10 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
         let curve = (0..=80).map(|i| from * (to / from).powf(f64::from(i) / 80.0));
         let curve = curve.filter_map(|bytes| Some((bytes, theory(bytes)?))).filter(|(_, rate)| *rate <= y.hi);
         svg.polyline(
-            "line offered",
+            "line intended",
             curve.map(|(bytes, rate)| (x.at(bytes), y.at(rate))).collect::<Vec<_>>(),
         );
-        legend.push(("offered", format!("what the link carries ({})", units::bit_rate(bits))));
+        legend.push(("intended", format!("what the link carries ({})", units::bit_rate(bits))));
     }
     // Of a bottleneck it is known what comes through of each size.
     let bottleneck =
@@ -93,8 +93,8 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
         let line = known.iter().map(|(bytes, rate)| (x.at(*bytes), y.at(*rate)));
         let ends = known.first().zip(known.last()).filter(|_| known.len() == 1);
         let ends = ends.map(|(one, _)| [(x0, y.at(one.1)), (x1, y.at(one.1))]);
-        svg.polyline("line offered", ends.map_or_else(|| line.collect(), |ends| ends.to_vec()));
-        legend.push(("offered", "what the lab's bottleneck lets through".to_owned()));
+        svg.polyline("line intended", ends.map_or_else(|| line.collect(), |ends| ends.to_vec()));
+        legend.push(("intended", "what the lab's bottleneck lets through".to_owned()));
     }
     for goal in 0..goals {
         let class = marks::class(goal);

@@ -1,7 +1,7 @@
 //! Searches as tables: what each graph shows, in figures, and every trial with its verdict.
 
-use super::super::tables::{DASH, Facts, Grid, first_of};
 use super::Lost;
+use crate::html::grid::{DASH, Facts, Grid, first_of};
 use crate::model::Report;
 use crate::search::{SearchResult, Spread, Trial};
 use crate::search_text::in_bursts;
@@ -177,7 +177,7 @@ pub(super) fn bursts(search: &SearchResult) -> String {
     for (size, b) in search.sizes.iter().filter_map(|s| Some((s, s.burst?))) {
         let n = &b.frames;
         let corrected = if b.at_limit {
-            "not found: raise --max-burst".to_owned()
+            "not found up to the longest burst tried".to_owned()
         } else {
             seconds(b.corrected_buffer_s)
         };
@@ -221,7 +221,7 @@ pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
     facts.add("searched for", &search.kind);
     facts.maybe("method", search.method.clone());
     facts.add("varied", &search.axis.replace('_', " "));
-    facts.add("came to its end", if search.complete { "yes" } else { "no: `--continue` goes on" });
+    facts.add("came to its end", if search.complete { "yes" } else { "no: it can be continued" });
     facts.maybe("not begun", (!search.untried_sizes.is_empty()).then(|| search.untried_sizes.join(", ")));
     for size in &search.sizes {
         let count = |v: f64| {
@@ -250,7 +250,7 @@ pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
     facts.card("")
 }
 
-/// Every trial, with what was offered, what came of it, and why it did not pass.
+/// Every trial, with what was intended, what came of it, and why it did not pass.
 pub(in super::super) fn trials(report: &Report) -> String {
     let all = &report.result.trials;
     let mut grid = Grid::new([
@@ -273,7 +273,8 @@ pub(in super::super) fn trials(report: &Report) -> String {
         let latency = |get: fn(&crate::search::TrialLatency) -> u64| {
             t.latency_ns.as_ref().map_or(DASH.into(), |d| units::time(get(d)))
         };
-        let load = t.offered_frames_per_second.map_or_else(|| units::count(t.load as u64), units::frame_rate);
+        let load =
+            t.intended_frames_per_second.map_or_else(|| units::count(t.load as u64), units::frame_rate);
         let load = match t.then_load {
             Some(then) => format!("{load}, then {}", units::frame_rate(then)),
             None => load,

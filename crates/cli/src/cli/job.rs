@@ -1,0 +1,413 @@
+//! From what was typed to a job: the one place that knows both.
+
+use super::edit::{Edits, FixLengthChoice};
+use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
+use super::{bridge::Bridge, impair::Impair, live::Live, search::Trial};
+use clap::Subcommand;
+use spec::{FixLength, Link, Sign};
+
+/// The commands that are jobs as they stand.
+#[derive(Debug, Subcommand)]
+pub enum Typed {
+    /// Send frames built from a packet expression, or the streams of a scenario file.
+    Send(Send),
+    /// Send captures: as captured, faster, at a rate, looped with new addresses.
+    Replay(Box<Replay>),
+    /// Play the client's side of captured TCP connections against a real server, and compare its answers.
+    Live(Live),
+    /// Bridge two interfaces: send what arrives on one out of the other, edited on the way if asked.
+    Bridge(Box<Bridge>),
+    /// Be a device with known faults between two interfaces: delay, loss, duplicates, reordering, flapping.
+    Impair(Box<Impair>),
+    /// Count what arrives on an interface: frames, sizes, and loss, order and latency of signed frames.
+    Measure(Measure),
+    /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
+    Reflect(Reflect),
+    /// Try a device with one load: send it, measure what comes back, say whether it passed.
+    Trial(Box<Trial>),
+}
+
+impl Typed {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        match self {
+            Typed::Send(args) => args.job(),
+            Typed::Replay(args) => args.job(),
+            Typed::Live(args) => args.job(),
+            Typed::Bridge(args) => args.job(),
+            Typed::Impair(args) => args.job(),
+            Typed::Measure(args) => args.job(),
+            Typed::Reflect(args) => args.job(),
+            Typed::Trial(args) => args.job(),
+        }
+    }
+}
+
+/// Of each pair of options one link; the rest where one was given more often.
+pub fn links(on: Vec<String>, measure: Vec<String>) -> Vec<Link> {
+    let pairs = on.len().max(measure.len());
+    let (mut on, mut measure) = (on.into_iter(), measure.into_iter());
+    (0..pairs).map(|_| Link { on: on.next(), measure: measure.next() }).collect()
+}
+
+/// Which ports send to which.
+pub fn pattern(mesh: bool) -> spec::Pattern {
+    if mesh { spec::Pattern::Mesh } else { spec::Pattern::Pairs }
+}
+
+/// Of two sides both, if there is anything of the second.
+fn two_sides(first: Link, second: Link) -> Vec<Link> {
+    let mut links = vec![first, second];
+    while links.last().is_some_and(|link| link.on.is_none() && link.measure.is_none()) {
+        links.pop();
+    }
+    links
+}
+
+impl Through {
+    /// As a job has it, and what it asks to be allowed.
+    pub fn parts(self) -> (spec::Through, Vec<String>) {
+        let Through { engine, calibration, cores, core, tx_timestamps, yes_disrupt } = self;
+        let core = core.map(spec::Cores::one);
+        (spec::Through { engine, calibration, cores: core.or(cores), tx_timestamps }, yes_disrupt)
+    }
+}
+
+impl Metering {
+    /// As a job has it: whether frames come back, and how they are measured.
+    fn parts(self) -> (bool, spec::Meter) {
+        let Metering { round_trip, stream_histograms, clock, check_content, meter, timestamps } = self;
+        let stream_histograms = Some(stream_histograms);
+        (round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content })
+    }
+}
+
+impl Send {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Send {
+            what,
+            interface,
+            measure,
+            mesh,
+            shape,
+            pace,
+            through,
+            metering,
+            sign,
+            no_sign,
+            resolve,
+            output,
+        } = self;
+        let Shape { size, seed } = shape;
+        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let (round_trip, meter) = metering.parts();
+        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
+        let job = spec::Send {
+            what,
+            links: links(interface, measure),
+            pattern: pattern(mesh),
+            size,
+            seed,
+            sign: match (sign, no_sign) {
+                (true, _) => Sign::Always,
+                (_, true) => Sign::Never,
+                _ => Sign::Auto,
+            },
+            rate: if topspeed { "top".parse().ok() } else { rate },
+            duration,
+            count,
+            catch_up: Some(catch_up),
+            spin,
+            engine,
+            calibration,
+            cores,
+            tx_timestamps,
+            round_trip,
+            meter,
+            resolve,
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Replay {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Replay {
+            files,
+            interface,
+            measure,
+            two,
+            write,
+            speed,
+            pace,
+            loops,
+            preload,
+            stream,
+            unique_ip,
+            sign,
+            oversize,
+            skip_corrupt,
+            through,
+            metering,
+            output,
+            loss,
+            loss_seed,
+            edits,
+        } = self;
+        let TwoSides { on2, sides, only_side, measure2 } = two;
+        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let (round_trip, meter) = metering.parts();
+        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
+        let edits = spec::Edits::from(edits);
+        let job = spec::Replay {
+            captures: files,
+            links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
+            sides,
+            only_side,
+            write,
+            speed,
+            rate: if topspeed { "top".parse().ok() } else { rate },
+            duration,
+            count,
+            catch_up: Some(catch_up),
+            spin,
+            loops,
+            preload: match (preload, stream) {
+                (true, _) => Some(true),
+                (_, true) => Some(false),
+                _ => None,
+            },
+            unique_ip,
+            sign: if sign { Sign::Always } else { Sign::Auto },
+            oversize,
+            skip_corrupt,
+            loss: loss.map(|share| spec::Loss { share, seed: Some(loss_seed) }),
+            engine,
+            calibration,
+            cores,
+            tx_timestamps,
+            round_trip,
+            meter,
+            edits: (edits != spec::Edits::default()).then_some(edits),
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Measure {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Measure {
+            interface,
+            duration,
+            count,
+            drop,
+            meter,
+            timestamps,
+            streams,
+            clock,
+            stream_histograms,
+            yes_disrupt,
+            output,
+        } = self;
+        let job = spec::Measure {
+            on: interface,
+            duration,
+            count,
+            drop,
+            how: meter,
+            timestamps,
+            clock,
+            streams: Some(streams),
+            stream_histograms: Some(stream_histograms),
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Reflect {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Reflect { interface, duration, count, only_signed, mac_only, generic, yes_disrupt, output } =
+            self;
+        let job =
+            spec::Reflect { on: interface, duration, count, only_signed, mac_only, generic, yes_disrupt };
+        (job.into(), output)
+    }
+}
+
+/// Two interfaces, of as many as clap was told to take.
+fn two(between: Vec<String>) -> [String; 2] {
+    let mut names = between.into_iter();
+    [names.next().unwrap_or_default(), names.next().unwrap_or_default()]
+}
+
+impl Bridge {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Bridge {
+            between,
+            one_way,
+            count,
+            duration,
+            include,
+            exclude,
+            engine,
+            yes_disrupt,
+            output,
+            edits,
+        } = self;
+        let edits = spec::Edits::from(edits);
+        let job = spec::Bridge {
+            between: two(between),
+            one_way,
+            duration,
+            count,
+            include,
+            exclude,
+            engine,
+            edits: (edits != spec::Edits::default()).then_some(edits),
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl Impair {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Impair { between, faults, duration, yes_disrupt, output } = self;
+        let job = spec::Impair { between: two(between), faults: faults.into(), duration, yes_disrupt };
+        (job.into(), output)
+    }
+}
+
+impl Live {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Live {
+            file,
+            to,
+            interface,
+            flow,
+            all,
+            from,
+            port,
+            mac,
+            timing,
+            answers,
+            ignore,
+            timeout,
+            quiet_time,
+            retries,
+            yes_disrupt,
+            until_gap,
+            skip_corrupt,
+            write,
+            output,
+        } = self;
+        let job = spec::Live {
+            capture: file,
+            to,
+            on: interface,
+            flow,
+            all,
+            from,
+            port: Some(port),
+            mac,
+            timing,
+            answers,
+            ignore,
+            timeout: Some(timeout),
+            quiet_time: Some(quiet_time),
+            retries: Some(retries),
+            until_gap,
+            skip_corrupt,
+            write,
+            yes_disrupt,
+        };
+        (job.into(), output)
+    }
+}
+
+impl From<Edits> for spec::Edits {
+    fn from(args: Edits) -> spec::Edits {
+        let Edits {
+            to_ethernet,
+            src_mac,
+            dst_mac,
+            replace_mac,
+            scramble_mac,
+            keep_mac_bytes,
+            keep_group_macs,
+            vlan_add,
+            vlan_priority,
+            vlan_dei,
+            vlan_kind,
+            vlan_del,
+            map_ip,
+            map_src_ip,
+            map_dst_ip,
+            endpoints,
+            scramble_ip,
+            keep_group_ips,
+            map_port,
+            ttl,
+            tos,
+            traffic_class,
+            flow_label,
+            tcp_shift,
+            fuzz_seed,
+            fuzz_factor,
+            fix_length,
+            cut_to_mtu,
+            fix_header_length,
+            fix_checksums,
+            strip_fcs,
+            drop_unsupported,
+        } = args;
+        spec::Edits {
+            to_ethernet,
+            src_mac,
+            dst_mac,
+            replace_mac,
+            scramble_mac,
+            keep_mac_bytes,
+            keep_group_macs,
+            vlan_kind: vlan_add.is_some().then_some(vlan_kind),
+            vlan_add,
+            vlan_priority,
+            vlan_dei,
+            vlan_del,
+            map_ip,
+            map_src_ip,
+            map_dst_ip,
+            endpoints,
+            scramble_ip,
+            keep_group_ips,
+            map_port,
+            ttl,
+            tos,
+            traffic_class,
+            flow_label,
+            tcp_shift,
+            fuzz_factor: fuzz_seed.is_some().then_some(fuzz_factor),
+            fuzz_seed,
+            fix_length: fix_length.map(|how| match how {
+                FixLengthChoice::Pad => FixLength::Pad,
+                FixLengthChoice::Truncate => FixLength::Truncate,
+                FixLengthChoice::Delete => FixLength::Delete,
+            }),
+            cut_to_mtu,
+            fix_header_length,
+            fix_checksums,
+            strip_fcs,
+            drop_unsupported,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `netdyno lab`, and the device that other verbs put into a lab of their own.
+
+use super::word;
+use ::lab::Loss;
+use clap::{Args, ValueHint};
+use spec::{Dut, Faults};
+use std::ffi::OsString;
+use traffic::Rate;
+use traffic::rate::parse_count;
+
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// MTU of the cables.
+    #[arg(long, default_value_t = 1500)]
+    pub mtu: u32,
+    /// Transmit and receive queues of each end.
+    #[arg(long, default_value_t = 1)]
+    pub queues: u32,
+    /// Cables between the hosts: tx0 - rx0, tx1 - rx1, ...; at most 4. A device stands in the first.
+    #[arg(long, default_value_t = 1)]
+    pub cables: u32,
+    /// Ports of one device, 3 to 16, instead of cables: port0, port1, ... are all on the sending host, and the device's are
+    /// dut0, dut1, ...; a router has the network 198.18.N+1.0/24 at port N.
+    #[arg(long, value_name = "N", conflicts_with_all = ["cables", "addresses", "impair"])]
+    pub ports: Option<u32>,
+    /// Give the hosts addresses: 198.18.0.1 and 198.18.0.2, behind a router 198.19.0.2.
+    #[arg(long)]
+    pub addresses: bool,
+    /// Put a device to test between the hosts: Linux as a bridge, or as an IPv4 router (from 198.18.0.0/16 to
+    /// 198.19.0.0/16; frames are sent to its MAC address, 02:00:00:00:01:01). Default with a limit, a loss or --ports: bridge.
+    #[arg(long, value_name = "KIND", value_parser = word::<Dut>())]
+    pub dut: Option<Dut>,
+    /// The most that the device forwards, each way: a token bucket of this rate (200mbps; 200mbps-l1 on the wire).
+    #[arg(long, value_name = "RATE")]
+    pub bottleneck: Option<Rate>,
+    /// What waits before the bottleneck, in bytes.
+    #[arg(long, value_name = "BYTES", value_parser = parse_count, requires = "bottleneck")]
+    pub queue: Option<u64>,
+    /// Tokens that the bottleneck saves up, in bytes.
+    #[arg(long, value_name = "BYTES", value_parser = parse_count, requires = "bottleneck")]
+    pub burst: Option<u64>,
+    /// What the device loses, each way, evenly: 1%, 1/1000.
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<Loss>,
+    /// Put a device with known faults between the hosts: what `netdyno impair` does, its options written without dashes
+    /// ('delay 500us loss 1%', docs/impair.md).
+    #[arg(long, value_name = "FAULTS", value_parser = super::impair::words, conflicts_with_all = ["dut", "bottleneck", "loss"])]
+    pub impair: Option<Faults>,
+    /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
+    /// rx0@receiver). The device's namespace is called dut, its interfaces dut0, dut1, ...
+    #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+}

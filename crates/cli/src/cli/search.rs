@@ -1,0 +1,419 @@
+//! `netdyno trial` and `netdyno search`.
+
+use super::{Output, Through, explained_word, readable, word};
+use ::lab::Loss;
+use clap::{Args, Subcommand, ValueHint};
+use spec::{Axis, Dut, Faults, How, Method, Ratio, Timestamps, Written};
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::Rate;
+use wire::Mac;
+
+/// Which ports, which frames: what trials and searches share.
+#[derive(Debug, Clone, Args)]
+pub struct Bench {
+    /// What to send: a packet expression (docs/expressions.md). Default: UDP to port 7 between addresses of 198.18.0.0/15,
+    /// as RFC 2544 has it, with the Ethernet addresses of the ports (behind a router: see --gateway).
+    #[arg(value_name = "WHAT")]
+    pub what: Option<String>,
+    /// Send on this interface (IFACE, or IFACE@NAMESPACE). For several pairs of ports give --on and --measure once for
+    /// each.
+    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab", value_delimiter = ',')]
+    pub interface: Vec<String>,
+    /// Measure on this interface what arrives.
+    #[arg(long, value_name = "IFACE", conflicts_with = "lab", value_delimiter = ',')]
+    pub measure: Vec<String>,
+    /// Fully meshed traffic (RFC 2889): each --on sends to every other, in turns, and measures what is sent to it. The load is
+    /// that of each port.
+    #[arg(long, conflicts_with_all = ["measure", "both_ways"])]
+    pub mesh: bool,
+    /// Send both ways at the same time: the load is that of each direction.
+    #[arg(long)]
+    pub both_ways: bool,
+    /// What is sent on the way back. Default: as WHAT, with the addresses the other way round, if WHAT is left out too.
+    #[arg(long, value_name = "WHAT", requires_all = ["both_ways", "what"])]
+    pub back: Option<String>,
+    /// The device is a router, with this Ethernet address at the sending port (of each pair).
+    #[arg(long, value_name = "MAC", conflicts_with = "what")]
+    pub gateway: Vec<Written<Mac>>,
+    /// Test a device in a lab of its own: two hosts and Linux between them, gone when this ends (docs/lab.md).
+    #[arg(long)]
+    pub lab: bool,
+    /// What stands in the lab: a bridge or a router. Default: a router if it has a limit or a loss, else one cable.
+    #[arg(long, value_name = "KIND", requires = "lab", value_parser = word::<Dut>())]
+    pub lab_dut: Option<Dut>,
+    /// Ports of the device in the lab, 3 to 16, each with an interface of ours: in a mesh (default: 4), or two and two of
+    /// them in pairs.
+    #[arg(long, value_name = "N", requires = "lab", conflicts_with = "lab_impair")]
+    pub ports: Option<u32>,
+    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
+    #[arg(long, value_name = "RATE", requires = "lab")]
+    pub lab_bottleneck: Option<Written<Rate>>,
+    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
+    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
+    pub lab_queue: Option<Written<u64>>,
+    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
+    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
+    pub lab_burst: Option<Written<u64>>,
+    /// What the device in the lab loses, evenly: 1%, 1/1000.
+    #[arg(long, value_name = "SHARE", requires = "lab", value_parser = readable::<Loss>)]
+    pub lab_loss: Option<String>,
+    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
+    /// ('delay 500us loss 1%', docs/impair.md).
+    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
+    pub lab_impair: Option<Faults>,
+    /// Frame sizes to test one after the other, the FCS counted: 64, 64,512,1518, rfc2544 (the seven of RFC 2544), imix, or
+    /// a mix (64:7,1518:1) or genome (aaafg) as in `send`.
+    #[arg(long, value_name = "SIZES", default_value = "64")]
+    pub size: String,
+    /// Key of all random values of the frames.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Send nothing before a trial that would teach a switch where the addresses are.
+    #[arg(long)]
+    pub no_learning: bool,
+    /// Send the trial's load for so long before it, unmeasured.
+    #[arg(long, value_name = "TIME")]
+    pub warm_up: Option<Written<Duration>>,
+    /// Do a trial that failed with little loss again, this many times at most: in a lab, where the device shares this
+    /// machine. One that the sender fell short of, or was held up in, four times as often, everywhere.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub retries: u32,
+    /// Send like any other program. Default: before all ordinary tasks of this machine (SCHED_FIFO), because a sender that
+    /// others hold up offers another load than was asked for.
+    #[arg(long)]
+    pub no_real_time: bool,
+    #[command(flatten)]
+    pub through: Through,
+    /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
+    #[arg(long, value_name = "HOW", default_value = "auto", value_parser = word::<How>())]
+    pub meter: How,
+    /// Who times arrivals: hardware, software, or auto: the hardware where it stamps all frames now (docs/measuring.md).
+    #[arg(long, value_name = "WHO", default_value = "auto", value_parser = word::<Timestamps>())]
+    pub timestamps: Timestamps,
+}
+
+#[derive(Debug, Args)]
+pub struct Trial {
+    #[command(flatten)]
+    pub bench: Bench,
+    /// The load of each sending port: 100kpps, 1gbps, 40%.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Written<Rate>,
+    /// Send for this long.
+    #[arg(long, value_name = "TIME", default_value = "10s")]
+    pub duration: Written<Duration>,
+    /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max, pdv, ipdv, jitter), reorder=0%; several
+    /// with commas.
+    #[arg(long, value_name = "LIMITS", default_value = "loss=0%")]
+    pub goal: String,
+    /// Show what latency is left when this is taken off: `device` (the lab's device of --lab-impair, idle; then the
+    /// default), `cable` (a lab's bare cable on this machine), a time (12us), or an earlier result with a cable in the
+    /// device's place.
+    #[arg(long, value_name = "WHAT")]
+    pub floor: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct Search {
+    #[command(subcommand)]
+    pub kind: Kind,
+}
+
+/// What is searched for.
+#[derive(Debug, Subcommand)]
+pub enum Kind {
+    /// The highest rate that the device forwards without loss, or within other limits (RFC 2544, 26.1; MLRsearch).
+    Throughput(Throughput),
+    /// Latency at the throughput or at given loads (RFC 2544, 26.2; RFC 8219, 7.2 and 7.3).
+    Latency(Latency),
+    /// Frame loss at loads from the greatest downwards (RFC 2544, 26.3).
+    Loss(LossCurve),
+    /// The longest burst at the highest rate that is forwarded whole, and the buffer behind it (RFC 9004).
+    Burst(Burst),
+    /// How long the device loses frames after an overload has ended (RFC 2544, 26.5).
+    Recovery(Recovery),
+    /// How long the device forwards nothing when it is reset (RFC 2544, 26.6).
+    Reset(Reset),
+    /// One load for a long time.
+    Soak(Soak),
+}
+
+/// What all searches share.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    #[command(flatten)]
+    pub bench: Bench,
+    /// Offer no more than this to each port. Default: what the link carries, or where it states no speed, what the sender
+    /// can do.
+    #[arg(long, value_name = "RATE")]
+    pub max: Option<Written<Rate>>,
+    /// Offer no less than this. Default: a thousandth of the greatest.
+    #[arg(long, value_name = "RATE")]
+    pub min: Option<Written<Rate>>,
+    /// Length of a trial. Default: as the standards say; in a lab, a few seconds.
+    #[arg(long, value_name = "TIME")]
+    pub trial_duration: Option<Written<Duration>>,
+    /// Go on with the search that this result (a folder of --report, its result.json, or what --json printed) is of, at its
+    /// first trial that was not done. All else is as it was asked for then.
+    #[arg(long = "continue", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+pub struct Throughput {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub finding: Finding,
+    /// What is varied.
+    #[arg(long, value_name = "AXIS", default_value = "rate", value_parser = explained_word::<Axis>())]
+    pub axis: Axis,
+    /// The rate, when something else is varied.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Written<Rate>>,
+    /// The most that is tried of --axis flows.
+    #[arg(long, value_name = "N", default_value = "60k")]
+    pub max_flows: Written<u64>,
+    /// The longest that is tried of --axis burst. Default: a tenth of what a trial sends.
+    #[arg(long, value_name = "FRAMES")]
+    pub max_burst: Option<Written<u64>>,
+}
+
+/// How a throughput is found.
+#[derive(Debug, Clone, Args)]
+pub struct Finding {
+    /// How to search.
+    #[arg(long, value_name = "METHOD", default_value = "mlrsearch", value_parser = explained_word::<Method>())]
+    pub method: Method,
+    /// What a load has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max; pdv and ipdv of RFC 8219, jitter),
+    /// reorder=0%, several with commas; of MLRsearch also exceed=50% (the share of time that may be bad), sum=21s (time
+    /// until a load is decided) and trial=1s. ndr and pdr are FD.io CSIT's: loss=0% and loss=0.5%, in 21 trials of 1 s of
+    /// which half may be worse. Give it several times for several goals of MLRsearch.
+    #[arg(long, value_name = "LIMITS", default_value = "loss=0%")]
+    pub goal: Vec<String>,
+    /// How near the highest load that passes and the lowest that fails must come, relative to the load.
+    #[arg(long, value_name = "SHARE", default_value = "0.25%")]
+    pub precision: Written<Ratio>,
+    /// Length of bisection's trials until the rate is found, which is then tried at full length. Default: full length.
+    #[arg(long, value_name = "TIME")]
+    pub short: Option<Written<Duration>>,
+}
+
+#[derive(Debug, Args)]
+pub struct Latency {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub finding: Finding,
+    /// Measure at this load; several times for several loads. Default: the throughput, which is searched first.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Vec<Written<Rate>>,
+    /// Show what latency is left when this is taken off: `device` (the lab's device of --lab-impair, idle; then the
+    /// default), `cable` (a lab's bare cable on this machine), a time (12us), or an earlier result with a cable in the
+    /// device's place.
+    #[arg(long, value_name = "WHAT")]
+    pub floor: Option<String>,
+    /// Trials at each load. Default: 20, in a lab 3.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repetitions: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct LossCurve {
+    #[command(flatten)]
+    pub common: Common,
+    /// How much less each step is, of the greatest load.
+    #[arg(long, value_name = "SHARE", default_value = "10%")]
+    pub step: Written<Ratio>,
+}
+
+#[derive(Debug, Args)]
+pub struct Burst {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub finding: Finding,
+    /// The device's throughput, for the buffer's time. Default: it is searched first.
+    #[arg(long, value_name = "RATE")]
+    pub throughput: Option<Written<Rate>>,
+    /// Bursts of up to so many frames. Default: what is sent in 2 s at the highest rate.
+    #[arg(long, value_name = "FRAMES")]
+    pub max_burst: Option<Written<u64>>,
+    /// Least step between lengths of bursts.
+    #[arg(long, value_name = "FRAMES", default_value = "1")]
+    pub step: Written<u64>,
+    /// Independent searches. Default: 50, in a lab 3.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repetitions: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct Recovery {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub finding: Finding,
+    /// The device's throughput, of which 110 % are an overload. Default: it is searched first.
+    #[arg(long, value_name = "RATE")]
+    pub throughput: Option<Written<Rate>>,
+    /// Trials. Default: 20, in a lab 3.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repetitions: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct Reset {
+    #[command(flatten)]
+    pub common: Common,
+    #[command(flatten)]
+    pub finding: Finding,
+    /// The load during the reset. Default: the throughput, which is searched first.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Written<Rate>>,
+    /// Run this (by sh -c) a second into each trial, to reset the device. In a lab it runs on the device, whose interfaces
+    /// are dut0 and dut1. Default: you are asked to reset it.
+    #[arg(long, value_name = "CMD")]
+    pub command: Option<String>,
+    /// Trials.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repetitions: u32,
+}
+
+#[derive(Debug, Args)]
+pub struct Soak {
+    #[command(flatten)]
+    pub common: Common,
+    /// The load.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Written<Rate>,
+    /// What has to be kept throughout, as in `search throughput`.
+    #[arg(long, value_name = "LIMITS", default_value = "loss=0%")]
+    pub goal: String,
+}
+
+impl Bench {
+    /// As a job has it, and what it asks to be allowed.
+    fn parts(self) -> (spec::Bench, Vec<String>) {
+        let Bench {
+            what,
+            interface,
+            measure,
+            mesh,
+            both_ways,
+            back,
+            gateway,
+            lab,
+            lab_dut,
+            ports,
+            lab_bottleneck,
+            lab_queue,
+            lab_burst,
+            lab_loss,
+            lab_impair,
+            size,
+            seed,
+            no_learning,
+            warm_up,
+            retries,
+            no_real_time,
+            through,
+            meter,
+            timestamps,
+        } = self;
+        let lab = lab.then_some(spec::Lab {
+            dut: lab_dut,
+            bottleneck: lab_bottleneck,
+            queue: lab_queue,
+            burst: lab_burst,
+            loss: lab_loss,
+            impair: lab_impair,
+            ports,
+        });
+        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
+        let bench = spec::Bench {
+            what,
+            links: super::job::links(interface, measure),
+            pattern: super::job::pattern(mesh),
+            both_ways,
+            back,
+            gateway,
+            lab,
+            size: Some(size),
+            seed,
+            no_learning,
+            warm_up,
+            retries: Some(retries),
+            no_real_time,
+            engine,
+            calibration,
+            cores,
+            tx_timestamps,
+            how: meter,
+            timestamps,
+        };
+        (bench, yes_disrupt)
+    }
+}
+
+impl From<Finding> for spec::Finding {
+    fn from(Finding { method, goal, precision, short }: Finding) -> spec::Finding {
+        spec::Finding { method, goals: goal, precision: Some(precision), short }
+    }
+}
+
+impl Trial {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let Trial { bench, rate, duration, goal, floor, output } = self;
+        let (bench, yes_disrupt) = bench.parts();
+        let job = spec::Trial { bench, rate, duration: Some(duration), goal: Some(goal), floor, yes_disrupt };
+        (job.into(), output)
+    }
+}
+
+impl Kind {
+    /// What is searched for, and what all searches share.
+    fn parts(self) -> (spec::Find, Common) {
+        use spec::Find;
+        match self {
+            Kind::Throughput(Throughput { common, finding, axis, rate, max_flows, max_burst }) => {
+                let (finding, max_flows) = (finding.into(), Some(max_flows));
+                (Find::Throughput(spec::Throughput { finding, axis, rate, max_flows, max_burst }), common)
+            }
+            Kind::Latency(Latency { common, finding, rate, floor, repetitions }) => {
+                let finding = finding.into();
+                (Find::Latency(spec::Latency { finding, rates: rate, floor, repetitions }), common)
+            }
+            Kind::Loss(LossCurve { common, step }) => {
+                (Find::Loss(spec::LossCurve { step: Some(step) }), common)
+            }
+            Kind::Burst(Burst { common, finding, throughput, max_burst, step, repetitions }) => {
+                let (finding, step) = (finding.into(), Some(step));
+                (Find::Burst(spec::Burst { finding, throughput, max_burst, step, repetitions }), common)
+            }
+            Kind::Recovery(Recovery { common, finding, throughput, repetitions }) => {
+                let finding = finding.into();
+                (Find::Recovery(spec::Recovery { finding, throughput, repetitions }), common)
+            }
+            Kind::Reset(Reset { common, finding, rate, command, repetitions }) => {
+                let (finding, repetitions) = (finding.into(), Some(repetitions));
+                (Find::Reset(spec::Reset { finding, rate, command, repetitions }), common)
+            }
+            Kind::Soak(Soak { common, rate, goal }) => {
+                (Find::Soak(spec::Soak { rate, goal: Some(goal) }), common)
+            }
+        }
+    }
+
+    /// The job, the result to go on from, and where the result goes.
+    pub fn job(self) -> (spec::Search, Option<PathBuf>, Output) {
+        let (find, Common { bench, max, min, trial_duration, resume, output }) = self.parts();
+        let (bench, yes_disrupt) = bench.parts();
+        (spec::Search { find, bench, max, min, trial_duration, yes_disrupt }, resume, output)
+    }
+}

@@ -1,0 +1,173 @@
+//! A job for who sits at the terminal: signals end it, a line or a screen shows it, and what it says is printed.
+//!
+//! ```text
+//!   job (a thread) --> Board --> teller (a thread): notes, progress line
+//!        ^                '----> gauges (threads): screen, metrics, lines of JSON
+//!        '-- stop flag <-- signals, screen
+//! ```
+
+use crate::cli::Output;
+use crate::output;
+use crate::wording;
+use anyhow::{Context, Result};
+use gauges::Gauges;
+use job::{Handle, Member, Session};
+use report::live::{Pace, Progress};
+use report::{Code, Loss, Note, Report, Severity, Totals};
+use snapshot::{Board, Count, Phase, Snapshot};
+use spec::Consent;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// From one progress line to the next.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// The flags that signals set: SIGINT, SIGTERM, and SIGHUP unless `nohup` or the like had it ignored.
+#[derive(Debug, Clone, Default)]
+pub struct Signals {
+    /// One came.
+    pub stop: Arc<AtomicBool>,
+    /// Nobody heeds `stop` yet: a signal ends the process at once.
+    pub deaf: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// From now on. The same signal again ends the process, unless a screen does so, which must give the terminal back first.
+    pub fn handle(screen: bool) -> Result<Signals> {
+        let signals = Signals { stop: Arc::default(), deaf: Arc::new(AtomicBool::new(true)) };
+        for signal in gauges::ending_signals() {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.deaf))?;
+            if !screen {
+                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&signals.stop))?;
+            }
+            signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
+        }
+        Ok(signals)
+    }
+
+    /// Heeded at once: for who looks at `stop` from the beginning.
+    pub fn heeded() -> Result<Signals> {
+        let signals = Signals::handle(false)?;
+        signals.deaf.store(false, Relaxed);
+        Ok(signals)
+    }
+
+    /// A session that they end.
+    pub fn session(&self, consent: Consent, together: Option<Member>) -> Session {
+        Session {
+            consent,
+            stop: Arc::clone(&self.stop),
+            deaf: Arc::clone(&self.deaf),
+            board: Arc::new(Board::worded(wording::said)),
+            together,
+        }
+    }
+}
+
+/// Whether a line is to show how it goes, beside what else `output` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    Shown,
+    /// It says by itself how it goes.
+    Not,
+}
+
+/// Prepares what `output` asks for, starts the job, shows it, and waits for its end.
+pub fn attend(
+    output: &Output,
+    line: Line,
+    session: Session,
+    start: impl FnOnce(Session) -> std::io::Result<Handle>,
+) -> Result<Report> {
+    if let Some(dir) = &output.report {
+        report::prepare_dir(dir)?;
+    }
+    let mut gauges = Gauges::prepare(output.gauges_wanted(), &session.board)?;
+    let stop = Arc::clone(&session.stop);
+    let handle = start(session).context("starting a thread for the job")?;
+    let board = handle.board();
+    std::thread::scope(|scope| -> Result<()> {
+        scope.spawn(|| tell(board, output, line));
+        if let Some(gauges) = &mut gauges
+            && board.await_first()
+        {
+            // Without what was asked for there is no use in going on.
+            gauges.begin(&stop).inspect_err(|_| handle.stop())?;
+        }
+        while !board.await_end(Duration::from_secs(60), u64::MAX) {}
+        // Gives the terminal back.
+        gauges = None;
+        Ok(())
+    })?;
+    Ok(handle.into_result()?)
+}
+
+/// Prints what the job says, and how it goes.
+fn tell(board: &Board, output: &Output, line: Line) {
+    let mut live = if line == Line::Shown { output::live(output) } else { None };
+    let (mut next, mut before) = (0, Snapshot::default());
+    loop {
+        let over = board.await_end(REDRAW, next);
+        for note in board.notes(&mut next).iter().filter(|note| is_said(note, output)) {
+            if let Some(live) = &mut live {
+                let _ = live.clear();
+            }
+            output::note(&note.sentence());
+        }
+        if over {
+            break;
+        }
+        let (Some(live), Some(now)) = (&mut live, board.latest()) else { continue };
+        if now.at_ns < before.at_ns {
+            // It began anew, with another engine.
+            before = Snapshot::default();
+        }
+        let moves = matches!(now.phase, Phase::Running | Phase::Paused);
+        if moves && now.at_ns >= before.at_ns + REDRAW.as_nanos() as u64 * 9 / 10 {
+            let _ = live.update(&progress(&now, &before));
+            before = Snapshot::clone(&now);
+        }
+    }
+    if let Some(live) = &mut live {
+        let _ = live.clear();
+    }
+}
+
+/// Who wants quiet is told what matters, and who has a screen what does not stand there.
+fn is_said(note: &Note, output: &Output) -> bool {
+    let on_screen = !matches!(
+        note.code,
+        Code::NextHopFound | Code::CaptureRead | Code::PartOfCapture | Code::ActNow | Code::CommandFailed
+    );
+    note.severity > Severity::Info || !(output.quiet || output.gauges.tui && on_screen)
+}
+
+/// What lies between two snapshots.
+fn progress(now: &Snapshot, before: &Snapshot) -> Progress {
+    let span = now.at_ns.saturating_sub(before.at_ns);
+    let pace = |now: Option<Count>, before: Option<Count>| {
+        let (now, before) = (now?, before.unwrap_or_default());
+        let since = |now: u64, before: u64| now.saturating_sub(before);
+        let rate = Totals::over(since(now.frames, before.frames), since(now.bytes, before.bytes), span);
+        Some(Pace {
+            frames: now.frames,
+            frames_per_second: rate.frames_per_second,
+            bits_per_second: rate.bits_per_second,
+        })
+    };
+    let due = now.intended.map(|intended| intended.saturating_sub(before.intended.unwrap_or(0)));
+    Progress {
+        elapsed: Duration::from_nanos(now.at_ns),
+        remaining: now.remaining_ns.map(Duration::from_nanos),
+        sent: pace(now.tx, before.tx),
+        intended_frames_per_second: due.map(|due| Totals::over(due, 0, span).frames_per_second),
+        received: pace(now.rx, before.rx),
+        loss: now.lost.zip(now.tx).map(|(lost, sent)| Loss {
+            by_count_only: now.lost_by_count_only,
+            ..Loss::of(lost, sent.frames)
+        }),
+        warnings: now.warnings.len(),
+    }
+}

@@ -1,0 +1,257 @@
+//! Jobs, wherever they come from: typed, out of a file, or out of a result. Each is run the same way.
+
+use super::consent::{needed, of_result, unallowed};
+use super::resume;
+use crate::cli::search::Kind;
+use crate::cli::{Allowed, Output, Rerun, Run};
+use crate::client::{Line, Signals, attend};
+use crate::output::{aside, conclude, note, print, written};
+use crate::wording;
+use anyhow::{Context, Result, anyhow, bail};
+use job::{Handle, Member, Session};
+use report::compare::{Named, compare, render};
+use report::units::printable;
+use report::{Report, text};
+use spec::{Consent, File, Job};
+use std::io::Read;
+use std::path::Path;
+
+/// Files of jobs are no longer than scenarios.
+const MOST_BYTES: u64 = traffic::scenario::MAX_BYTES as u64;
+
+/// A job that was typed: it is allowed what it asks for.
+pub fn typed((job, output): (Job, Output)) -> Result<u8> {
+    if output.print_job {
+        return print_jobs(vec![job]);
+    }
+    let report = attended(&job, job.asks(), &output)?;
+    put(&job, &report, &output)
+}
+
+/// A search that was typed, or that an earlier result is of.
+pub fn search(kind: Kind) -> Result<u8> {
+    let (search, resume, output) = kind.job();
+    let Some(path) = resume else { return typed((search.into(), output)) };
+    if output.print_job {
+        bail!("--continue: the job that goes on stands in that result; leave out --print-job");
+    }
+    let earlier = resume::read(&path)?;
+    let then = resume::again(&earlier, &path, &search)?;
+    let job = Job::from(then.clone());
+    let session = Signals::handle(output.gauges.tui)?.session(job.asks(), None);
+    let words = earlier.command_line.clone();
+    let run = move |session: Session| job::go_on(&then, earlier, &session);
+    let mut report = attend(&output, Line::Not, session, |session| job::spawn(session, run))?;
+    report.command_line = words;
+    put(&job, &report, &output)
+}
+
+fn print_jobs(jobs: Vec<Job>) -> Result<u8> {
+    print(&File { jobs }.to_text()?)?;
+    Ok(0)
+}
+
+/// Runs it to its end, and shows it meanwhile.
+fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
+    let session = Signals::handle(output.gauges.tui)?.session(consent, None);
+    check_output(job, output)?;
+    let mut report = attend(output, line(job), session, |session| start(job, session))?;
+    report.command_line = crate::output::command_line();
+    Ok(report)
+}
+
+/// What stands in a file was checked when it was read, and of what is typed the command line was.
+fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
+    let job = job.clone();
+    job::spawn(session, move |session| job::carry_out(&job, session))
+}
+
+/// What says by itself how it goes needs no line.
+fn line(job: &Job) -> Line {
+    match job {
+        Job::Live(_) | Job::Trial(_) | Job::Search(_) => Line::Not,
+        _ => Line::Shown,
+    }
+}
+
+/// Does its capture go to standard output?
+fn writes_to_stdout(job: &Job) -> bool {
+    matches!(job, Job::Replay(replay) if replay.write.as_deref() == Some(Path::new("-")))
+}
+
+/// Standard output takes one thing.
+fn check_output(job: &Job, output: &Output) -> Result<()> {
+    let also = [("--json", output.json), ("--json-lines", output.json_lines)];
+    if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
+        bail!("standard output cannot take both the capture and {option}: write the capture to a file");
+    }
+    Ok(())
+}
+
+/// Prints and writes a job's result; returns the exit status.
+fn put(job: &Job, report: &Report, output: &Output) -> Result<u8> {
+    let Job::Replay(replay) = job else { return conclude(report, output, false) };
+    if writes_to_stdout(job) {
+        // The capture went there; the summary must not follow it.
+        let page = written(report, output.report.as_deref())?;
+        aside(&text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() }));
+        return Ok(report.result.verdict.exit_status());
+    }
+    conclude(report, output, replay.write.is_none())
+}
+
+/// `netdyno run FILE`.
+pub fn run_file(args: &Run) -> Result<u8> {
+    wording::as_in_a_file();
+    let name = args.file.display().to_string();
+    let jobs = read(&args.file)?.jobs;
+    if args.output.print_job {
+        return print_jobs(jobs);
+    }
+    let consent = args.allowed.consent();
+    for (number, job) in jobs.iter().enumerate() {
+        consent.covers(job).map_err(|refused| unallowed(&refused)).with_context(|| {
+            if jobs.len() == 1 { name.clone() } else { format!("{name}: jobs[{number}]") }
+        })?;
+    }
+    needed(&consent, &jobs).context(name.clone())?;
+    match &jobs[..] {
+        [job] => {
+            let report = attended(job, consent, &args.output).context(name)?;
+            put(job, &report, &args.output)
+        }
+        jobs => side_by_side(jobs, &consent, &args.output, &name),
+    }
+}
+
+impl Allowed {
+    pub fn consent(&self) -> Consent {
+        let Allowed { yes_disrupt, command, write } = self.clone();
+        Consent { yes_disrupt, command, write }
+    }
+}
+
+fn read(path: &Path) -> Result<File> {
+    let (name, mut text) = (path.display().to_string(), String::new());
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text),
+        false => {
+            std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text))
+        }
+    };
+    read.with_context(|| format!("reading the jobs in {name}"))?;
+    File::read(&text, &name).map_err(|bad| match bad {
+        spec::BadFile::Yaml(bad) => anyhow!(bad),
+        bad => anyhow!("{name}: {bad}"),
+    })
+}
+
+/// What several jobs cannot do at once.
+fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
+    let alone = [
+        ("--tui", output.gauges.tui),
+        ("--metrics", output.gauges.metrics.is_some()),
+        ("--json-lines", output.json_lines),
+        ("--csv", output.csv),
+    ];
+    if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
+        bail!("{option} shows one job, and {name} has {}: give each a file of its own", jobs.len());
+    }
+    if let Some(number) = jobs.iter().position(Job::runs_alone) {
+        bail!("{name}: jobs[{number}]: trials need the tester for themselves: give them a file of their own");
+    }
+    if let Some(number) = jobs.iter().position(writes_to_stdout) {
+        bail!("{name}: jobs[{number}].write: standard output takes the results of all jobs: name a file");
+    }
+    Ok(())
+}
+
+/// Several jobs of one file. They begin together, and each has a thread of its own.
+fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) -> Result<u8> {
+    check_side_by_side(jobs, output, name)?;
+    let signals = Signals::handle(false)?;
+    let folder = |number: usize, job: &Job| {
+        output.report.as_ref().map(|dir| dir.join(format!("{}-{}", number + 1, job.kind())))
+    };
+    if !output.quiet {
+        note(&format!("{} jobs begin together; Ctrl-C ends them and reports", jobs.len()));
+    }
+    let run = |number: usize, job: &Job, member: Member| -> Result<Report> {
+        // One line that moves cannot be shared.
+        let quiet = Output { quiet: true, report: folder(number, job), ..Output::default() };
+        let session = signals.session(consent.clone(), Some(member));
+        let done = attend(&quiet, Line::Not, session, |session| start(job, session));
+        let done = done.map(|mut report| {
+            report.command_line = crate::output::command_line();
+            report
+        });
+        // The others may go on for long.
+        done.inspect_err(|error| note(&format!("netdyno: {name}: jobs[{number}]: {}", job::in_full(error))))
+    };
+    let done: Vec<Result<Report>> = std::thread::scope(|scope| {
+        let members = Member::beginning(jobs.len());
+        let numbered = jobs.iter().zip(members).enumerate();
+        let threads: Vec<_> =
+            numbered.map(|(number, (job, member))| scope.spawn(move || run(number, job, member))).collect();
+        let joined = threads.into_iter().map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(anyhow!("it panicked: this is a defect of netdyno")))
+        });
+        joined.collect()
+    });
+    let mut status = 0;
+    let (mut values, mut said) = (Vec::new(), String::new());
+    for (number, (job, report)) in jobs.iter().zip(done).enumerate() {
+        let Ok(report) = report.as_ref().map_err(job::in_full).map_err(|error| {
+            values.push(serde_json::json!({ "error": error }));
+            status = 2;
+        }) else {
+            continue;
+        };
+        // The result is printed even if it cannot be written: it took time to measure.
+        let page = written(report, folder(number, job).as_deref()).unwrap_or_else(|error| {
+            note(&format!("netdyno: {name}: jobs[{number}]: {}", job::in_full(&error)));
+            status = 2;
+            None
+        });
+        said += &format!("jobs[{number}]: {}\n", job.kind());
+        said += &text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() });
+        said += "\n";
+        status = status.max(report.result.verdict.exit_status());
+        values.push(serde_json::to_value(report)?);
+    }
+    let text = match output.json {
+        true => serde_json::to_string_pretty(&values)? + "\n",
+        false => said.trim_end().to_owned() + "\n",
+    };
+    match print(&text) {
+        Err(error) if !crate::output::reader_left(&error) => Err(error),
+        _ => Ok(status),
+    }
+}
+
+/// `netdyno rerun REPORT`.
+pub fn rerun(args: &Rerun) -> Result<u8> {
+    let name = args.result.display().to_string();
+    let before = report::read(&args.result)?;
+    let job = of_result(&before).context(name.clone())?;
+    if args.output.print_job {
+        return print_jobs(vec![job]);
+    }
+    let consent = args.allowed.consent();
+    consent.covers(&job).map_err(|refused| unallowed(&refused)).context(name.clone())?;
+    needed(&consent, std::slice::from_ref(&job)).context(name.clone())?;
+    let report = attended(&job, consent, &args.output)?;
+    let status = put(&job, &report, &args.output)?;
+    let (a, b) = (
+        [Named { name: printable(&name), report: &before }],
+        [Named { name: "now".to_owned(), report: &report }],
+    );
+    let comparison = compare(&a, &b, args.least.0)?;
+    let taken = args.output.json || args.output.json_lines || args.output.csv || writes_to_stdout(&job);
+    match taken {
+        // Standard output is for who reads it by program.
+        true => aside(&render(&comparison)),
+        false => print(&wording::said(&("\n".to_owned() + &render(&comparison))))?,
+    }
+    Ok(status)
+}

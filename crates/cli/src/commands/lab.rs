@@ -1,0 +1,49 @@
+//! `netdyno lab -- CMD`: any command between two hosts of its own.
+
+use crate::cli::lab::Lab;
+use crate::output::note;
+use anyhow::{Result, bail};
+use job::impaired::Device;
+use job::kinds::lab::{PROGRAM, bottleneck, device, device_cpus};
+
+pub fn run(args: Lab) -> Result<u8> {
+    if !(68..=65_535).contains(&args.mtu) {
+        bail!("--mtu {}: 68 to 65535 are possible", args.mtu);
+    }
+    if !(1..=64).contains(&args.queues) {
+        bail!("--queues {}: 1 to 64 are possible", args.queues);
+    }
+    if !(1..=::lab::MOST_CABLES).contains(&args.cables) {
+        bail!("--cables {}: 1 to {} are possible", args.cables, ::lab::MOST_CABLES);
+    }
+    if let Some(ports) = args.ports.filter(|ports| !(3..=::lab::MOST_PORTS).contains(ports)) {
+        bail!("--ports {ports}: 3 to {} are possible; two hosts are there without it", ::lab::MOST_PORTS);
+    }
+    // A device of several ports is a bridge unless it is said to be something else.
+    let dut = args.dut.or(args.ports.map(|_| spec::Dut::Bridge));
+    let bottleneck =
+        args.bottleneck.map(|rate| bottleneck(rate, args.queue, args.burst, args.mtu)).transpose()?;
+    let options = ::lab::Options {
+        mtu: args.mtu,
+        queues: args.queues,
+        cables: args.cables,
+        addresses: args.addresses,
+        ports: args.ports,
+        device: device(dut, bottleneck, args.loss).or(args.impair.as_ref().map(|_| PROGRAM)),
+        device_cpus: device_cpus(),
+        ..::lab::Options::default()
+    };
+    let lab = ::lab::Lab::two_hosts(&options)?;
+    let start = || args.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose();
+    let (status, device) = ::lab::run_command_beside(&lab, &args.command, start)?;
+    if let Some(device) = device {
+        let done = device.finish();
+        for passage in done.passages([::lab::device::DEVICE_NEAR, ::lab::device::DEVICE_FAR]) {
+            note(&format!("device: {}", passage.facts().join(", ")));
+        }
+        if let Some(why) = done.why {
+            bail!("the device ended before its lab: {why}");
+        }
+    }
+    Ok(u8::try_from(status).unwrap_or(1))
+}

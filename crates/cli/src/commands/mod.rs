@@ -1,0 +1,65 @@
+//! One file for each verb: what its words mean together, then the libraries that do it.
+
+mod calibrate;
+mod compare;
+mod consent;
+mod craft;
+mod demo;
+mod doctor;
+pub mod edit;
+mod info;
+pub mod jobs;
+pub mod lab;
+mod resume;
+mod synth;
+
+use crate::cli::{Cli, Command};
+use crate::compat::tcpreplay::Tool;
+use crate::output::{conclude, print};
+use anyhow::{Context, Result};
+use clap::CommandFactory;
+use std::path::Path;
+
+/// Runs what was asked for; returns the exit status.
+pub fn dispatch(cli: Cli) -> Result<u8> {
+    match cli.command {
+        Command::Demo(args) => demo::run(args),
+        Command::Job(args) => jobs::typed(args.job()),
+        Command::Craft(args) => craft::run(args),
+        Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
+        Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
+        Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
+        Command::Tcpcapinfo { words } => crate::compat::tcpcapinfo::run(&words),
+        Command::Edit(args) => edit::run(*args),
+        Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
+        Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
+        Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
+        Command::Info(args) => info::run(args),
+        Command::Synth(args) => synth::run(args),
+        Command::Search(args) => jobs::search(args.kind),
+        Command::Run(args) => jobs::run_file(&args),
+        Command::Rerun(args) => jobs::rerun(&args),
+        Command::Lab(args) => lab::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::Report(args) => {
+            let report = report::read(&args.path)?;
+            let output = crate::cli::Output { json: args.json, csv: args.csv, ..Default::default() };
+            conclude(&report, &output, false)
+        }
+        Command::Compare(args) => compare::run(args),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);
+            print(&String::from_utf8_lossy(&script))?;
+            Ok(0)
+        }
+        Command::Man { folder } => man(&folder).map(|()| 0),
+    }
+}
+
+/// A page for the program and one for each verb.
+fn man(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
+    clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder)
+        .with_context(|| format!("writing man pages into {}", folder.display()))
+}

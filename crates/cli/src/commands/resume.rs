@@ -1,0 +1,117 @@
+//! `netdyno search --continue`: the search that an earlier result is of.
+//!
+//! A result may be anybody's. So nothing that runs a program or lifts a guard is taken from it: whoever continues the search
+//! gives such options again, and they must be those of the result, because with others it would be another search.
+
+use super::consent::{needed, of_result, unallowed};
+use anyhow::{Context, Result, bail};
+use report::{Report, units};
+use spec::{Job, Search};
+use std::path::Path;
+
+/// The result to go on from: a report folder or file, or what --json printed.
+pub fn read(path: &Path) -> Result<Report> {
+    let report = report::read(path).with_context(|| format!("--continue {}", path.display()))?;
+    if report.command != "search" || report.result.search.is_none() {
+        bail!(
+            "--continue {}: that is the result of `netdyno {}`, not of a search",
+            path.display(),
+            units::printable(&report.command)
+        );
+    }
+    if report.result.search.as_ref().is_some_and(|search| search.complete) {
+        bail!("--continue {}: that search is complete; `netdyno report` shows it", path.display());
+    }
+    Ok(report)
+}
+
+/// What was asked for then; what it needs to be allowed has to be asked for `now`, too.
+pub fn again(report: &Report, path: &Path, now: &Search) -> Result<Search> {
+    let what = || format!("--continue {}", path.display());
+    let then = match of_result(report).with_context(what)? {
+        Job::Search(then) => *then,
+        other => bail!("{}: requested: a `{}`, and no search", what(), other.kind()),
+    };
+    if then.find.name() != now.find.name() {
+        bail!("{}: that is a search for {}, not for {}", what(), then.find.name(), now.find.name());
+    }
+    let (asks, given) = (Job::from(then.clone()), Job::from(now.clone()).asks());
+    given.covers(&asks).map_err(|refused| unallowed(&refused)).with_context(what)?;
+    needed(&given, std::slice::from_ref(&asks)).with_context(what)?;
+    Ok(then)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::{CommandFactory, Parser};
+
+    fn kind(words: &str) -> Search {
+        match Cli::try_parse_from(words.split(' ')).expect("a command line").command {
+            Command::Search(search) => search.kind.job().0,
+            _ => panic!("no search"),
+        }
+    }
+
+    fn continued(then: &str, now: &str) -> Result<Search> {
+        let mut report = Report::new("search");
+        report.requested = Some(Job::from(kind(then)).to_value().expect("text"));
+        again(&report, Path::new("r.json"), &kind(now))
+    }
+
+    #[test]
+    fn what_runs_or_disrupts_is_never_taken_from_a_file() {
+        let plain = "netdyno search reset --on eth0 --measure eth1 --rate 1kpps";
+        let on = "netdyno search reset --continue r.json";
+        for (option, other) in
+            [("--command reboot", "must be the same"), ("--yes-disrupt eth0", "give --yes-disrupt")]
+        {
+            let (name, _) = option.split_once(' ').expect("two words");
+            let with = format!("{plain} {option}");
+            for (then, now, says) in [
+                (&*with, on, "give"),
+                (&with, &format!("{on} {name} other"), other),
+                (plain, &format!("{on} {option}"), "leave it out"),
+            ] {
+                let error = job::in_full(&continued(then, now).expect_err("a foreign power"));
+                assert!(
+                    error.contains("--continue r.json") && error.contains(says),
+                    "{then}: {now}: {error}"
+                );
+            }
+            let then = continued(&with, &format!("{on} {option}")).expect("the same");
+            assert_eq!(then, kind(&with));
+        }
+        assert!(continued(plain, on).is_ok());
+        let error =
+            continued(plain, "netdyno search loss --continue r.json").expect_err("another").to_string();
+        assert!(error.contains("for reset, not for loss"), "{error}");
+        let error = again(&Report::new("search"), Path::new("r.json"), &kind(on)).expect_err("no job");
+        assert!(job::in_full(&error).contains("earlier version"), "{error:#}");
+    }
+
+    /// Whoever adds an option to `search` says here that a foreign file may give it: it neither runs anything, nor lifts a
+    /// guard, nor writes anywhere. Else it belongs to [`spec::Consent`], or to `Output`, which is never taken from the file.
+    #[test]
+    fn every_option_of_a_search_is_known_to_be_harmless_or_asked_for_again() {
+        const HARMLESS: &str = "what on measure both-ways back gateway lab lab-dut lab-bottleneck lab-queue lab-burst \
+            lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
+            timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions mesh ports \
+            step throughput";
+        const TAKEN_FROM_NOW: &str =
+            "continue json csv json-lines report quiet print-job tui metrics metrics-name";
+        let cli = Cli::command();
+        let search = cli.find_subcommand("search").expect("search");
+        let mut asked_again = Vec::new();
+        for argument in search.get_subcommands().flat_map(clap::Command::get_arguments) {
+            let name = argument.get_long().unwrap_or(argument.get_id().as_str());
+            let known = HARMLESS.split_whitespace().chain(TAKEN_FROM_NOW.split_whitespace());
+            if !known.clone().any(|known| known == name) && !asked_again.contains(&name.to_owned()) {
+                asked_again.push(name.to_owned());
+            }
+        }
+        asked_again.sort();
+        assert_eq!(asked_again, ["command", "yes-disrupt"]);
+    }
+}

@@ -1,0 +1,51 @@
+//! The program: reads the command line, connects the libraries, prints what they say.
+//!
+//! Exit status: 0 done as asked; 1 done, but short of what was asked (a rate not reached, frames unaccounted); 2 not
+//! done.
+
+mod cli;
+mod client;
+mod commands;
+mod compat;
+mod memory;
+mod output;
+mod wording;
+
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+#[global_allocator]
+static MEMORY: memory::Saying = memory::Saying;
+
+fn main() -> ExitCode {
+    let words = match compat::arguments(std::env::args_os().collect()) {
+        Ok(Some(words)) => words,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(error) => return failed(&error),
+    };
+    let cli = match cli::Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors; clap tells by the status it would exit with.
+            let status = if error.use_stderr() { 2 } else { 0 };
+            let _ = error.print();
+            return ExitCode::from(status);
+        }
+    };
+    let done = commands::dispatch(cli);
+    output::say_held();
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    // Some errors point into a line that they show.
+    let said: Vec<String> =
+        wording::said(&job::in_full(error)).lines().map(report::units::printable).collect();
+    let _ = writeln!(std::io::stderr(), "netdyno: {}", said.join("\n"));
+    ExitCode::from(2)
+}

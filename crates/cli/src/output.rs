@@ -1,0 +1,143 @@
+//! Putting results in front of people and programs.
+
+use crate::cli::Output;
+use crate::wording;
+use anyhow::Result;
+use report::live::Live;
+use report::{Report, classic, csv, json, text};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stderr, StdoutLock, Write, stderr, stdout};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How the user called us.
+pub fn command_line() -> Vec<String> {
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(first) = words.first_mut() {
+        *first = "netdyno".to_owned();
+    }
+    words
+}
+
+/// Prints to standard output.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = Text(stdout().lock());
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// Standard output for text of any length; to be flushed at its end.
+pub fn printer() -> BufWriter<Text> {
+    BufWriter::new(Text(stdout().lock()))
+}
+
+/// Standard output that takes text. Its reader may have had enough of it, which is no fault: that is told from a
+/// capture that a pipe did not take whole, which is one.
+#[derive(Debug)]
+pub struct Text(StdoutLock<'static>);
+
+/// The reader of our text closed its end (`netdyno info ... | head`).
+#[derive(Debug)]
+struct ReaderLeft;
+
+impl std::fmt::Display for ReaderLeft {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the reader of standard output closed it")
+    }
+}
+
+impl std::error::Error for ReaderLeft {}
+
+fn of_text(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::BrokenPipe { io::Error::other(ReaderLeft) } else { error }
+}
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(of_text)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(of_text)
+    }
+}
+
+/// Whether printing ended because nobody wanted to read on.
+pub fn reader_left(error: &anyhow::Error) -> bool {
+    let inner = |cause: &io::Error| cause.get_ref().is_some_and(|inner| inner.is::<ReaderLeft>());
+    error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(inner))
+}
+
+/// Words that came while the screen was drawn.
+static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// More are not kept.
+const MOST_HELD: usize = 100;
+
+/// A word on standard error, before or beside the result; behind the screen if there is one.
+pub fn note(text: &str) {
+    if gauges::screen::is_drawn() {
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.len() < MOST_HELD {
+            held.push(text.to_owned());
+        }
+        return;
+    }
+    let _ = writeln!(stderr(), "{}", report::units::printable(&wording::said(text)));
+}
+
+/// Says what was held back. To be called when the screen is gone.
+pub fn say_held() {
+    let held = std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner));
+    held.iter().for_each(|text| note(text));
+}
+
+/// A result on standard error, where standard output has taken a capture.
+pub fn aside(text: &str) {
+    let _ = stderr().lock().write_all(wording::said(text).as_bytes());
+}
+
+/// The moving line: on a terminal redrawn, elsewhere a plain line every few seconds.
+pub fn live(output: &Output) -> Option<Live<Stderr>> {
+    if output.quiet || output.gauges.tui {
+        return None;
+    }
+    if !stderr().is_terminal() {
+        return Some(Live::log(stderr(), Duration::from_secs(5)));
+    }
+    let width = rustix::termios::tcgetwinsize(stderr()).map_or(80, |size| usize::from(size.ws_col));
+    Some(Live::terminal(stderr(), if width == 0 { 80 } else { width }))
+}
+
+/// Writes a finished result into a folder, if one was named; where its page is.
+pub fn written(report: &Report, dir: Option<&Path>) -> Result<Option<String>> {
+    let written = dir.map(|dir| report::write_dir_in(report, dir, wording::said)).transpose()?;
+    Ok(written.map(|written| written.html.display().to_string()))
+}
+
+/// Writes and prints a finished result. Returns the exit status.
+pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<u8> {
+    // The result is printed even if it cannot be written: it took time to measure.
+    let written = written(report, output.report.as_deref());
+    let page = written.as_ref().ok().and_then(Clone::clone);
+    let text = if output.json {
+        json::to_string(report).trim_end().to_owned() + "\n"
+    } else if output.json_lines {
+        json::line(report)
+    } else if output.csv {
+        // Of a search the trials are what it was for.
+        if report.result.trials.is_empty() { csv::render(report) } else { csv::trials(report) }
+    } else {
+        let options = text::Options { page: page.as_deref(), ..text::Options::default() };
+        let block = if with_classic { classic::render(report) + "\n" } else { String::new() };
+        block + &text::render(report, options)
+    };
+    // Whoever stops reading half-way (`| head`) still gets the status, and the report its errors.
+    let printed = print(&wording::said(&text));
+    written?;
+    match printed {
+        Err(error) if !reader_left(&error) => Err(error),
+        _ => Ok(report.result.verdict.exit_status()),
+    }
+}

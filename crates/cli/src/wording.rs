@@ -1,0 +1,171 @@
+//! The settings that libraries speak of, in the words of the command line.
+
+use report::worded;
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Settings of a job, and what this client offers beside the job, that are typed as they are called: `trial_duration` is
+/// `--trial-duration`.
+const ALIKE: &str = "against all axis back both_ways buffer calibration catch_up check_content clock continue cores count dst_mac \
+    duration endpoints engine exclude floor flow from gateway generic goal ignore include json_lines lab loss mac \
+    map_dst_ip map_ip map_port map_src_ip max max_burst measure method metrics min on only_side oversize port precision \
+    preload quiet_time rate replace_mac resolve round_trip short sides sign size skip_corrupt src_mac step streams \
+    timeout timestamps to trial_duration ttl tui tx_timestamps unique_ip until_gap yes_disrupt";
+
+/// The others, and how they are typed.
+const OTHERWISE: &[(&str, &str)] = &[
+    ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
+    ("how", "--meter"),
+    ("json", "`--json`"),
+    ("lab.impair", "--lab-impair"),
+    ("lab.ports", "--ports"),
+    ("lab.queues", "--queues"),
+    ("links[1].measure", "--measure2"),
+    ("links[1].on", "--on2"),
+    ("loops", "--loop"),
+    ("pattern: mesh", "--mesh"),
+    ("preload: false", "--stream"),
+    ("rate: top", "--topspeed"),
+    ("reflect", "`netdyno reflect --on IFACE`"),
+    ("report", "`--report DIR`"),
+    ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
+];
+
+/// Jobs of a file are spoken of in the words of the file.
+static OF_A_FILE: AtomicBool = AtomicBool::new(false);
+
+/// From now on settings are called as a file of jobs calls them.
+pub fn as_in_a_file() {
+    OF_A_FILE.store(true, Relaxed);
+}
+
+/// What a library says, in the words of who asked for the job.
+pub fn said(text: &str) -> Cow<'_, str> {
+    if OF_A_FILE.load(Relaxed) { Cow::Borrowed(text) } else { typed(text) }
+}
+
+/// In the words of the command line.
+fn typed(text: &str) -> Cow<'_, str> {
+    worded(text, option)
+}
+
+/// How a setting is typed.
+fn option(setting: &str) -> Option<String> {
+    let otherwise = OTHERWISE.iter().find(|(name, _)| *name == setting).map(|(_, typed)| (*typed).to_owned());
+    let alike =
+        || ALIKE.split(' ').any(|name| name == setting).then(|| format!("--{}", setting.replace('_', "-")));
+    otherwise.or_else(alike)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    /// What is typed on a command line is known here and nowhere else.
+    const CLIENTS: [&str; 2] = ["cli", "bench"];
+    /// Options of other programs.
+    const OF_OTHERS: [&str; 1] = ["ss --xdp"];
+
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder of sources") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+    }
+
+    /// The lines of all libraries that are neither comments nor tests, with where they stand.
+    fn lines_of_libraries() -> Vec<(String, String)> {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the folder of crates");
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(crates).expect("the folder of crates") {
+            let path = entry.expect("an entry").path();
+            if !CLIENTS.iter().any(|client| path.ends_with(client)) && path.join("src").is_dir() {
+                sources(&path.join("src"), &mut files);
+            }
+        }
+        assert!(files.len() > 200, "{} files", files.len());
+        files.retain(|file| !file.ends_with("tests.rs"));
+        let lines = files.iter().flat_map(|file| {
+            let text = std::fs::read_to_string(file).expect("a source");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let numbered = code.lines().enumerate();
+            let said = numbered.filter(|(_, line)| !line.trim_start().starts_with("//"));
+            said.map(|(at, line)| (format!("{}:{}", file.display(), at + 1), line.to_owned()))
+                .collect::<Vec<_>>()
+        });
+        lines.collect()
+    }
+
+    /// The long options of all commands.
+    fn options() -> BTreeSet<String> {
+        fn gather(command: &clap::Command, found: &mut BTreeSet<String>) {
+            found.extend(command.get_arguments().filter_map(|arg| Some(format!("--{}", arg.get_long()?))));
+            command.get_subcommands().for_each(|below| gather(below, found));
+        }
+        let mut found = BTreeSet::new();
+        gather(&crate::cli::Cli::command(), &mut found);
+        found
+    }
+
+    fn settings() -> impl Iterator<Item = &'static str> {
+        ALIKE.split(' ').chain(OTHERWISE.iter().map(|(name, _)| *name))
+    }
+
+    #[test]
+    fn every_setting_is_typed_as_an_option_that_there_is() {
+        let options = options();
+        for setting in settings() {
+            let typed = option(setting).expect("a setting of the tables");
+            let words = typed.split([' ', '`']).filter(|word| word.starts_with("--"));
+            assert!(words.clone().count() > 0, "{setting}");
+            words.for_each(|word| assert!(options.contains(word), "{setting}: there is no {word}"));
+        }
+    }
+
+    #[test]
+    fn what_libraries_say_of_settings_can_be_typed() {
+        let mut spoken_of = BTreeSet::new();
+        for (place, line) in lines_of_libraries() {
+            for named in line.split("`.").skip(1).filter_map(|behind| behind.split_once('`')) {
+                let (setting, name) =
+                    (named.0, |c: char| c.is_ascii_lowercase() || "_.[]: 0123456789".contains(c));
+                if setting.starts_with(|c: char| c.is_ascii_lowercase()) && setting.chars().all(name) {
+                    // Ends of file names.
+                    assert!(
+                        option(setting).is_some() || ["gz", "zst", "pcapng", "ntar"].contains(&setting),
+                        "{place}: {setting}"
+                    );
+                    spoken_of.insert(setting.to_owned());
+                }
+            }
+        }
+        for setting in settings() {
+            assert!(spoken_of.contains(setting), "no library speaks of {setting}");
+        }
+    }
+
+    #[test]
+    fn no_library_names_an_option() {
+        for (place, line) in lines_of_libraries() {
+            let line = OF_OTHERS.iter().fold(line, |line, other| line.replace(other, ""));
+            let mut dashes = line.match_indices("--").map(|(at, _)| &line[at + 2..]);
+            let named = dashes.find(|behind| behind.starts_with(|c: char| c.is_ascii_lowercase()));
+            assert_eq!(named, None, "{place}: name the setting, as `.rate` (report::setting)");
+        }
+    }
+
+    #[test]
+    fn jobs_of_a_file_are_spoken_of_as_in_the_file() {
+        assert_eq!(typed("lower `.rate`, or `.preload: false`"), "lower --rate, or --stream");
+        assert_eq!(said("lower `.rate`"), "lower --rate");
+        as_in_a_file();
+        assert_eq!(said("lower `.rate`"), "lower `.rate`");
+    }
+}

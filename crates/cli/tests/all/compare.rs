@@ -1,0 +1,95 @@
+//! `netdyno compare` on results of real runs and searches.
+
+use crate::common::*;
+use crate::judged::judged;
+use serde_json::Value;
+
+/// A run of two seconds; the folder of its report.
+fn send(net: &Net, name: &str, rate: &str, more: &str) -> String {
+    let dir = net.file(name);
+    net.run(format!(
+        "netdyno send ipv4/udp --size 100 --on tx0 --measure rx0 --rate {rate} --duration 1500ms --report {dir} --quiet {more}"
+    ));
+    dir
+}
+
+#[test]
+fn a_slower_run_is_worse_and_the_same_run_is_not() {
+    let net = Net::new();
+    let (fast, slow) = (send(&net, "fast", "4kpps", ""), send(&net, "slow", "1kpps", "--engine packet"));
+    // Senders that others held up are no faster than each other.
+    let in_time = judged([&fast, &slow].iter().all(|dir| {
+        let result = std::fs::read_to_string(format!("{dir}/result.json")).expect("the result");
+        reasons(&serde_json::from_str(&result).expect("JSON")).is_empty()
+    }));
+    let told = run(format!("netdyno compare {fast} {slow}"));
+    let words: &[&str] = if in_time { &["B is worse than A", "WORSE"] } else { &[] };
+    for words in ["rate asked for", "4kpps", "1kpps", "received"].iter().chain(words) {
+        assert!(told.stdout.contains(words), "no `{words}`: {}", told.stdout);
+    }
+    let ran = run(format!("netdyno compare {fast} {slow}/result.json --json"));
+    let json = ran.json();
+    assert_eq!(json["schema"], "netdyno.compare/1");
+    assert_eq!((ran.status, told.status), if json["outcome"] == "worse" { (1, 1) } else { (0, 0) }, "{json}");
+    assert!(!in_time || json["outcome"] == "worse", "{json}");
+    let schema = crate::report::schema("compare");
+    assert_eq!(crate::report::check(&schema, &schema, &json, "comparison"), Ok(()));
+    assert!(
+        crate::report::check(&schema, &schema, &serde_json::json!({"figures": 1}), "comparison").is_err()
+    );
+    let sent =
+        json["figures"].as_array().expect("figures").iter().find(|f| f["name"] == "sent").expect("sent");
+    let ratio = sent["difference_ratio"].as_f64().expect("a ratio");
+    assert!(!in_time || (-0.9..-0.5).contains(&ratio), "{sent}");
+    let same = run(format!("netdyno compare {fast} {fast}/report.html")).ok();
+    assert!(same.stdout.contains("does not differ from A by more than the noise"), "{}", same.stdout);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_the_reason() {
+    let net = Net::new();
+    let sent = send(&net, "sent", "2kpps", "");
+    let file = net.file("x.pcap");
+    run(format!("netdyno craft ipv4/udp --count 20 -w {file}")).ok();
+    let replayed = net.file("replayed");
+    net.run(format!("netdyno replay {file} --on tx0 --report {replayed} --quiet"));
+    run(format!("netdyno compare {sent} {replayed}")).refused(&["netdyno send", "netdyno replay"]);
+    run(format!("netdyno compare {sent}")).refused(&["--against"]);
+    run(format!("netdyno compare {sent} {sent} --against {replayed}")).refused(&["given twice"]);
+    run(format!("netdyno compare {sent} /nowhere")).refused(&["/nowhere"]);
+    let newer = net.file("newer.json");
+    let text = std::fs::read_to_string(format!("{sent}/result.json")).expect("the result");
+    std::fs::write(&newer, text.replace("netdyno.report/2", "netdyno.report/3")).expect("written");
+    run(format!("netdyno compare {sent} {newer}")).refused(&["newer.json", "netdyno.report/3"]);
+    // One of before is as good as another.
+    let older = net.file("older.json");
+    let mut of_before: Value =
+        serde_json::from_str(&text.replace("\"intended_", "\"offered_")).expect("JSON");
+    let members = of_before.as_object_mut().expect("members");
+    let mut requested = members.remove("resolved").expect("numbers");
+    requested["job"] = members.remove("requested").expect("the job");
+    requested["command_line"] = members.remove("command_line").expect("the command line");
+    members.insert("requested".to_owned(), requested);
+    members.insert("schema".to_owned(), "netdyno.report/1".into());
+    std::fs::write(&older, of_before.to_string()).expect("written");
+    run(format!("netdyno compare {sent} {older}")).ok();
+    // A sender that was held up made both fall short.
+    let [was, is] =
+        [older, format!("{sent}/result.json")].map(|file| run(format!("netdyno report {file}")).stdout);
+    assert!(was.contains("intended") && was == is, "{was}\n{is}");
+}
+
+#[test]
+fn results_are_printed_as_csv() {
+    let net = Net::new();
+    let sent = send(&net, "sent", "2kpps", "");
+    let intervals = run(format!("netdyno report {sent} --csv"));
+    let written = std::fs::read_to_string(format!("{sent}/intervals.csv")).expect("the intervals");
+    assert_eq!(intervals.stdout, written);
+    let dir = net.file("trial");
+    let trial = "netdyno trial --lab --rate 1kpps --duration 200ms --size 128 --quiet";
+    let printed = run(format!("{trial} --report {dir} --csv"));
+    assert_eq!(printed.stdout, std::fs::read_to_string(format!("{dir}/trials.csv")).expect("the trials"));
+    assert!(printed.stdout.starts_with("trial,part,stage,frame_size,load,"), "{}", printed.stdout);
+    assert_eq!(printed.stdout.lines().count(), 2);
+}

@@ -1,0 +1,42 @@
+//! The binary as its users run it, from end to end, on real interfaces, judged by tools that are not ours.
+//!
+//! One test binary, so that it is linked once and its tests share the CPUs. They need root and what
+//! `scripts/setup test` installs (tcpdump, tshark, tcpreplay 4.4.3, Scapy, clang, nginx, curl, ip); without it they fail, and say
+//! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
+
+mod bridge;
+mod carrier;
+mod cli;
+mod common;
+mod compare;
+mod cores;
+mod craft;
+mod demo;
+mod due;
+mod engines;
+mod faults;
+mod fragroute;
+mod impair;
+mod info;
+mod jobs;
+mod judged;
+mod lab;
+mod leftovers;
+mod links;
+mod live;
+mod measure;
+mod pair;
+mod ports;
+mod reflect;
+mod replay;
+mod report;
+mod resolve;
+mod scenario;
+mod screen;
+mod search;
+mod search_forms;
+mod stamps;
+mod tcpprep;
+mod tcpreplay;
+mod tcpreplay_edit;
+mod tcprewrite;

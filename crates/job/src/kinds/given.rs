@@ -1,0 +1,106 @@
+//! Frames of a source that is given beside the job: whatever implements [`engine::source::Frames`].
+
+use super::replay::stream_buffer;
+use super::shared::{self, Metering, Pace, Through};
+use crate::run::{self, Setup};
+use crate::session::Session;
+use anyhow::{Result, bail};
+use engine::Job;
+use engine::source::Source;
+use report::{Report, RequestedRate, Resolved};
+use spec::{Engine, Pattern, Send, Sign, Word};
+
+/// As `send`, with the frames of `source`; `job.what` is only what they are called.
+pub fn run(job: &Send, mut source: Source, session: Session) -> Result<Report> {
+    refuse(job)?;
+    let pace = Pace::from(job.pace());
+    shared::check_pace(&pace)?;
+    let link = job.links.first();
+    let sending = link.and_then(|link| link.on.as_deref());
+    let through = Through::of(job.through(), &session.consent);
+    let metering = Metering {
+        measure: link.and_then(|link| link.measure.clone()),
+        round_trip: job.round_trip,
+        how: job.meter.clone(),
+    };
+    let place = shared::sending_place(sending, &through)?;
+    let rate = match pace.rate {
+        Some(rate) => {
+            let schedule = shared::schedule(rate, place.as_ref(), None)?;
+            let asked = shared::requested_rate(rate, &schedule);
+            if !source.pace(schedule) {
+                bail!(
+                    "rate: these frames have times of their own, which their source does not change: leave it out"
+                );
+            }
+            asked
+        }
+        None if source.is_paced() => {
+            RequestedRate { text: "as the source says".to_owned(), ..RequestedRate::default() }
+        }
+        None => RequestedRate { text: traffic::Rate::TopSpeed.to_string(), ..RequestedRate::default() },
+    };
+    if (job.sign == Sign::Always || job.round_trip) && !source.sign(0) {
+        bail!("sign: this source cannot sign its frames: leave it out");
+    }
+    let facts = source.facts();
+    let rx = shared::measuring_place(&metering, &through, facts.paced, sending)?;
+    if let (Some(place), Some(program)) = (&place, source.program()) {
+        shared::check_mtu(program, place)?;
+    }
+    let cpus = shared::cpus(&through, place.as_slice())?;
+    let total = match (facts.frames, pace.count) {
+        (Some(own), Some(count)) => Some(own.min(count)),
+        (own, count) => own.or(count),
+    };
+    let resolved = Resolved {
+        source: Some(report::Source::Synthetic { description: job.what.clone() }),
+        engine: Some(job.engine.name().to_owned()),
+        rate: Some(rate),
+        count: pace.count,
+        duration_ns: pace.duration.map(|d| d.as_nanos() as u64),
+        interfaces: shared::interfaces(place.as_slice(), rx.as_slice(), metering.round_trip),
+        ..Resolved::default()
+    };
+    let longest = facts.longest.unwrap_or_else(|| stream_buffer(place.as_ref(), None));
+    session.heed();
+    let sends = Job {
+        count: pace.count,
+        duration: pace.duration,
+        catch_up: pace.catch_up,
+        spin: pace.spin,
+        stamps: shared::stamps(metering.how.clock),
+        ..Job::of(source)
+    };
+    run::run(Setup {
+        resolved,
+        total,
+        endless: total.is_none() && pace.duration.is_none(),
+        patient: true,
+        tx: place.filter(|_| job.engine != Engine::Null).into_iter().collect(),
+        rx: rx.into_iter().collect(),
+        round_trip: job.round_trip,
+        cpus,
+        session,
+        ..Setup::of("send", shared::open_by(&through, false)?, sends, longest)
+    })
+}
+
+/// Refuses members that are about frames which are made here.
+fn refuse(job: &Send) -> Result<()> {
+    if job.links.len() > 1 || job.pattern == Pattern::Mesh {
+        bail!("links: the frames of a source that is given leave by one interface: name one");
+    }
+    let members = [
+        ("size", job.size.is_some()),
+        ("seed", job.seed.is_some()),
+        ("resolve", job.resolve),
+        ("meter.check_content", job.meter.check_content),
+    ];
+    match members.into_iter().find(|(_, given)| *given) {
+        Some((member, _)) => {
+            bail!("{member}: it does nothing to frames of a source that is given: leave it out")
+        }
+        None => Ok(()),
+    }
+}

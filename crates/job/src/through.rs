@@ -1,0 +1,28 @@
+//! Through what frames are sent: what a job asks for, as far as it is allowed.
+
+use spec::{Consent, Cores, Engine, Stamps};
+use std::path::PathBuf;
+
+/// Through what, and by which interfaces although they are in use.
+#[derive(Debug, Clone, Default)]
+pub struct Through {
+    /// The engine.
+    pub engine: Engine,
+    /// What `auto` chooses by, where it was measured.
+    pub calibration: Option<PathBuf>,
+    /// The CPUs to send on.
+    pub cores: Option<Cores>,
+    /// Who is to stamp frames as they leave.
+    pub tx_timestamps: Option<Stamps>,
+    /// Interfaces that may be used although they carry the default route or a login.
+    pub yes_disrupt: Vec<String>,
+}
+
+impl Through {
+    /// What a job asks for, as far as it is allowed.
+    pub fn of(asked: spec::Through, consent: &Consent) -> Through {
+        let spec::Through { engine, calibration, cores, tx_timestamps } = asked;
+        let cores = cores.map(spec::Written::into_value);
+        Through { engine, calibration, cores, tx_timestamps, yes_disrupt: consent.yes_disrupt.clone() }
+    }
+}

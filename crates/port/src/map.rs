@@ -1,0 +1,73 @@
+//! Memory mapped into this process: frames of its own (a UMEM), and the rings that sockets lend.
+#![allow(unsafe_code, reason = "mapping memory has no safe form")]
+
+use std::ffi::c_void;
+use std::os::fd::AsFd;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+const HUGE_PAGE: usize = 2 << 20;
+
+/// A mapping, gone when dropped.
+#[derive(Debug)]
+pub struct Map {
+    base: NonNull<u8>,
+    length: usize,
+    /// It consists of huge pages.
+    pub huge: bool,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; this type gives out its address only.
+unsafe impl Send for Map {}
+// SAFETY: as above; nothing is read or written through a shared reference.
+unsafe impl Sync for Map {}
+
+impl Map {
+    /// Zeroed memory of at least `length` bytes, in huge pages if asked for and the machine has that many to spare.
+    pub fn anonymous(length: usize, huge: bool) -> Result<Map, Errno> {
+        let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
+        let rounded = length.next_multiple_of(HUGE_PAGE);
+        if huge && let Ok(map) = Map::of_pages(rounded, flags | MapFlags::HUGETLB, true) {
+            return Ok(map);
+        }
+        Map::of_pages(length, flags, false)
+    }
+
+    fn of_pages(length: usize, flags: MapFlags, huge: bool) -> Result<Map, Errno> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe { mmap_anonymous(null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags)? };
+        Map::own(base, length, huge)
+    }
+
+    /// `length` bytes of what stands at `offset` of a descriptor.
+    pub fn shared(fd: impl AsFd, offset: u64, length: usize) -> Result<Map, Errno> {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: as above.
+        let base =
+            unsafe { mmap(null_mut(), length, ProtFlags::READ | ProtFlags::WRITE, flags, fd, offset)? };
+        Map::own(base, length, false)
+    }
+
+    fn own(base: *mut c_void, length: usize, huge: bool) -> Result<Map, Errno> {
+        let base = NonNull::new(base.cast()).ok_or(Errno::NOMEM)?;
+        Ok(Map { base, length, huge })
+    }
+
+    /// Where it starts.
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub fn length(&self) -> usize {
+        self.length
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        // SAFETY: exactly what was mapped; whoever uses the memory holds this value.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.length) };
+    }
+}

@@ -1,0 +1,220 @@
+//! A figure is declared once, where it belongs (`sections`): its name, unit, meaning, and which direction is for the better.
+//! From the declaration it reaches the summary, the page, figures.csv, `compare` and Prometheus.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::compare::noise::Sample;
+use crate::model::{Interval, Report};
+use crate::sections::ALL;
+use crate::units;
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Frames per second.
+    FramesPerSecond,
+    /// Bits per second.
+    BitsPerSecond,
+    /// Nanoseconds.
+    Ns,
+    /// Seconds.
+    Seconds,
+    /// 0 to 1.
+    Ratio,
+    /// A number of things.
+    Count,
+}
+
+impl Unit {
+    /// A value for people.
+    pub fn show(self, value: f64) -> String {
+        let sign = if value < 0.0 { "-" } else { "" };
+        let size = value.abs();
+        let text = match self {
+            Unit::FramesPerSecond => units::frame_rate(size),
+            Unit::BitsPerSecond => units::bit_rate(size),
+            Unit::Ns => units::time(size.round() as u64),
+            Unit::Seconds => units::time((size * 1e9).round() as u64),
+            Unit::Ratio => units::percent(size),
+            Unit::Count => units::count(size.round() as u64),
+        };
+        format!("{sign}{text}")
+    }
+
+    /// As in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::FramesPerSecond => "frames_per_second",
+            Unit::BitsPerSecond => "bits_per_second",
+            Unit::Ns => "ns",
+            Unit::Seconds => "seconds",
+            Unit::Ratio => "ratio",
+            Unit::Count => "count",
+        }
+    }
+}
+
+/// Which direction is for the better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// How a metric of that name behaves while a job lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It never falls.
+    Counter,
+    /// It may.
+    Gauge,
+}
+
+/// The declaration of a figure.
+#[derive(Debug, PartialEq)]
+pub struct Figure {
+    /// For programs: in figures.csv, and in Prometheus behind `netdyno_`. It never changes its meaning.
+    pub key: &'static str,
+    /// For people, behind its value or as a heading: "duplicated".
+    pub name: &'static str,
+    /// What its values are in.
+    pub unit: Unit,
+    /// How its metric behaves.
+    pub kind: Kind,
+    /// `None`: neither is better, and `compare` passes it over.
+    pub better: Option<Better>,
+    /// One sentence.
+    pub meaning: &'static str,
+}
+
+/// Declares figures: the doc comment is the meaning.
+macro_rules! figures {
+    ($($(#[doc = $meaning:literal])+ $figure:ident = $key:literal, $name:literal, $unit:ident $(, $better:ident)?;)+) => {
+        $($(#[doc = $meaning])+
+        pub static $figure: $crate::figure::Figure = $crate::figure::Figure {
+            key: $key,
+            name: $name,
+            unit: $crate::figure::figures!(@unit $unit),
+            kind: $crate::figure::figures!(@kind $unit),
+            better: $crate::figure::figures!(@better $($better)?),
+            meaning: concat!($($meaning),+).trim_ascii_start(),
+        };)+
+    };
+    (@unit Gauge) => { $crate::figure::Unit::Count };
+    (@unit $unit:ident) => { $crate::figure::Unit::$unit };
+    (@kind Count) => { $crate::figure::Kind::Counter };
+    (@kind $unit:ident) => { $crate::figure::Kind::Gauge };
+    (@better) => { None };
+    (@better $better:ident) => { Some($crate::figure::Better::$better) };
+}
+pub(crate) use figures;
+
+impl Figure {
+    /// Its value in a result.
+    pub(crate) fn is(&'static self, value: f64) -> Measured {
+        Measured { figure: self, name: None, value, within: Within::Nothing, of: None, listed: false }
+    }
+
+    /// The same of a count, or of nanoseconds.
+    pub(crate) fn count(&'static self, value: u64) -> Measured {
+        self.is(value as f64)
+    }
+
+    /// For people, where it stands by itself: "frames duplicated".
+    pub fn label(&self) -> String {
+        if self.key.ends_with("_frames") { format!("frames {}", self.name) } else { self.name.to_owned() }
+    }
+}
+
+/// What a single result says of how a figure varies.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Within {
+    Nothing,
+    /// Its value in each interval of the run.
+    Intervals(Vec<f64>),
+    /// In each trial of the search.
+    Trials(Sample),
+    /// It lies between these: what passed, and what did not.
+    Bounds(f64, Option<f64>),
+}
+
+/// A figure of one result.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Measured {
+    pub figure: &'static Figure,
+    /// Where a result may have several of them: "64 bytes: lost at 10 kpps".
+    pub name: Option<String>,
+    pub value: f64,
+    pub within: Within,
+    /// Compared as a share of so many.
+    pub of: Option<u64>,
+    /// It stands among the single facts of the summary and of the page.
+    pub listed: bool,
+}
+
+impl Measured {
+    pub fn with(self, within: Within) -> Measured {
+        Measured { within, ..self }
+    }
+
+    pub fn of(self, all: u64) -> Measured {
+        Measured { of: Some(all), ..self }
+    }
+
+    pub fn listed(self) -> Measured {
+        Measured { listed: true, ..self }
+    }
+
+    pub fn named(self, name: String) -> Measured {
+        Measured { name: Some(name), ..self }
+    }
+
+    /// "3 duplicated", if it is listed.
+    pub fn fact(&self) -> Option<String> {
+        self.listed.then(|| format!("{} {}", self.figure.unit.show(self.value), self.figure.name))
+    }
+
+    /// For people.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.figure.name)
+    }
+}
+
+/// A figure in each interval of a run but the first and the last, which hold its start and its end.
+pub(crate) fn within(report: &Report, get: impl Fn(&Interval) -> Option<f64>) -> Within {
+    let all = report.intervals.get(1..report.intervals.len().saturating_sub(1)).unwrap_or_default();
+    let values: Vec<f64> =
+        all.iter().filter(|i| i.duration_ns() > 0).filter_map(get).filter(|v| v.is_finite()).collect();
+    if values.is_empty() { Within::Nothing } else { Within::Intervals(values) }
+}
+
+/// All figures that a result has.
+pub(crate) fn of(report: &Report) -> Vec<Measured> {
+    let mut all: Vec<Measured> = ALL.iter().flat_map(|section| section.figures(report)).collect();
+    all.retain(|figure| figure.value.is_finite());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sections::received::{DUPLICATED, LOST_FRAMES};
+    use crate::sections::sent::RETRIED_EAGAIN;
+
+    #[test]
+    fn a_declaration_has_all_that_others_show() {
+        assert_eq!((DUPLICATED.key, DUPLICATED.kind), ("duplicated_frames", Kind::Counter));
+        assert_eq!((DUPLICATED.better, DUPLICATED.unit), (Some(Better::Lower), Unit::Count));
+        assert_eq!(DUPLICATED.meaning, "Signed frames that had come before.");
+        assert_eq!(DUPLICATED.label(), "frames duplicated");
+        assert_eq!((LOST_FRAMES.kind, LOST_FRAMES.better), (Kind::Gauge, None));
+        assert_eq!(RETRIED_EAGAIN.label(), "retried (EAGAIN)");
+        assert_eq!(DUPLICATED.count(3).listed().fact().as_deref(), Some("3 duplicated"));
+        assert_eq!(DUPLICATED.count(3).fact(), None);
+    }
+}

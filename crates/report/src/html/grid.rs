@@ -1,0 +1,97 @@
+//! Tables and lists of the page.
+
+use super::escape::Esc;
+use crate::figure::Measured;
+use crate::units;
+
+pub(crate) fn first_of(what: &str, limit: usize, all: usize) -> String {
+    if all > limit {
+        format!("{what} (the first {limit} of {}; the rest is in the data)", units::count(all as u64))
+    } else {
+        what.to_owned()
+    }
+}
+
+pub(crate) const DASH: &str = "-";
+
+/// A table with a header; the first column is text.
+pub(crate) struct Grid<const N: usize> {
+    header: [&'static str; N],
+    body: String,
+}
+
+impl<const N: usize> Grid<N> {
+    pub fn new(header: [&'static str; N]) -> Self {
+        Self { header, body: String::new() }
+    }
+
+    pub fn row<const M: usize>(&mut self, label: &str, cells: [String; M]) {
+        self.marked_row("", label, cells);
+    }
+
+    /// A row that the style sheet shows by its class; empty for one like the others.
+    pub fn marked_row<const M: usize>(&mut self, class: &str, label: &str, cells: [String; M]) {
+        const { assert!(M + 1 == N, "a row has as many cells as the header") };
+        let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", Esc(cell))).collect();
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        self.body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
+    }
+
+    /// Empty when no row was added. A long one may be cut when printed.
+    pub fn card(self, heading: &str, long: bool) -> String {
+        if self.body.is_empty() {
+            return String::new();
+        }
+        let header: String =
+            self.header.iter().map(|h| format!("<th scope=\"col\">{}</th>", Esc(h))).collect();
+        let table = format!("<table><thead><tr>{header}</tr></thead><tbody>\n{}</tbody></table>", self.body);
+        card(heading, &table, if long { " long" } else { "" })
+    }
+}
+
+/// Names and values, one a line.
+#[derive(Default)]
+pub(crate) struct Facts(String);
+
+impl Facts {
+    pub fn add(&mut self, name: &str, value: &str) {
+        self.0 += &format!("<tr><td>{}</td><td>{}</td></tr>\n", Esc(name), Esc(value));
+    }
+
+    pub fn maybe(&mut self, name: &str, value: Option<String>) {
+        if let Some(value) = value {
+            self.add(name, &value);
+        }
+    }
+
+    pub fn count(&mut self, name: &str, value: Option<u64>) {
+        self.maybe(name, value.map(units::count));
+    }
+
+    /// Figures that are listed, each with its meaning for who points at it.
+    pub fn figures(&mut self, figures: &[Measured]) {
+        for m in figures.iter().filter(|m| m.listed) {
+            let (name, meaning) = (m.figure.label(), m.figure.meaning);
+            let value = m.figure.unit.show(m.value);
+            self.0 += &format!(
+                "<tr title=\"{}\"><td>{}</td><td>{}</td></tr>\n",
+                Esc(meaning),
+                Esc(&name),
+                Esc(&value)
+            );
+        }
+    }
+
+    pub fn card(self, heading: &str) -> String {
+        if self.0.is_empty() {
+            self.0
+        } else {
+            card(heading, &format!("<table class=\"facts\"><tbody>\n{}</tbody></table>", self.0), "")
+        }
+    }
+}
+
+fn card(heading: &str, table: &str, class: &str) -> String {
+    let heading = if heading.is_empty() { String::new() } else { format!("<h3>{}</h3>", Esc(heading)) };
+    format!("<div class=\"card{class}\">{heading}{table}</div>\n")
+}

@@ -1,0 +1,115 @@
+//! The parts of a result, a file each: what is known (the data, with its names in JSON), which figures that makes, and how
+//! it reads on the terminal and on the page. A part that was not measured says nothing anywhere.
+//!
+//! Who adds a part adds a file here, its place in [`ALL`], and a member of [`crate::Achieved`]. Who adds a figure declares
+//! it in its part: from there it reaches the summary, the page, figures.csv, `compare` and Prometheus.
+
+pub mod bridge;
+pub mod by_hand;
+pub mod conversations;
+pub mod counters;
+pub mod environment;
+pub mod flows;
+pub mod intervals;
+pub mod latency;
+pub mod links;
+pub mod pacing;
+pub mod ports;
+pub mod received;
+pub mod reflection;
+pub mod requested;
+pub mod search;
+pub mod sent;
+pub mod streams;
+pub mod totals;
+pub mod verdict;
+
+use crate::distribution::Distribution;
+use crate::figure::Measured;
+use crate::html::grid::Facts;
+use crate::model::Report;
+use crate::text::Options;
+
+/// A part of a result, and how it is shown.
+pub(crate) trait Section: Sync {
+    /// Its figures, as far as they are known.
+    fn figures(&self, _: &Report) -> Vec<Measured> {
+        Vec::new()
+    }
+
+    /// Lines of the summary.
+    fn lines(&self, _: &Report) -> Vec<Line> {
+        Vec::new()
+    }
+
+    /// Tables of the summary, behind all lines.
+    fn tables(&self, _: &Report, _: Options<'_>) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Times that the page shows as percentiles.
+    fn times<'r>(&self, _: &'r Report) -> Vec<(&'static str, &'r Distribution)> {
+        Vec::new()
+    }
+
+    /// Single facts on the page.
+    fn facts(&self, _: &Report, _: &mut Facts) {}
+
+    /// Tables on the page.
+    fn cards(&self, _: &Report) -> String {
+        String::new()
+    }
+
+    /// Long tables on the page, behind those of all others.
+    fn appendix(&self, _: &Report) -> String {
+        String::new()
+    }
+}
+
+/// All parts, in the order they are shown.
+pub(crate) const ALL: [&dyn Section; 13] = [
+    &sent::Sent,
+    &ports::Ports,
+    &environment::Machine,
+    &received::Received,
+    &latency::Latency,
+    &reflection::Reflected,
+    &bridge::Bridge,
+    &flows::OfFlows,
+    &pacing::Pace,
+    &by_hand::ByHand,
+    &counters::Counted,
+    &streams::Streams,
+    &search::Searched,
+];
+
+/// A line of the summary, with its label in front.
+pub(crate) struct Line {
+    pub label: &'static str,
+    pub says: Says,
+}
+
+pub(crate) enum Says {
+    /// Facts with commas between, as many in a line as fit; without any there is no line.
+    Facts(Vec<String>),
+    /// A sentence, folded between words.
+    Text(String),
+}
+
+impl Line {
+    fn facts(label: &'static str, facts: Vec<String>) -> Line {
+        Line { label, says: Says::Facts(facts) }
+    }
+
+    fn text(label: &'static str, text: String) -> Line {
+        Line { label, says: Says::Text(text) }
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}

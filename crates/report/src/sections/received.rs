@@ -1,0 +1,171 @@
+//! What arrived, and what did not.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::totals::Totals;
+use super::{Line, Section, is_false};
+use crate::figure::{Measured, figures, within};
+use crate::html::grid::Facts;
+use crate::model::Report;
+
+/// What arrived at one of two interfaces.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RxInterface {
+    /// Where it arrived.
+    pub interface: String,
+    /// The interface whose frames were to arrive here.
+    pub from: String,
+    /// Frames that arrived.
+    pub frames: u64,
+    /// Layer 2 bytes without FCS.
+    pub bytes: u64,
+}
+
+/// What arrived.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Rx {
+    /// Frames and bytes that arrived, and their rates.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Frames that arrived more than once, counted from the second time on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicated_frames: Option<u64>,
+    /// Frames that arrived after a later one of their stream (RFC 4737, 3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reordered_frames: Option<u64>,
+    /// Frames whose bytes are not those that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_frames: Option<u64>,
+    /// Frames that are none of ours: those that cannot be, where loss is known by count only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub foreign_frames: Option<u64>,
+    /// Of those: known by what they are (ARP, IPv6 neighbour and listener discovery, IGMP, LLDP, spanning tree and the like),
+    /// more than the run sent of such. Left out where frames are told apart by their signatures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_frames: Option<u64>,
+    /// Frames the receiving machine dropped before the meter saw them (ring full, no buffer).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dropped_frames: Option<u64>,
+    /// Why nothing follows from frames that are missing here: the meter was detached, or others take frames before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blind_because: Option<String>,
+    /// Signed frames that had bytes behind the signature: a device has padded them, or added a trailer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trailed_frames: Option<u64>,
+    /// What arrived at each interface, where two were measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<RxInterface>,
+}
+
+/// Frames sent and never received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// How many.
+    pub frames: u64,
+    /// Lost over sent, 0 to 1; 0 when nothing was sent.
+    pub ratio: f64,
+    /// What arrived was only counted, because not every frame was signed: frames of others may stand in for some that were
+    /// lost. Left out when false.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub by_count_only: bool,
+    /// Of how many frames that is so, where the others were signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsigned_frames: Option<u64>,
+    /// Of the lost: frames of a capture to addresses that other frames of it came from, sent into the same port. A device
+    /// that learns addresses passes none of those on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learnt_frames: Option<u64>,
+}
+
+impl Loss {
+    /// `arrived` counts each sent frame at most once (no duplicates, no foreign frames).
+    pub fn between(sent: u64, arrived: u64) -> Self {
+        Self::of(sent.saturating_sub(arrived), sent)
+    }
+
+    /// So many of so many.
+    pub fn of(lost: u64, sent: u64) -> Self {
+        let ratio = if sent == 0 { 0.0 } else { lost as f64 / sent as f64 };
+        Self { frames: lost, ratio, ..Self::default() }
+    }
+}
+
+figures! {
+    /// Frames received a second, the mean over the run.
+    RECEIVED = "rx_frames_per_second", "received", FramesPerSecond, Higher;
+    /// Bits received a second on layer 2 without FCS, the mean over the run.
+    RECEIVED_BITS = "rx_bits_per_second", "received, layer 2", BitsPerSecond, Higher;
+    /// Frames received.
+    FRAMES = "rx_frames", "received", Count;
+    /// Bytes of frames received, without FCS.
+    BYTES = "rx_bytes", "received bytes", Count;
+    /// Frames that did not arrive although they had time to; while a job lasts it falls when they still do.
+    LOST_FRAMES = "lost_frames", "lost", Gauge;
+    /// Frames sent and never received, of those sent.
+    LOST = "loss_ratio", "lost", Ratio, Lower;
+    /// The same where what arrived was only counted, and frames of others may stand in for lost ones.
+    LOST_BY_COUNT = "loss_by_count_ratio", "lost, by count only", Ratio, Lower;
+    /// Signed frames that had come before.
+    DUPLICATED = "duplicated_frames", "duplicated", Count, Lower;
+    /// Signed frames that came after one with a higher sequence number (RFC 4737, section 3).
+    REORDERED = "reordered_frames", "reordered", Count, Lower;
+    /// Frames whose bytes are not those that were sent.
+    CORRUPTED = "corrupted_frames", "corrupted", Count, Lower;
+    /// Signed frames with bytes behind the signature, which a device padded or gave a trailer.
+    TRAILED = "trailed_frames", "with bytes behind the signature", Count;
+    /// Frames received that this job did not send.
+    FOREIGN = "foreign_frames", "not ours", Count;
+    /// Frames that the receiving machine dropped before they were measured.
+    DROPPED = "dropped_frames", "dropped by the receiver", Count;
+}
+
+pub(super) struct Received;
+
+impl Section for Received {
+    fn figures(&self, report: &Report) -> Vec<Measured> {
+        let mut figures = Vec::new();
+        if let Some(rx) = &report.result.rx {
+            if rx.totals.duration_ns > 0 {
+                let rate = within(report, |i| i.rx().map(|t| t.frames_per_second));
+                figures.push(RECEIVED.is(rx.totals.frames_per_second).with(rate));
+                let bits = within(report, |i| i.rx_bytes.and(i.rx()).map(|t| t.bits_per_second));
+                figures.push(RECEIVED_BITS.is(rx.totals.bits_per_second).with(bits));
+            }
+            figures.push(FRAMES.count(rx.totals.frames));
+            figures.push(BYTES.count(rx.totals.bytes));
+        }
+        if let Some(loss) = report.result.loss {
+            let within = within(report, |i| {
+                let lost = i.lost_frames?;
+                let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
+                (of > 0).then(|| lost as f64 / of as f64)
+            });
+            figures.push(LOST_FRAMES.count(loss.frames));
+            // Frames of others may hide some of what was only counted: that is another figure.
+            let figure = if loss.by_count_only { &LOST_BY_COUNT } else { &LOST };
+            figures.push(figure.is(loss.ratio).with(within));
+        }
+        let Some(rx) = &report.result.rx else { return figures };
+        for (figure, count) in [
+            (&DUPLICATED, rx.duplicated_frames),
+            (&REORDERED, rx.reordered_frames),
+            (&CORRUPTED, rx.corrupted_frames),
+            (&TRAILED, rx.trailed_frames),
+            (&FOREIGN, rx.foreign_frames),
+            (&DROPPED, rx.dropped_frames),
+        ] {
+            figures.extend(count.map(|count| figure.count(count).listed().of(rx.totals.frames)));
+        }
+        figures
+    }
+
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let facts = self.figures(report).iter().filter_map(Measured::fact).collect();
+        vec![Line::facts("receiver", facts)]
+    }
+
+    fn facts(&self, report: &Report, facts: &mut Facts) {
+        facts.figures(&self.figures(report));
+    }
+}

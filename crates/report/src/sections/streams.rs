@@ -1,0 +1,122 @@
+//! Streams of signed frames, one by one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Section, is_zero};
+use crate::distribution::Distribution;
+use crate::html::grid::{DASH, Grid, first_of};
+use crate::model::Report;
+use crate::table::Table;
+use crate::text::Options;
+use crate::units;
+
+/// One stream of signed frames.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stream {
+    /// The number in its signatures.
+    pub stream: u32,
+    /// What the scenario or the mesh calls it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Frames that were sent, where they were sent here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tx_frames: Option<u64>,
+    /// Frames that arrived, each time counted.
+    pub rx_frames: u64,
+    /// Bytes of those, layer 2 without FCS.
+    pub rx_bytes: u64,
+    /// Frames that were sent and never arrived.
+    pub lost_frames: u64,
+    /// Of those: sent after the last that arrived.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_at_end_frames: u64,
+    /// Frames that arrived again.
+    pub duplicated_frames: u64,
+    /// Frames that arrived after a later one (RFC 4737, 3).
+    pub reordered_frames: u64,
+    /// How far the reordered ones were (RFC 4737, 4.2.2): frames from the first with a higher number on, the greatest
+    /// and the mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_extent_max: Option<u64>,
+    /// The mean of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder_extent_mean: Option<f64>,
+    /// Frames whose bytes before the signature were not those that were sent, where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupted_frames: Option<u64>,
+    /// Of the first streams.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<Distribution>,
+    /// The shortest delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_min_ns: Option<u64>,
+    /// The mean delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_mean_ns: Option<f64>,
+    /// The longest delay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_max_ns: Option<u64>,
+    /// Interarrival jitter (RFC 3550, 6.4.1) at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<f64>,
+    /// Time between two arrivals, the mean and the longest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_mean_ns: Option<u64>,
+    /// The longest time between two arrivals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_max_ns: Option<u64>,
+}
+
+/// Rows of streams on the page at most; all of them are in its data.
+const MOST: usize = 256;
+
+pub(super) struct Streams;
+
+impl Section for Streams {
+    fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
+        let limit = options.streams;
+        if report.streams.is_empty() || limit == 0 {
+            return Vec::new();
+        }
+        let header = ["stream", "sent", "received", "lost", "duplicated", "reordered", "p50", "p99", "max"];
+        let mut table = Table::with_header(header);
+        for s in report.streams.iter().take(limit) {
+            let latency = |get: fn(&Distribution) -> u64| s.latency_ns.as_ref().map(|d| units::time(get(d)));
+            let counts = [s.rx_frames, s.lost_frames, s.duplicated_frames, s.reordered_frames]
+                .map(|n| Some(units::count(n)));
+            let [received, lost, duplicated, reordered] = counts;
+            let sent = s.tx_frames.map(units::count);
+            let (p50, p99, max) = (latency(|d| d.p50), latency(|d| d.p99), latency(|d| d.max));
+            table.row(&label(s), [sent, received, lost, duplicated, reordered, p50, p99, max]);
+        }
+        let more = report.streams.len().saturating_sub(limit);
+        let rest = if more > 0 {
+            format!("... and {} more; the JSON has all\n", units::counted(more as u64, "stream"))
+        } else {
+            String::new()
+        };
+        vec![format!("{table}{rest}")]
+    }
+
+    fn cards(&self, report: &Report) -> String {
+        let header =
+            ["stream", "sent", "received", "bytes", "lost", "duplicated", "reordered", "p50", "p99", "max"];
+        let mut grid = Grid::new(header);
+        for s in report.streams.iter().take(MOST) {
+            let latency = |get: fn(&Distribution) -> u64| {
+                s.latency_ns.as_ref().map_or(DASH.into(), |d| units::time(get(d)))
+            };
+            let sent = s.tx_frames.map_or(DASH.into(), units::count);
+            let counts = [s.rx_frames, s.rx_bytes, s.lost_frames, s.duplicated_frames, s.reordered_frames];
+            let [received, bytes, lost, duplicated, reordered] = counts.map(units::count);
+            let [p50, p99, max] = [latency(|d| d.p50), latency(|d| d.p99), latency(|d| d.max)];
+            grid.row(&label(s), [sent, received, bytes, lost, duplicated, reordered, p50, p99, max]);
+        }
+        grid.card(&first_of("Streams", MOST, report.streams.len()), true)
+    }
+}
+
+fn label(s: &Stream) -> String {
+    s.name.as_ref().map_or(s.stream.to_string(), |name| format!("{} {name}", s.stream))
+}
