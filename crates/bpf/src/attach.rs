@@ -66,6 +66,9 @@ fn unsupported(mtu: Option<u32>) -> String {
 }
 
 /// By a socket, not by /sys: that shows the namespace it was mounted in, not the calling thread's.
+///
+/// # Errors
+/// That no interface of the calling thread's network namespace has this name.
 pub fn index_of(interface: &str) -> Result<u32, ProgramError> {
     let system = |error: Errno| ProgramError::System { what: "opening a socket", error: error.into() };
     let any = socket(AddressFamily::INET, SocketType::DGRAM, None).map_err(system)?;

@@ -6,7 +6,7 @@
 //! `reflector`, `forwarder` and `live`, whose programs libbpf loads; `xdp`, which makes bytecode; `port`, which has drivers
 //! set up their rings and frames redirected to its sockets.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod attach;
 mod error;

@@ -42,6 +42,9 @@ unsafe impl<T> Sync for Mapping<T> {}
 
 impl<T: Words> Mapping<T> {
     /// Maps all `entries` of the map behind `map`, whose values are `T`s.
+    ///
+    /// # Errors
+    /// What `mmap` answers: EINVAL or EPERM of a map made without `BPF_F_MMAPABLE`, ENOMEM.
     pub fn new(map: BorrowedFd<'_>, entries: usize) -> io::Result<Self> {
         let bytes = entries * size_of::<T>();
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.

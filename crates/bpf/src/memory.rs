@@ -29,6 +29,9 @@ const PAGE: usize = 4096;
 
 impl Memory {
     /// A map of `bytes` zero bytes.
+    ///
+    /// # Errors
+    /// What the kernel answers: EPERM without CAP_BPF, ENOMEM.
     pub fn new(name: &CStr, bytes: usize) -> Result<Memory, Errno> {
         let bytes = bytes.max(1).next_multiple_of(PAGE);
         let size = u32::try_from(bytes).ok().filter(|&size| size <= i32::MAX as u32).ok_or(Errno::TOOBIG)?;

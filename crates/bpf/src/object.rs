@@ -51,6 +51,9 @@ pub type Refusal<T> = (T, ProgramError);
 
 /// The first that is loaded, and the first that was not. Of those that are not, the last asks for the least, so that its
 /// reason counts if there is none. Errors other than [`ProgramError::Load`] end the search.
+///
+/// # Errors
+/// The first error other than [`ProgramError::Load`], else that of the last.
 pub fn first_of<T: Copy, L>(
     program: &'static str,
     ways: impl IntoIterator<Item = T>,
@@ -88,12 +91,18 @@ pub fn no_constants(program: &'static str) -> ProgramError {
 }
 
 /// Maps all entries of an array map that was made with `BPF_F_MMAPABLE`.
+///
+/// # Errors
+/// That the map's size cannot be read, or what [`Mapping::new`] says.
 pub fn map_all<T: Words>(map: &MapMut<'_>) -> Result<Mapping<T>, ProgramError> {
     Mapping::new(map.as_fd(), map.max_entries() as usize)
         .map_err(|error| ProgramError::System { what: "mapping the counters", error })
 }
 
 /// One more than the highest CPU number that can ever run the program; numbers may have gaps.
+///
+/// # Errors
+/// That the kernel does not say how many CPUs there can be.
 pub fn cpu_numbers() -> Result<u32, ProgramError> {
     const FILE: &str = "/sys/devices/system/cpu/possible";
     let failed = |error| ProgramError::System { what: "reading /sys/devices/system/cpu/possible", error };
@@ -103,6 +112,9 @@ pub fn cpu_numbers() -> Result<u32, ProgramError> {
 }
 
 /// A program that was loaded, beyond the life of its skeleton.
+///
+/// # Errors
+/// That its file descriptor cannot be duplicated.
 pub fn keep(program: BorrowedFd<'_>) -> Result<Program, ProgramError> {
     Program::keep(program).map_err(|error| ProgramError::System { what: "keeping the XDP program", error })
 }

@@ -26,6 +26,9 @@ pub enum NotPassing {
 }
 
 /// A program that returns `verdict` for every frame.
+///
+/// # Errors
+/// That the kernel does not load it, with the verifier's words.
 pub fn returning(verdict: i32) -> Result<Program, Refused> {
     let code = [
         // mov r0, verdict; exit
@@ -41,6 +44,9 @@ pub fn returning(verdict: i32) -> Result<Program, Refused> {
 
 /// Attaches a program to the driver of an interface of the calling thread's network namespace, unless there is one. The
 /// driver may take the link down for a moment.
+///
+/// # Errors
+/// That the program is not loaded, or that the driver does not take it.
 pub fn attach(ifindex: u32) -> Result<Passing, NotPassing> {
     let pass = returning(XDP_PASS).map_err(NotPassing::Refused)?;
     match pass.attach(ifindex, Hook::XdpNative) {

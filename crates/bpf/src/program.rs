@@ -105,11 +105,17 @@ const LOG: usize = 1 << 20;
 
 impl Program {
     /// One that a loader has loaded.
+    ///
+    /// # Errors
+    /// That its file descriptor cannot be duplicated.
     pub fn keep(program: BorrowedFd<'_>) -> io::Result<Program> {
         program.try_clone_to_owned().map(Program)
     }
 
     /// Loads an XDP program. `frags`: it can be attached where frames span several buffers.
+    ///
+    /// # Errors
+    /// That the kernel does not load it, with the verifier's words.
     pub fn load(name: &CStr, code: &[Insn], frags: bool) -> Result<Program, Refused> {
         // First without a log: writing one costs more than the verification. It is asked for when there is a refusal.
         let load = |log: Option<&mut Vec<u8>>| {
@@ -152,6 +158,10 @@ impl Program {
     /// Attaches it to an interface of the calling thread's network namespace, for as long as the returned link is kept:
     /// when the process dies, however it dies, the kernel detaches. An XDP program that is there already is never
     /// replaced (EBUSY).
+    ///
+    /// # Errors
+    /// What the kernel answers: EBUSY where there is a program, EOPNOTSUPP where the driver has no such hook, EPERM
+    /// without CAP_NET_ADMIN, and what the driver itself says.
     pub fn attach(&self, ifindex: u32, hook: Hook) -> Result<Link, Errno> {
         let (kind, flags) = match hook {
             Hook::XdpNative => (sys::BPF_XDP, sys::XDP_FLAGS_DRV_MODE),
@@ -178,6 +188,9 @@ impl Program {
     }
 
     /// Runs it by BPF_PROG_TEST_RUN.
+    ///
+    /// # Errors
+    /// What the kernel answers: EINVAL of a frame or context it does not take, EINTR, ENOMEM.
     pub fn run(&self, run: Run<'_>) -> Result<Ran, Errno> {
         let Run { frame, told, repeat, live, ingress, give_back } = run;
         let context = sys::xdp_md {

@@ -17,6 +17,9 @@ pub struct Sockets(OwnedFd);
 
 impl Sockets {
     /// Room for sockets of queues 0 to `queues` - 1.
+    ///
+    /// # Errors
+    /// What the kernel answers: EPERM without CAP_BPF, ENOMEM.
     pub fn new(queues: u32) -> Result<Sockets, Errno> {
         let options = sys::bpf_map_create_opts {
             sz: size_of::<sys::bpf_map_create_opts>() as sys::size_t,
@@ -35,6 +38,9 @@ impl Sockets {
     }
 
     /// From now on a socket gets what arrives on its queue, where the program is attached.
+    ///
+    /// # Errors
+    /// What the kernel answers: E2BIG of a queue beyond the room, EOPNOTSUPP of a socket that is not bound.
     pub fn put(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         let descriptor = socket.as_raw_fd();
         // SAFETY: key and value are four bytes each, as the map was made, and outlive the call.
@@ -51,6 +57,9 @@ impl Sockets {
 }
 
 /// The program. With `frags` it can be attached where frames span several buffers (Linux 5.18).
+///
+/// # Errors
+/// That the kernel does not load it, with the verifier's words.
 pub fn program(sockets: &Sockets, frags: bool) -> Result<Program, Refused> {
     const MAP: u8 = sys::BPF_PSEUDO_MAP_FD as u8;
     // struct xdp_md

@@ -43,6 +43,9 @@ pub enum BadFilter {
 
 impl Filter {
     /// Only what `rule` names.
+    ///
+    /// # Errors
+    /// That the rule cannot be read, and where.
     pub fn include(rule: &str) -> Result<Filter, BadFilter> {
         match rule.strip_prefix("F:") {
             Some(expression) => compile(expression).map(Filter::Bpf),
@@ -51,6 +54,9 @@ impl Filter {
     }
 
     /// All but what `rule` names.
+    ///
+    /// # Errors
+    /// That the rule cannot be read, and where.
     pub fn exclude(rule: &str) -> Result<Filter, BadFilter> {
         match rule.strip_prefix("F:") {
             Some(_) => Err(BadFilter::ExcludedFilter(rule.to_owned())),

@@ -11,7 +11,7 @@
 //! ring and one batch. Every frame that arrives is counted once more: sent, or by the reason why not ([`Relayed`]).
 //! Called by `netdyno bridge`, which also keeps the host's own stack from seeing the frames.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod filter;
 mod relay;

@@ -129,6 +129,9 @@ pub struct Relay {
 
 impl Relay {
     /// Opens both ends, in their network namespace. Frames are received from now on.
+    ///
+    /// # Errors
+    /// That an end cannot be received from or sent to, and which.
     pub fn open(from: &Target, to: &Target) -> Result<Relay, RelayError> {
         let longest = to.mtu as usize + HEADER;
         Ok(Relay {
@@ -146,6 +149,9 @@ impl Relay {
 }
 
 /// Takes frames over until told to stop. The counts are complete when it returns.
+///
+/// # Errors
+/// That an end cannot be received from or sent to any more.
 pub fn relay(mut relay: Relay, job: &Job) -> Result<(), RelayError> {
     relay.to.bound(job.stop.clone(), None);
     let counts = relay.counts.clone();

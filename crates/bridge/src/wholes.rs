@@ -25,6 +25,9 @@ pub enum Unfit {
 }
 
 /// Hands each frame of `received` to `each`. `buffer` is for the frames, and keeps its memory.
+///
+/// # Errors
+/// That it cannot be cut into frames that fit the other end.
 pub fn frames(received: &Frame<'_>, buffer: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> Result<(), Unfit> {
     if received.bytes.len() < received.length {
         return Err(Unfit::Cut);

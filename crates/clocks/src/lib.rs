@@ -12,7 +12,7 @@
 //! assert!(since_1970.abs_diff(now(Clock::Realtime)) < 3_600_000_000_000);
 //! ```
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 use rustix::time::{ClockId, DynamicClockId, Timespec, clock_gettime, clock_gettime_dynamic};
 

@@ -29,7 +29,7 @@ pub struct Passed {
     pub last_ns: Option<u64>,
 }
 
-/// One CPU's share of one direction: `bpf/include/bridge.h`, field by field.
+/// One CPU's share of one direction: `programs/bpf/include/bridge.h`, field by field.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passage {

@@ -27,6 +27,9 @@ pub struct Forwarder {
 impl Forwarder {
     /// Starts to forward between two interfaces of the calling thread's network namespace, in one way or not at all.
     /// Afterwards it can be looked at from any thread.
+    ///
+    /// # Errors
+    /// That the kernel does not load or attach the program, or an interface is not there.
     pub fn attach(names: [&str; 2], way: Way, options: &Options) -> Result<Forwarder, ProgramError> {
         let indices = [attach::index_of(names[0])?, attach::index_of(names[1])?];
         let loaded = loader::load(indices, way, options).map_err(|error| match error {
@@ -61,6 +64,9 @@ impl Forwarder {
 
     /// Does a bridge take already what arrives on an interface of the calling thread's network namespace? It would leave
     /// another one nothing, or the other one it.
+    ///
+    /// # Errors
+    /// That the interface is not there, or the kernel does not say.
     pub fn is_at_work(name: &str) -> Result<bool, ProgramError> {
         const OURS: [&str; 4] = ["bridge_xdp", "bridge_xdp_5_9", "bridge_tc", "hold_tc"];
         let programs = bpf::at_ingress(attach::index_of(name)?);
@@ -119,6 +125,9 @@ pub struct Hold {
 
 impl Hold {
     /// Starts to hold, on an interface of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// That the kernel does not load or attach the program, or an interface is not there.
     pub fn attach(name: &str) -> Result<Hold, ProgramError> {
         let index = attach::index_of(name)?;
         let loaded = loader::load_hold()?;

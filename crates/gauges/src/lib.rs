@@ -10,7 +10,7 @@
 //! What all show is a pure function of snapshots (`screen::draw`, `metrics::text`, `snapshot::line`). Nothing here knows an
 //! engine or a meter, and whoever publishes never waits for a terminal or a client.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod lines;
 pub mod metrics;
@@ -68,6 +68,9 @@ pub struct Gauges {
 
 impl Gauges {
     /// Takes hold of what is wanted, or says why it cannot be had; draws nothing yet. `None` if nothing is wanted.
+    ///
+    /// # Errors
+    /// What cannot be had: there is no terminal, the address is taken.
     pub fn prepare(wanted: Wanted, board: &Arc<Board>) -> Result<Option<Gauges>, GaugesError> {
         if !wanted.screen && wanted.metrics.is_none() && !wanted.lines {
             return Ok(None);
@@ -84,6 +87,9 @@ impl Gauges {
     }
 
     /// Begins to draw. `stop` is set when the user wants to quit, and by [`ending_signals`].
+    ///
+    /// # Errors
+    /// That the terminal cannot be drawn on, or no thread can be started.
     pub fn begin(&mut self, stop: &Arc<AtomicBool>) -> Result<(), GaugesError> {
         if self.wanted.screen && self.screen.is_none() {
             self.screen = Some(screen::Screen::start(Arc::clone(&self.board), Arc::clone(stop))?);

@@ -34,6 +34,9 @@ pub struct Lines {
 
 impl Lines {
     /// Begins a thread that writes a line each second to `out`, and the last when this is dropped.
+    ///
+    /// # Errors
+    /// That no thread can be started.
     pub fn start(board: Arc<Board>, out: impl Write + Send + 'static) -> io::Result<Lines> {
         let over = Arc::new((Mutex::new(Phase::Writing), Condvar::new()));
         let writer = std::thread::Builder::new().name("lines".to_owned()).spawn({

@@ -4,10 +4,10 @@
 //! (0.8 %) of the values in it, or 2,048 ([`FINE_PART_BITS`]), never wider than 1/2,048 (0.05 %: three significant digits,
 //! as HdrHistogram's users know them). 3,968 buckets, or 55,296 fine ones, reach to 2^37 ns (137 s); longer ones are counted
 //! in the last. Sixteen fine buckets are exactly one of the others, so both kinds add up.
-//! `bpf/include/loglinear.h` is the same in C; the meter's property test holds the two together. Used for latency
+//! `programs/bpf/include/loglinear.h` is the same in C; the meter's property test holds the two together. Used for latency
 //! here and for lateness and gaps elsewhere.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 use std::borrow::Cow;
 use std::fmt;

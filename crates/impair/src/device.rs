@@ -133,6 +133,9 @@ pub struct Direction {
 
 impl Direction {
     /// Opens both ends, in their network namespace. Frames are received from now on. With `comes_back` some are sent back.
+    ///
+    /// # Errors
+    /// That an end cannot be received from or sent to, and which.
     pub fn open(from: &Target, to: &Target, comes_back: bool) -> Result<Direction, DeviceError> {
         let longest = to.mtu as usize + HEADER;
         let back = comes_back.then(|| Sendmmsg::open(from, longest + TAG)).transpose()?;
@@ -173,6 +176,9 @@ fn realtime(here: u64, ahead: Ahead) -> u64 {
 }
 
 /// Carries frames over until told to stop. Gives how late they left: after the time they were due.
+///
+/// # Errors
+/// That an end cannot be received from or sent to any more.
 pub fn carry(mut direction: Direction, job: Job) -> Result<Histogram, DeviceError> {
     let one = std::num::NonZeroU64::MIN;
     let _ = rustix::thread::set_current_timer_slack(Some(one));

@@ -11,7 +11,7 @@
 //! numbers and times of arrival go in. [`device`] is one direction in a thread of its own. Every frame that arrives is
 //! counted once more: by what became of it ([`Did`]). Called by `netdyno impair`, and by labs that have such a device.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod corrupt;
 pub mod device;

@@ -95,6 +95,9 @@ impl Cycle {
 pub struct BadCycle(pub String);
 
 /// Reads a cycle, of which `time` reads the times.
+///
+/// # Errors
+/// What of the text cannot be read.
 pub fn parse_cycle(text: &str, time: impl Fn(&str) -> Option<Duration>) -> Result<Cycle, BadCycle> {
     let bad = || BadCycle(text.to_owned());
     let (well, ill) = text.split_once('/').ok_or_else(bad)?;
@@ -109,6 +112,9 @@ pub fn parse_cycle(text: &str, time: impl Fn(&str) -> Option<Duration>) -> Resul
 pub struct BadShift(pub String);
 
 /// Reads a shift, of which `time` reads times.
+///
+/// # Errors
+/// What of the text cannot be read.
 pub fn parse_shift(text: &str, time: impl Fn(&str) -> Option<Duration>) -> Result<Shift, BadShift> {
     match u32::from_str(text) {
         Ok(0) => Err(BadShift(text.to_owned())),

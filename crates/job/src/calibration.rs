@@ -96,6 +96,9 @@ impl Calibration {
     }
 
     /// Reads what [`Calibration`] is written as.
+    ///
+    /// # Errors
+    /// That the file cannot be read, or holds no calibration.
     pub fn read(path: &Path) -> Result<Calibration> {
         let name = path.display();
         let mut text = String::new();
@@ -115,6 +118,9 @@ impl Calibration {
     }
 
     /// Refuses what was measured with another driver or kernel.
+    ///
+    /// # Errors
+    /// What differs: the driver or the kernel.
     pub fn is_of(&self, place: Option<&Place>) -> Result<()> {
         let Some(place) = place else { return Ok(()) };
         self.is_for(place.interface.driver.as_deref(), crate::environment::collect().kernel.as_deref())

@@ -266,6 +266,9 @@ pub fn open_engines(engine: EngineName) -> Open {
 }
 
 /// The same as the user asked for it. `receives`: frames that arrive where these leave are measured by another run.
+///
+/// # Errors
+/// That an engine cannot do it, and why; of `auto` that none can.
 pub fn open_by(through: &Through, receives: bool) -> Result<Open> {
     let engine = through.engine;
     let calibration = match &through.calibration {

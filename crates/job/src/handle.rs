@@ -1,7 +1,5 @@
 //! A job that runs.
 
-#![deny(missing_docs, clippy::missing_errors_doc)]
-
 use crate::kinds::{Run, given, search};
 use crate::{Session, claims};
 use anyhow::{Result, anyhow};

@@ -27,16 +27,25 @@ const BEHIND: &str = "3";
 const MOST_COPIES: u32 = 100_000;
 
 /// A time to do well and one to do ill: 2s/500ms.
+///
+/// # Errors
+/// What of the text cannot be read.
 pub fn cycle(text: &str) -> Result<Cycle, String> {
     parse_cycle(text, |time| parse_duration(time).ok()).map_err(|error| error.to_string())
 }
 
 /// How far a frame is put back: 3, or 200us.
+///
+/// # Errors
+/// What of the text cannot be read.
 pub fn shift(text: &str) -> Result<Shift, String> {
     parse_shift(text, |time| parse_duration(time).ok()).map_err(|error| error.to_string())
 }
 
 /// What faults come to in the direction of this number: 0 from the first interface to the second.
+///
+/// # Errors
+/// Which fault cannot be, and why.
 pub fn plan(faults: &Faults, direction: usize) -> Result<Plan> {
     fn read<T: FromStr<Err: std::fmt::Display>>(name: &str, text: Option<&String>) -> Result<Option<T>> {
         let read = text.map(|text| text.parse::<T>().map_err(|bad| anyhow!("{bad}")));
@@ -114,6 +123,9 @@ pub struct Done {
 
 impl Device {
     /// Puts it between two interfaces of one network namespace.
+    ///
+    /// # Errors
+    /// That an interface cannot be received from or sent to, or the faults contradict each other.
     pub fn start(places: &[Place; 2], faults: &Faults) -> Result<Device> {
         let [a, b] = places;
         let stop = Arc::new(AtomicBool::new(false));
@@ -150,6 +162,9 @@ impl Device {
     }
 
     /// The same in a lab whose device forwards by a program.
+    ///
+    /// # Errors
+    /// As [`Device::start`].
     pub fn start_in(lab: &Lab, faults: &Faults) -> Result<Device> {
         let Some(ports) = &lab.device else { bail!("this lab has no device") };
         let place = |host: &Host| -> Result<Place> {

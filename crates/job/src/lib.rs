@@ -13,7 +13,7 @@
 //! Each job has a thread of its own, and several may run in one process, in one or several network namespaces. Nothing here
 //! handles signals, prints, or ends the process: whoever starts a job sees how it goes on its [`snapshot::Board`], and ends it.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod calibration;
 mod carrier;

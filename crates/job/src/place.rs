@@ -28,11 +28,17 @@ impl Place {
     }
 
     /// Finds what `spec` names.
+    ///
+    /// # Errors
+    /// That there is no such interface or namespace, or it may not be entered.
     pub fn find(spec: &str) -> Result<Place> {
         Place::at(spec.to_owned(), lab::resolve(spec)?)
     }
 
     /// An interface whose place is known.
+    ///
+    /// # Errors
+    /// That the interface is not there.
     pub fn at(spec: String, located: Located) -> Result<Place> {
         let name = located.name.clone();
         let interface = located.run_in(|| Interface::by_name(&name))??;
@@ -40,6 +46,9 @@ impl Place {
     }
 
     /// Refuses an interface that the user depends on.
+    ///
+    /// # Errors
+    /// That it is in use and was not named, or that this cannot be told.
     pub fn guard(&self, yes_disrupt: &[String]) -> Result<()> {
         // In another namespace nobody is logged in through it, but it may carry that one's default route.
         let name = &self.interface.name;
@@ -49,17 +58,26 @@ impl Place {
     }
 
     /// Runs `work` where the interface is.
+    ///
+    /// # Errors
+    /// That the namespace cannot be entered.
     pub fn run_in<T: std::marker::Send>(&self, work: impl FnOnce() -> T + std::marker::Send) -> Result<T> {
         Ok(self.located.run_in(work)?)
     }
 
     /// Its counters, to be read again and again.
+    ///
+    /// # Errors
+    /// That the interface is not there.
     pub fn counters(&self) -> Result<CounterReader> {
         let name = &self.interface.name;
         Ok(self.run_in(|| CounterReader::open(name))??)
     }
 
     /// Its carrier, from now on.
+    ///
+    /// # Errors
+    /// That the interface is not there.
     pub fn link(&self) -> Result<Link> {
         Ok(self.run_in(|| Link::open(&self.interface))??)
     }
@@ -111,6 +129,9 @@ impl Place {
     }
 
     /// Whether `other` is in the same network namespace.
+    ///
+    /// # Errors
+    /// That a namespace cannot be looked at.
     pub fn shares_namespace(&self, other: &Place) -> Result<bool> {
         let file = |place: &Place| -> Result<_> {
             let namespace = place.located.run_in(Namespace::current)??;

@@ -252,11 +252,17 @@ impl Drop for SetAtEnd<'_> {
 pub type Observe<'a> = &'a (dyn Fn(&Meter, &AtomicBool) + Sync);
 
 /// Runs it.
+///
+/// # Errors
+/// Why nothing was sent, or could be measured.
 pub fn run(setup: Setup) -> Result<Report> {
     run_observed(setup, None)
 }
 
 /// Runs it, while `observe` looks on in a thread of its own.
+///
+/// # Errors
+/// As [`run`].
 pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Report> {
     let own = match &setup.apart {
         Some(apart) => apart.jobs(&setup.job, shared_out)?,

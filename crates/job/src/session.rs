@@ -1,7 +1,5 @@
 //! What all kinds of jobs are run with, and the loop of those that wait until something is over.
 
-#![deny(missing_docs, clippy::missing_errors_doc)]
-
 use crate::panel::Panel;
 use crate::run::together::{Member, Stage};
 use crate::samples::{SAMPLE, Samples, Spreads};

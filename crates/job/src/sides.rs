@@ -52,6 +52,9 @@ impl FromStr for Sides {
 
 impl Sides {
     /// What is read to send the captures `readers` stand at the beginning of.
+    ///
+    /// # Errors
+    /// That a capture cannot be read from its beginning again.
     pub fn inputs(&self, mut readers: Vec<Reader>) -> Result<Vec<Input>> {
         match self {
             Sides::Files => pairs(readers),

@@ -14,7 +14,7 @@
 //!
 //! Everything above the line of `run` is pure: bytes and times in, bytes and times out.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod compare;
 pub mod connection;

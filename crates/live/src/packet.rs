@@ -44,6 +44,9 @@ pub struct Found<'a> {
 }
 
 /// Reads the TCP segment in a frame that had `wire_len` bytes.
+///
+/// # Errors
+/// Why there is none in it that can be read.
 pub fn read(link: LinkType, frame: &[u8], wire_len: u32) -> Result<Found<'_>, NoSegment> {
     let layers = Layers::parse(link, frame);
     if layers.ip_protocol != Some(protocol::TCP) {

@@ -60,6 +60,9 @@ pub type Onlooker<'a> = &'a mut dyn FnMut(Nanos, &Traffic, &[(Option<Nanos>, Pla
 
 /// Runs all of `plays`, each from its time on (`None`: as soon as there is room for it). Frames are also written to
 /// `record`. Ends early once `stop` is set.
+///
+/// # Errors
+/// That frames cannot be sent or received any more.
 pub fn run(
     wire: &Wire,
     plays: &mut [(Option<Nanos>, Play)],

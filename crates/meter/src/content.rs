@@ -1,4 +1,4 @@
-//! What the frames of a stream have directly before their signatures, as a hash: `bpf/include/content.h` in Rust.
+//! What the frames of a stream have directly before their signatures, as a hash: `programs/bpf/include/content.h` in Rust.
 //!
 //! Bytes are counted from the signature, because a device under test may change headers. The binary makes an
 //! [`Expected`] from the program that is sent; the meter looks up its entry for the stream and the frame's length.

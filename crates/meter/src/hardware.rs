@@ -5,7 +5,7 @@
 //! 100 ns in a millisecond. So the two are compared again and again while a meter runs, a straight line is laid through
 //! what was seen, and the kernel's program takes times from that line until the next comparison. How far each comparison
 //! was off the line before it is the error that is reported. Who compares ([`Compare`]) is the caller's: it knows the
-//! device. `Line` and its use in `bpf/meter.bpf.c` are the same.
+//! device. `Line` and its use in `programs/bpf/meter.bpf.c` are the same.
 
 use crate::clock::tai_ahead;
 use std::collections::VecDeque;
@@ -73,7 +73,7 @@ impl Stamps {
     }
 }
 
-/// Where the clocks stand to each other: `struct device_clock` of `bpf/include/meter.h`.
+/// Where the clocks stand to each other: `struct device_clock` of `programs/bpf/include/meter.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Line {
     /// What the hardware's showed.
@@ -191,6 +191,9 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
 impl Following {
     /// Compares the clocks for the first time, and from then on in a thread. `tell` is told each line with its number,
     /// the first before this returns.
+    ///
+    /// # Errors
+    /// That the clocks cannot be compared, or no thread can be started.
     pub fn start(
         compare: &Compare,
         mut tell: impl FnMut(u64, &Line) -> Result<(), String> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What the meter keeps, as the kernel lays it out: `bpf/include/meter.h` in Rust, field by field.
+//! What the meter keeps, as the kernel lays it out: `programs/bpf/include/meter.h` in Rust, field by field.
 //!
 //! The loader compares sizes and offsets when it is compiled, and a property test holds every value together. All
 //! fields are 64 bits wide: whoever reads mapped memory while a CPU writes it never sees half a number.
@@ -254,7 +254,7 @@ impl Stream {
     /// Adds another CPU's share of the same stream.
     ///
     /// Why the sum is exact although each CPU saw only part of the stream: every frame was counted by exactly one
-    /// CPU, so the frames add up. Whether a frame had come before, all CPUs tell together (`bpf/include/seen.h`): a device
+    /// CPU, so the frames add up. Whether a frame had come before, all CPUs tell together (`programs/bpf/include/seen.h`): a device
     /// that changes headers, or a driver that deals frames out, sends copies to other queues than the frames. So
     /// frames - duplicates, added over the CPUs, is the number of *different* sequence numbers that arrived, and the
     /// highest of all is the greatest of the CPUs' highest. Loss needs no more. (Order is another matter: a CPU sees

@@ -2,7 +2,7 @@
 //! order and latency of each stream. It draws no conclusions; `measure`, `replay --measure` and the searches call it.
 //!
 //! ```text
-//!   bpf/meter.bpf.c  --loader-->  per-CPU arrays, mapped  --.
+//!   meter.bpf.c      --loader-->  per-CPU arrays, mapped  --.
 //!   (native or generic XDP)                                  \
 //!                                                             >--  Meter: snapshot, streams, finish
 //!   port::rx::Blocks  ------>  Tracker (the same in Rust)  --/
@@ -12,7 +12,7 @@
 //! meter falls back to a packet socket and says why ([`Meter::reason`]). Both keep the same numbers by the same rules
 //! (`layout`, `tracker`), and a property test runs them against each other.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 #[cfg(test)]
 mod across;

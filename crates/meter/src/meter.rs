@@ -59,6 +59,9 @@ impl Source {
 impl Meter {
     /// Does this kernel load the program that counts? Nothing is attached.
     /// If only for older kernels than this one, that is said.
+    ///
+    /// # Errors
+    /// That it loads none of them, with the verifier's words.
     pub fn loads() -> Result<Option<String>, MeterError> {
         let options = Options { streams: 1, stream_histograms: 0, ..Options::default() };
         Ok(loader::load(&options, Stamper::Software)?.refused)
@@ -66,6 +69,9 @@ impl Meter {
 
     /// Starts to count on `interface` of the calling thread's network namespace. Afterwards the meter works from any
     /// thread.
+    ///
+    /// # Errors
+    /// That the kernel does not load or attach the program, or the interface is not there.
     pub fn attach(interface: &str, options: &Options) -> Result<Meter, MeterError> {
         if !(1..=1 << 24).contains(&options.streams) {
             return Err(MeterError::Options(format!(

@@ -1,4 +1,4 @@
-//! Which of each stream's last sequence numbers were seen, by whatever CPU: `bpf/include/seen.h` in Rust, for one thread.
+//! Which of each stream's last sequence numbers were seen, by whatever CPU: `programs/bpf/include/seen.h` in Rust, for one thread.
 
 use wire::signature::MAX_SEQUENCE;
 

@@ -1,4 +1,4 @@
-//! The meter in Rust: what `bpf/meter.bpf.c` does for one frame, without any I/O or clock.
+//! The meter in Rust: what `programs/bpf/meter.bpf.c` does for one frame, without any I/O or clock.
 //!
 //! The packet-socket fallback runs it on every frame; the property tests run it beside the kernel's program. When one
 //! of the two changes, so must the other.
@@ -307,7 +307,7 @@ fn renewed(stream: &mut Stream, sequence: u64, time: u64, seen: Mark) -> bool {
     rises && seen != Mark::Never
 }
 
-/// In order, reordered, duplicate, or too late to tell; see `bpf/include/sequence.h`.
+/// In order, reordered, duplicate, or too late to tell; see `programs/bpf/include/sequence.h`.
 fn sequence_seen(totals: &mut Totals, stream: &mut Stream, sequence: u64, time: u64, seen: Mark) {
     let behind = sequence < stream.next;
     if behind {

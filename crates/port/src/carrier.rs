@@ -162,6 +162,9 @@ pub struct Waited {
 
 impl Link {
     /// Looks at an interface of the calling thread's network namespace, before anything is done to it.
+    ///
+    /// # Errors
+    /// That the interface is not there, or the kernel does not say how it is.
     pub fn open(interface: &Interface) -> Result<Link, CarrierError> {
         let failed = |source| CarrierError::Netlink { interface: interface.name.clone(), source };
         // First the messages, then the look: nothing may happen unseen in between.
@@ -242,6 +245,9 @@ fn ask(socket: &mut Socket, index: u32) -> Result<Option<State>, NetlinkError> {
 }
 
 /// Waits until all can send; the answer is in the order of `links`. Ends early when `stop` is set.
+///
+/// # Errors
+/// That an interface went away, or the kernel does not say how it is.
 pub fn wait(links: &mut [Link], stop: &AtomicBool) -> Result<Vec<Waited>, CarrierError> {
     let start = Instant::now();
     let mut ends: Vec<Waiting> = links.iter().map(|link| Waiting::new(link, start)).collect();
@@ -403,6 +409,9 @@ pub struct Watcher {
 
 impl Watcher {
     /// Begins.
+    ///
+    /// # Errors
+    /// That no thread can be started.
     pub fn start(links: Vec<Link>) -> std::io::Result<Watcher> {
         let (ended, bell) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let work = move || watch(links, &ended);

@@ -97,6 +97,9 @@ enum Clock {
 
 impl Departures {
     /// Of frames that `socket` sends from now on.
+    ///
+    /// # Errors
+    /// That the kernel or the driver does not stamp frames of this socket.
     pub fn of(socket: &OwnedFd, by: Stamper) -> io::Result<Departures> {
         let (reported, asked) = match by {
             Stamper::Hardware(_) => (libc::SOF_TIMESTAMPING_RAW_HARDWARE, libc::SOF_TIMESTAMPING_TX_HARDWARE),

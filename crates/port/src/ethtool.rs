@@ -161,6 +161,9 @@ pub struct Ethtool {
 
 impl Ethtool {
     /// Opens the interface of this name in the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// ENODEV of a name that no interface has; EMFILE.
     pub fn open(name: &str) -> Result<Self, Errno> {
         if name.is_empty() || name.len() >= libc::IFNAMSIZ || name.contains('\0') {
             return Err(Errno::NODEV);
@@ -171,6 +174,9 @@ impl Ethtool {
     }
 
     /// Who drives it (ETHTOOL_GDRVINFO).
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that does not answer; ENODEV.
     pub fn driver(&self) -> Result<Driver, Errno> {
         let words = self.call(GDRVINFO, &[])?;
         let text = |field: usize| {
@@ -183,6 +189,9 @@ impl Ethtool {
     }
 
     /// Megabits per second, if the driver knows.
+    ///
+    /// # Errors
+    /// ENODEV of an interface that went away.
     pub fn speed_mbps(&self) -> Result<Option<u32>, Errno> {
         // First call: the kernel answers with the negated number of words its masks need (in the last byte
         // of word 3). Second call: the settings.
@@ -193,12 +202,18 @@ impl Ethtool {
     }
 
     /// Entries of its rings (ETHTOOL_GRINGPARAM).
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that has none; ENODEV.
     pub fn rings(&self) -> Result<Rings, Errno> {
         let words = self.call(GRINGPARAM, &[])?;
         Ok(Rings { rx: Limit { now: words[5], max: words[1] }, tx: Limit { now: words[8], max: words[4] } })
     }
 
     /// Its queues (ETHTOOL_GCHANNELS).
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that does not say; ENODEV.
     pub fn channels(&self) -> Result<Channels, Errno> {
         let words = self.call(GCHANNELS, &[])?;
         let limit = |at: usize| Limit { now: words[at + 4], max: words[at] };
@@ -206,16 +221,25 @@ impl Ethtool {
     }
 
     /// Is it on?
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that does not know it; ENODEV.
     pub fn offload(&self, offload: Offload) -> Result<bool, Errno> {
         Ok(self.call(offload.commands().0, &[])?[1] != 0)
     }
 
     /// Switches an offload. For devices the caller made itself (the lab's); needs `CAP_NET_ADMIN`.
+    ///
+    /// # Errors
+    /// EPERM, EOPNOTSUPP, ENODEV.
     pub fn set_offload(&self, offload: Offload, on: bool) -> Result<(), Errno> {
         self.call(offload.commands().1, &[u32::from(on)]).map(drop)
     }
 
     /// Whether the NIC itself joins received frames.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that does not say; ENODEV.
     pub fn large_receive_offload(&self) -> Result<bool, Errno> {
         Ok(self.call(GFLAGS, &[])?[1] & FLAG_LRO != 0)
     }
@@ -235,6 +259,9 @@ impl Ethtool {
     }
 
     /// The driver's own counters by name: `ethtool -S`.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that has none; ENODEV.
     pub fn statistics(&self) -> Result<Vec<(String, u64)>, Errno> {
         // struct ethtool_sset_info: command, padding, a mask of sets in 64 bits, and the size of each set in it.
         let count = self.call(GSSET_INFO, &[0, 1 << SET_STATISTICS])?[4] as usize;
@@ -268,6 +295,9 @@ impl Ethtool {
     }
 
     /// Time stamps of the hardware.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that does not say; ENODEV.
     pub fn time_stamping(&self) -> Result<TimeStamping, Errno> {
         // struct ethtool_ts_info: command, kinds of stamps, clock (-1: none), kinds of sending, three spare words,
         // filters of receiving as bits.
@@ -288,6 +318,9 @@ impl Ethtool {
     }
 
     /// Whether the NIC takes VLAN tags out of frames it receives, so that XDP sees them without.
+    ///
+    /// # Errors
+    /// EOPNOTSUPP of a driver that does not say; ENODEV.
     pub fn takes_tags_out(&self) -> Result<bool, Errno> {
         Ok(self.call(GFLAGS, &[])?[1] & FLAG_RX_VLAN != 0)
     }

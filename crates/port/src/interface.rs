@@ -152,6 +152,9 @@ impl Interface {
     }
 
     /// Looks an interface up; alternative names (`ip link property add altname`) serve as well.
+    ///
+    /// # Errors
+    /// That there is none of this name, or the kernel does not answer.
     pub fn by_name(name: &str) -> Result<Self, InterfaceError> {
         let failed = |source| InterfaceError::Netlink { name: name.to_owned(), source };
         let mut socket = Socket::route().map_err(failed)?;
@@ -174,6 +177,9 @@ impl Interface {
     }
 
     /// All interfaces of this namespace.
+    ///
+    /// # Errors
+    /// That the kernel does not answer.
     pub fn list() -> Result<Vec<Self>, InterfaceError> {
         let failed = |source| InterfaceError::Netlink { name: "all".to_owned(), source };
         list(&mut Socket::route().map_err(failed)?).map_err(failed)
@@ -247,6 +253,9 @@ const RTGENMSG: usize = 4;
 
 /// The number that the calling thread's network namespace has for another one; `None` if it has none, as when they
 /// share no cable.
+///
+/// # Errors
+/// That the kernel does not answer.
 pub fn namespace_id(other: impl AsFd) -> Result<Option<u32>, NetlinkError> {
     let ask = Message::new(RTM_GETNSID, REQUEST)
         .fixed(&[0; RTGENMSG])
@@ -352,6 +361,9 @@ pub struct CounterReader {
 
 impl CounterReader {
     /// Opened in the interface's namespace, it reads from any thread.
+    ///
+    /// # Errors
+    /// That there is none of this name, or the kernel does not answer.
     pub fn open(name: &str) -> Result<Self, InterfaceError> {
         let index = Interface::by_name(name)?.index;
         let socket =
@@ -360,11 +372,17 @@ impl CounterReader {
     }
 
     /// Reads them now.
+    ///
+    /// # Errors
+    /// That the interface went away, or the kernel does not answer.
     pub fn read(&mut self) -> Result<Counters, InterfaceError> {
         self.ask(Counters::parse)
     }
 
     /// All of them, in the order of [`LINK_COUNTERS`]; older kernels have fewer.
+    ///
+    /// # Errors
+    /// That the interface went away, or the kernel does not answer.
     pub fn read_all(&mut self) -> Result<Vec<u64>, InterfaceError> {
         self.ask(|bytes| Some((0..).map_while(|word| read_u64(bytes, word * 8)).collect()))
     }
@@ -414,6 +432,9 @@ pub struct XdpFeatures {
 }
 
 /// What the driver declares; `None` if this kernel cannot be asked (before 6.3).
+///
+/// # Errors
+/// That the interface went away, or the kernel does not answer.
 pub fn xdp_features(index: u32) -> Result<Option<XdpFeatures>, NetlinkError> {
     const NETDEV_CMD_DEV_GET: u8 = 1;
     const NETDEV_A_DEV_IFINDEX: u16 = 1;

@@ -1,6 +1,6 @@
 //! Network interfaces: what they are, what they can do, and sockets that put frames on them ([`tx`]) and take them off ([`rx`]).
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod afxdp;
 pub mod carrier;

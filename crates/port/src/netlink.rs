@@ -227,6 +227,9 @@ pub fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
 pub type Told = Vec<(u16, Vec<u8>)>;
 
 /// Takes a datagram apart into the payloads of its messages to the request with this number. True: that was all.
+///
+/// # Errors
+/// What the kernel said instead of an answer, or that this is no answer.
 pub fn split(datagram: &[u8], number: u32, answers: &mut Vec<Vec<u8>>) -> Result<bool, NetlinkError> {
     let mut rest = datagram;
     while !rest.is_empty() {
@@ -272,22 +275,34 @@ impl AsFd for Socket {
 
 impl Socket {
     /// Links, addresses, routes.
+    ///
+    /// # Errors
+    /// That there are no descriptors left.
     pub fn route() -> Result<Self, NetlinkError> {
         // rtnetlink is protocol 0, the default.
         Self::open(None)
     }
 
     /// Generic netlink.
+    ///
+    /// # Errors
+    /// That there are no descriptors left.
     pub fn generic() -> Result<Self, NetlinkError> {
         Self::open(Some(GENERIC))
     }
 
     /// Packet filters.
+    ///
+    /// # Errors
+    /// That there are no descriptors left, or this kernel has no nftables.
     pub fn netfilter() -> Result<Self, NetlinkError> {
         Self::open(Some(NETFILTER))
     }
 
     /// Is told what happens to links; see [`Socket::told`].
+    ///
+    /// # Errors
+    /// That there are no descriptors left.
     pub fn links() -> Result<Self, NetlinkError> {
         Self::listening(None, libc::RTMGRP_LINK as u32)
     }
@@ -307,6 +322,9 @@ impl Socket {
 
     /// Sends `message` and returns the answers' payloads (family struct and attributes, without the netlink
     /// header) once the kernel has acknowledged it.
+    ///
+    /// # Errors
+    /// What the kernel said instead of an answer, or that what came is none.
     pub fn request(&mut self, message: Message) -> Result<Vec<Vec<u8>>, NetlinkError> {
         self.sequence = self.sequence.wrapping_add(1);
         let bytes = message.finish(self.sequence);
@@ -316,6 +334,9 @@ impl Socket {
 
     /// Sends messages in one piece, as netfilter's transactions have to be, and waits until the kernel has
     /// acknowledged `last`, or refused any of them.
+    ///
+    /// # Errors
+    /// What the kernel said of the first that it refused.
     pub fn batch(&mut self, before: Vec<Message>, last: Message, end: Message) -> Result<(), NetlinkError> {
         self.sequence = self.sequence.wrapping_add(1);
         // One number for all: whatever is refused first is the answer. Only `last` asks for an acknowledgement.
@@ -344,6 +365,9 @@ impl Socket {
 
     /// What a listening socket was told since, one datagram at a time, each message with its type: `None` when that was
     /// all. Some may be missing: the kernel drops what does not fit the socket's buffer.
+    ///
+    /// # Errors
+    /// That the socket cannot be read, or what came is no message.
     pub fn told(&mut self) -> Result<Option<Told>, NetlinkError> {
         let flags = RecvFlags::TRUNC | RecvFlags::DONTWAIT;
         let length = match rustix::net::recv(&self.fd, self.buffer.as_mut_slice(), flags) {
@@ -364,6 +388,9 @@ impl Socket {
     }
 
     /// The number of a generic netlink family.
+    ///
+    /// # Errors
+    /// ENOENT of a family that this kernel does not have; that the kernel does not answer.
     pub fn family(&mut self, name: &str) -> Result<u16, NetlinkError> {
         let ask = Message::generic(GENL_CTRL, REQUEST, CTRL_CMD_GETFAMILY);
         let answers = match self.request(ask.attr_str(CTRL_ATTR_FAMILY_NAME, name)) {

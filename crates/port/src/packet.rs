@@ -207,6 +207,9 @@ unsafe impl Send for Sendmmsg {}
 
 impl Sendmmsg {
     /// A sender for frames of up to `longest` bytes.
+    ///
+    /// # Errors
+    /// That there is no socket or no memory, or that frames are too long for the interface.
     pub fn open(target: &Target, longest: usize) -> Result<Sendmmsg, TxError> {
         // SAFETY: all-zero is a valid iovec and a valid mmsghdr (null pointers, zero lengths).
         let (vector, message) =
@@ -223,6 +226,9 @@ impl Sendmmsg {
     }
 
     /// Has some of its frames stamped as they leave.
+    ///
+    /// # Errors
+    /// That the kernel or the driver does not stamp them.
     pub fn stamp_departures(&mut self, by: Stamper) -> Result<(), TxError> {
         let departures = Departures::of(&self.socket.fd, by).map_err(|source| TxError::Io {
             what: "SO_TIMESTAMPING",
@@ -354,6 +360,9 @@ const RING_DATA: usize = (size_of::<libc::tpacket2_hdr>() + 15) & !15;
 
 impl TxRing {
     /// A sender for frames of up to `longest` bytes.
+    ///
+    /// # Errors
+    /// That there is no socket or no memory, or that frames are too long for the interface.
     pub fn open(target: &Target, longest: usize) -> Result<TxRing, TxError> {
         let socket = Socket::open(target)?;
         let fail =

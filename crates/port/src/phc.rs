@@ -34,6 +34,9 @@ const SAMPLES: usize = 10;
 
 impl Phc {
     /// The clock of that number. Readable by root, unless somebody has set it otherwise.
+    ///
+    /// # Errors
+    /// That there is no such clock, or it may not be read.
     pub fn open(number: u32) -> io::Result<Phc> {
         let path = format!("/dev/ptp{number}");
         Ok(Phc { file: File::open(&path)?, path })
@@ -45,6 +48,9 @@ impl Phc {
     }
 
     /// Compares it with this host's clock.
+    ///
+    /// # Errors
+    /// That the driver does not answer, or its hardware went away.
     pub fn compare(&self) -> io::Result<Comparison> {
         // CLOCK_REALTIME may be set in between, which the offsets before and after show.
         for _ in 0..3 {

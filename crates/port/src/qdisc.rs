@@ -58,11 +58,17 @@ pub struct Reader {
 
 impl Reader {
     /// Of an interface of the calling thread's network namespace; to be read from anywhere.
+    ///
+    /// # Errors
+    /// That there are no descriptors left.
     pub fn open(index: u32) -> Result<Reader, NetlinkError> {
         Ok(Reader { socket: Socket::route()?, index })
     }
 
     /// `None`: frames go to the driver without a discipline that counts (`noqueue`).
+    ///
+    /// # Errors
+    /// That the interface went away, or the kernel does not answer.
     pub fn read(&mut self) -> Result<Option<Counted>, NetlinkError> {
         let mut ask = [0; TCMSG];
         ask[4..8].copy_from_slice(&self.index.to_ne_bytes());

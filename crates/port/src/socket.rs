@@ -5,6 +5,9 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// A packet socket of the calling thread's network namespace, which receives nothing until it is bound.
+///
+/// # Errors
+/// EPERM without CAP_NET_RAW; EMFILE.
 pub fn open() -> io::Result<OwnedFd> {
     // SAFETY: plain integers.
     let raw = unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -16,6 +19,9 @@ pub fn open() -> io::Result<OwnedFd> {
 }
 
 /// Binds it to an interface: from now on frames of `protocol` (`libc::ETH_P_*`) are received there; 0: none, it only sends.
+///
+/// # Errors
+/// ENODEV of an interface that is not there.
 pub fn bind(socket: &OwnedFd, index: u32, protocol: i32) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -34,6 +40,9 @@ pub fn bind(socket: &OwnedFd, index: u32, protocol: i32) -> io::Result<()> {
 }
 
 /// Sets an option.
+///
+/// # Errors
+/// What `setsockopt` answers.
 pub fn set<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let at = std::ptr::from_ref(value).cast();
     // SAFETY: the pointer is to a live value and its true size is given; the kernel only reads it.
@@ -42,6 +51,9 @@ pub fn set<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io:
 }
 
 /// Makes an interface take frames for any address for as long as the socket is open.
+///
+/// # Errors
+/// What `setsockopt` answers: ENODEV, EPERM.
 pub fn join_promiscuous(socket: &OwnedFd, index: u32) -> io::Result<()> {
     let membership = libc::packet_mreq {
         mr_ifindex: index as i32,
@@ -53,6 +65,9 @@ pub fn join_promiscuous(socket: &OwnedFd, index: u32) -> io::Result<()> {
 }
 
 /// The same by a socket of its own, which receives nothing.
+///
+/// # Errors
+/// As [`open`] and [`join_promiscuous`].
 pub fn promiscuous(index: u32) -> io::Result<OwnedFd> {
     let socket = open()?;
     join_promiscuous(&socket, index)?;
@@ -60,6 +75,9 @@ pub fn promiscuous(index: u32) -> io::Result<OwnedFd> {
 }
 
 /// Frames that a receive ring had no room for since the last call: asking sets the kernel's count back.
+///
+/// # Errors
+/// What `getsockopt` answers.
 pub fn take_drops(socket: &OwnedFd) -> io::Result<u64> {
     // Version 2 of the ring fills the first two words alone.
     let mut statistics = libc::tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };

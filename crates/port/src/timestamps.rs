@@ -72,6 +72,9 @@ pub struct Stamping {
 }
 
 /// The time stamps of the hardware of an interface of this thread's network namespace.
+///
+/// # Errors
+/// Why there are none: the driver has none, they are off, or the kernel does not say.
 pub fn receive_stamps(name: &str, index: u32) -> Result<Stamping, NoStamps> {
     let stamping = Ethtool::open(name).and_then(|ethtool| ethtool.time_stamping());
     let stamping = stamping.map_err(|_| NoStamps::NoClock)?;
@@ -86,6 +89,9 @@ pub fn receive_stamps(name: &str, index: u32) -> Result<Stamping, NoStamps> {
 }
 
 /// Who stamps frames that leave by an interface of this thread's network namespace: its hardware, or its driver.
+///
+/// # Errors
+/// Why there are none: the driver has none, they are off, or the kernel does not say.
 pub fn transmit_stamps(name: &str, by_hardware: bool) -> Result<Stamper, NoStamps> {
     let stamping = Ethtool::open(name).and_then(|ethtool| ethtool.time_stamping());
     let stamping =

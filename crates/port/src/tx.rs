@@ -113,9 +113,15 @@ pub trait Tx {
 
     /// Sends the frames in the first `count` buffers, in order. `due` has the time each was to leave at, in
     /// nanoseconds after the run's start, for senders that write it down.
+    ///
+    /// # Errors
+    /// That the interface is away or down, or that the kernel took none of them for another reason.
     fn send(&mut self, count: usize, due: &[u64]) -> Result<(), TxError>;
 
     /// Waits until the kernel is done with everything that was accepted. Only then it counts as sent.
+    ///
+    /// # Errors
+    /// That the kernel kept frames for too long, or as [`Tx::send`].
     fn drain(&mut self) -> Result<(), TxError>;
 
     /// What became of the frames so far.

@@ -27,7 +27,7 @@ pub struct Reflected {
     pub last_ns: Option<u64>,
 }
 
-/// One CPU's share: `bpf/include/reflector.h`, field by field.
+/// One CPU's share: `programs/bpf/include/reflector.h`, field by field.
 #[repr(C, align(64))]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {

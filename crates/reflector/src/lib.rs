@@ -1,9 +1,9 @@
 //! Sends each frame that arrives back where it came from: the far end of a round trip.
 //!
-//! The work is done by `bpf/reflect.bpf.c`, which says what is turned round and what is not. The program is
+//! The work is done by `programs/bpf/reflect.bpf.c`, which says what is turned round and what is not. The program is
 //! attached for as long as a [`Reflector`] lives, and goes with its process, however that ends. `netdyno reflect` calls it.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 mod counters;
 mod loader;

@@ -1,4 +1,4 @@
-//! What `bpf/reflect.bpf.c` does, written as plainly as can be: for the tests to compare with.
+//! What `programs/bpf/reflect.bpf.c` does, written as plainly as can be: for the tests to compare with.
 
 use crate::options::Options;
 use wire::numbers::ethertype;

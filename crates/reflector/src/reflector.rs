@@ -23,6 +23,9 @@ pub struct Reflector {
 impl Reflector {
     /// Starts to reflect on `interface` of the calling thread's network namespace. Afterwards it can be looked at from
     /// any thread.
+    ///
+    /// # Errors
+    /// That the kernel does not load or attach the program, or the interface is not there.
     pub fn attach(interface: &str, options: &Options) -> Result<Reflector, ProgramError> {
         let ifindex = attach::index_of(interface)?;
         let ways: &[bool] = match options.mode {

@@ -50,6 +50,9 @@ fn read(report: Result<Report, serde_json::Error>) -> Result<Report, ReadError> 
 }
 
 /// Reads what [`to_string`] wrote, by this version or version 1.
+///
+/// # Errors
+/// That the text is no JSON, is no report, or is one of a version to come; each with where.
 pub fn from_str(text: &str) -> Result<Report, ReadError> {
     #[derive(Deserialize)]
     struct Head {

@@ -11,7 +11,7 @@
 //!                 '-- schema               (docs/report.schema.json, docs/compare.schema.json)
 //! ```
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod classic;
 pub mod compare;

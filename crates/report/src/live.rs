@@ -153,6 +153,9 @@ impl<W: Write> Live<W> {
     }
 
     /// Shows a snapshot. Call it as often as the line should move (5 to 10 times a second).
+    ///
+    /// # Errors
+    /// That standard error cannot be written to.
     pub fn update(&mut self, progress: &Progress) -> io::Result<()> {
         match &mut self.mode {
             Mode::Terminal { width, drawn } => {
@@ -172,6 +175,9 @@ impl<W: Write> Live<W> {
     }
 
     /// Writes a message on a line of its own; the moving line comes back with the next update.
+    ///
+    /// # Errors
+    /// That standard error cannot be written to.
     pub fn message(&mut self, text: &str) -> io::Result<()> {
         self.clear()?;
         writeln!(self.out, "{}", units::printable(text))?;
@@ -179,6 +185,9 @@ impl<W: Write> Live<W> {
     }
 
     /// Removes the moving line so that other output can follow. Safe to call twice.
+    ///
+    /// # Errors
+    /// That standard error cannot be written to.
     pub fn clear(&mut self) -> io::Result<()> {
         if let Mode::Terminal { drawn, .. } = &mut self.mode
             && std::mem::take(drawn)

@@ -18,12 +18,18 @@ const MOST_LINKS: u32 = 40;
 /// The path without symbolic links. Behind a name that does not exist it stays as it is. Another user's link is refused
 /// unless it leads to what is that user's, too, and in a folder that all may write to in any case, as is another user's
 /// file there.
+///
+/// # Errors
+/// That a link is another user's, that links lead in a circle, or that a folder cannot be read.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     walk(path, |link, target| target.is_some_and(|target| target.uid() == link.uid()))
 }
 
 /// The same of a folder that is to be made, and written to more than once: another user's links are refused wherever they
 /// lead.
+///
+/// # Errors
+/// As [`resolve`].
 pub fn resolve_folder(path: &Path) -> io::Result<PathBuf> {
     walk(path, |_, _| false)
 }
@@ -107,6 +113,9 @@ fn is_foreign(data: &Metadata, folder: &Path) -> io::Result<bool> {
 
 /// Gives a file that is to replace another that one's owner and permissions, as far as we may: it is the same file to
 /// whoever uses it, with other contents.
+///
+/// # Errors
+/// That its permissions cannot be set.
 pub fn take_over(file: &File, replaced: &Metadata) -> io::Result<()> {
     let own = file.metadata()?;
     let mut mode = replaced.mode() & 0o777;

@@ -104,6 +104,9 @@ pub enum StoreError {
 
 /// Makes the folder if need be and finds out whether a report can be written there, so that a long run does not
 /// end in "permission denied". Leaves nothing behind but the folder.
+///
+/// # Errors
+/// That the folder cannot be made or written to, and which.
 pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
     let dir = &safe(dir)?;
     fs::create_dir_all(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })?;
@@ -119,11 +122,17 @@ fn safe(dir: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Writes the files, replacing those of an earlier report.
+///
+/// # Errors
+/// That a file cannot be written, and which: earlier ones stay as they were.
 pub fn write_dir(report: &Report, dir: &Path) -> Result<Written, StoreError> {
     write_dir_in(report, dir, |text| Cow::Borrowed(text))
 }
 
 /// As [`write_dir`]; in all files settings have the names that `words` gives them.
+///
+/// # Errors
+/// As [`write_dir`].
 pub fn write_dir_in(report: &Report, dir: &Path, words: Words) -> Result<Written, StoreError> {
     prepare_dir(dir)?;
     let dir = &safe(dir)?;
@@ -173,6 +182,9 @@ pub fn write_dir_in(report: &Report, dir: &Path, words: Words) -> Result<Written
 }
 
 /// Reads a report from a folder, a `result.json` or a `report.html`.
+///
+/// # Errors
+/// That nothing is there that can be read, or that it is no report.
 pub fn read(path: &Path) -> Result<Report, StoreError> {
     let path = if path.is_dir() { path.join(JSON) } else { path.to_owned() };
     let unreadable = |source| StoreError::Read { path: path.clone(), source };

@@ -9,7 +9,7 @@
 //! The job never waits for who looks on: a snapshot that nobody has read is replaced by the next one, of notes that nobody
 //! takes only the latest are kept, and a panic or an endless loop of a reader touches the reader only.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 mod board;
 pub mod machine;

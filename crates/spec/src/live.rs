@@ -39,7 +39,7 @@ words! {
 pub struct Live {
     /// The capture.
     pub capture: PathBuf,
-    /// The server: 10.0.0.2:80, [2001:db8::2]:80; without a port, the captured one.
+    /// The server: `10.0.0.2:80`, `[2001:db8::2]:80`; without a port, the captured one.
     pub to: Written<Server>,
     /// Through this interface (IFACE, or IFACE@NAMESPACE).
     pub on: String,

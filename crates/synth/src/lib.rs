@@ -20,7 +20,7 @@
 //! # Ok::<(), netdyno_synth::Error>(())
 //! ```
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 mod application;
 mod conversation;
@@ -72,6 +72,9 @@ pub struct Synth {
 
 impl Synth {
     /// Plans the capture that `profile` and `seed` mean. The same two give the same frames on every machine.
+    ///
+    /// # Errors
+    /// What of the profile cannot be met.
     pub fn new(profile: Profile, seed: u64) -> Result<Synth, Error> {
         let key = random::Key::new(seed);
         let plan = plan::plan(&profile, key)?;

@@ -86,6 +86,9 @@ pub struct Bisect {
 
 impl Bisect {
     /// Nothing was tried yet.
+    ///
+    /// # Errors
+    /// That the range is empty.
     pub fn new(plan: BisectPlan) -> Result<Self, BadRange> {
         let (least, greatest) = (plan.least, plan.greatest);
         if !(least > 0.0 && greatest >= least && greatest.is_finite()) {

@@ -41,6 +41,9 @@ pub struct BufferTime {
 
 impl Burst {
     /// Nothing was tried yet.
+    ///
+    /// # Errors
+    /// That the range is empty.
     pub fn new(plan: BurstPlan) -> Result<Self, BadRange> {
         let now = Self::search(&plan)?;
         Ok(Self { plan, now, lengths: Vec::new() })

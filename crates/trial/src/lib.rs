@@ -11,7 +11,7 @@
 //! goes on from a file of outcomes ([`resume`]). What a load is (frames per second, flows, the length of a burst) is the
 //! caller's matter.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod again;
 pub mod bisect;

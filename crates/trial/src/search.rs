@@ -75,6 +75,9 @@ pub enum NotThisSearch {
 }
 
 /// Tells a new search what was done, so that it goes on from there.
+///
+/// # Errors
+/// That what was done are no trials of this search.
 pub fn resume(search: &mut (impl Search + ?Sized), done: &[Done]) -> Result<(), NotThisSearch> {
     for (index, trial) in done.iter().enumerate() {
         match search.next() {
@@ -89,6 +92,9 @@ pub fn resume(search: &mut (impl Search + ?Sized), done: &[Done]) -> Result<(), 
 }
 
 /// Runs a search on a device to its end.
+///
+/// # Errors
+/// What the device says: it ends the search.
 pub fn run<D: Device>(search: &mut (impl Search + ?Sized), device: &mut D) -> Result<Vec<Done>, D::Error> {
     let mut done = Vec::new();
     while let Some(wanted) = search.next() {

@@ -216,5 +216,8 @@ pub trait Device {
     type Error;
 
     /// Does a trial. An error ends the search.
+    ///
+    /// # Errors
+    /// What keeps a trial from being carried out.
     fn run(&mut self, wanted: &Wanted) -> Result<Outcome, Self::Error>;
 }

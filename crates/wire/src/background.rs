@@ -1,7 +1,7 @@
 //! Frames that are about on most networks whoever measures there: what hosts and switches tell each other of addresses, groups
 //! and themselves. Where nothing tells a run's own frames from others', these at least are known by what they are.
 //!
-//! `bpf/include/background.h` is the same for the meter in the kernel; `meter`'s twin test holds the two equal.
+//! `programs/bpf/include/background.h` is the same for the meter in the kernel; `meter`'s twin test holds the two equal.
 
 /// Is it ARP, IPv6 neighbour discovery (RFC 4861) or listener discovery (RFC 3810), IGMP, LLDP, or to a group that no bridge
 /// forwards to (IEEE 802.1Q, table 8-1: spanning tree, LACP, LLDP, pause)? Tags in front change nothing.

@@ -2,7 +2,7 @@
 //!
 //! Everything here takes bytes from outside and must not panic on any of them.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod background;
 pub mod checksum;

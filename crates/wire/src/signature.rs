@@ -12,7 +12,7 @@
 //!  +-------+-----------+----------------+-----------------+
 //! ```
 //!
-//! `bpf/meter.bpf.c` reads the same layout in the kernel; a test there holds the two together.
+//! `programs/bpf/meter.bpf.c` reads the same layout in the kernel; a test there holds the two together.
 
 /// Length of a signature in bytes.
 pub const LEN: usize = 18;

@@ -186,6 +186,9 @@ impl Asm {
     }
 
     /// The program, its jumps resolved.
+    ///
+    /// # Errors
+    /// That a jump is longer than an instruction can say.
     pub fn finish(mut self) -> Result<Vec<Insn>, TooFar> {
         for (at, label) in &self.jumps {
             // A label that was never placed is a defect of the compiler; the verifier would refuse the jump.

@@ -10,7 +10,7 @@
 //! [`compile`] turns a program into bytecode and is held to byte equality with `traffic::Executor` by tests;
 //! [`live`] runs it. The crate `bpf` loads and runs programs; [`sys`] is the one module here with unsafe code.
 
-#![deny(missing_docs)]
+#![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod asm;
 pub mod calls;

@@ -51,6 +51,9 @@ pub struct Live {
 impl Live {
     /// Compiles and loads `program`, which is this core's part. `pages` tells what happens to them behind the
     /// interface; signatures carry times of the clock `stamps`.
+    ///
+    /// # Errors
+    /// As [`compile()`](crate::compile::compile).
     pub fn open(
         way: &Arc<Way>,
         program: &Program,

@@ -53,6 +53,9 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 
 /// Makes `program` known to the dispatcher. Waits for RCU: no live frames of the caller may be under way.
+///
+/// # Errors
+/// That the kernel does not take it.
 pub fn attach(program: &Program) -> Result<Known, XdpError> {
     on_a_veth(program).or_else(|error| match error {
         Errno::PERM | Errno::ACCESS => Err(XdpError::Permission),

@@ -9,6 +9,9 @@ use std::os::unix::thread::JoinHandleExt;
 use std::thread::JoinHandle;
 
 /// Makes SIGURG, which nothing else uses, end system calls of a thread that it is sent to, and do nothing besides.
+///
+/// # Errors
+/// What `sigaction` answers.
 pub fn prepare_interrupts() -> io::Result<()> {
     use std::sync::{Arc, OnceLock, atomic::AtomicBool};
     static ONCE: OnceLock<Result<signal_hook::SigId, i32>> = OnceLock::new();
@@ -47,6 +50,9 @@ pub fn yield_priority() -> bool {
 }
 
 /// A new network namespace, which nobody is in: it goes when its last descriptor is closed.
+///
+/// # Errors
+/// EPERM without CAP_SYS_ADMIN; ENOSPC.
 pub fn new_namespace() -> Result<File, Errno> {
     let make = || {
         // SAFETY: unsafe only with FILES, since descriptors would then differ between threads.

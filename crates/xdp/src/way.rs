@@ -42,11 +42,17 @@ const SETTLE: Duration = Duration::from_secs(5);
 
 /// Looks at `target`, in the current network namespace. `kind` is that of a virtual device, such as veth; `queues` its
 /// transmit queues.
+///
+/// # Errors
+/// Why live frames cannot be sent by this interface.
 pub fn find(target: &Target, kind: Option<&str>, queues: u32, cores: u32) -> Result<Way, XdpError> {
     find_until(target, kind, queues, cores, &AtomicBool::new(false))
 }
 
 /// The same; a driver that takes its rings down is not waited for any more when `stop` is set.
+///
+/// # Errors
+/// As [`find`], and that it was stopped.
 pub fn find_until(
     target: &Target,
     kind: Option<&str>,
@@ -258,6 +264,9 @@ impl Way {
     }
 
     /// Moves the calling thread to where the interface is. It must end there.
+    ///
+    /// # Errors
+    /// That the namespace cannot be entered.
     pub fn enter(&self) -> Result<(), Errno> {
         use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
         use std::os::fd::AsFd;

@@ -36,6 +36,9 @@ pub struct Server {
 
 impl Server {
     /// Listens on `at` in the calling thread's network namespace. `names` are others of this host, besides those it knows of.
+    ///
+    /// # Errors
+    /// That the address cannot be listened on, or no thread can be started.
     pub fn start(at: SocketAddr, names: &[String], board: Arc<Board>) -> Result<Server, GaugesError> {
         let listen = |error: io::Error| {
             let mend = match error.kind() {

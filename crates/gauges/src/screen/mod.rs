@@ -42,6 +42,9 @@ pub fn is_drawn() -> bool {
 }
 
 /// Can there be a screen?
+///
+/// # Errors
+/// Why there can be none.
 pub fn check() -> Result<(), GaugesError> {
     if !stderr().is_terminal() {
         return Err(GaugesError::NotATerminal);
@@ -77,6 +80,9 @@ pub struct Screen {
 
 impl Screen {
     /// `stop` is set when the user or a signal wants the run to end.
+    ///
+    /// # Errors
+    /// That the terminal cannot be drawn on, or no thread can be started.
     pub fn start(board: Arc<Board>, stop: Arc<AtomicBool>) -> Result<Screen, GaugesError> {
         HOOK.call_once(|| {
             let before = std::panic::take_hook();

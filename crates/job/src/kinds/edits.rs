@@ -5,6 +5,9 @@ use anyhow::{Context, Result, bail};
 use spec::Edits;
 
 /// The plan that the words of `edit` ask for. `sided`: it is known which side sent each frame.
+///
+/// # Errors
+/// Which setting cannot be read, or contradicts another.
 pub fn plan(args: &Edits, sided: bool) -> Result<Plan> {
     check(args)?;
     let mut plan = Plan {
@@ -102,6 +105,9 @@ pub fn fuzz(seed: Option<u32>, factor: Option<u32>) -> Option<Fuzz> {
 }
 
 /// An address, or one for each side; `name` is what it is called, for messages.
+///
+/// # Errors
+/// That it is no address, or two where one can be.
 pub fn mac(name: &str, text: Option<&str>, one: bool) -> Result<PerSide<wire::Mac>> {
     let Some(text) = text else { return Ok(PerSide::default()) };
     let pair = rewrite::mac_pair(text).with_context(|| name.to_owned())?;
@@ -112,6 +118,9 @@ pub fn mac(name: &str, text: Option<&str>, one: bool) -> Result<PerSide<wire::Ma
 }
 
 /// Addresses that others take the place of.
+///
+/// # Errors
+/// Which of them is no pair of addresses.
 pub fn replacements(name: &str, texts: &[String]) -> Result<Vec<(wire::Mac, wire::Mac)>> {
     let mut all = Vec::new();
     for text in texts {
@@ -121,11 +130,17 @@ pub fn replacements(name: &str, texts: &[String]) -> Result<Vec<(wire::Mac, wire
 }
 
 /// Networks that others take the place of.
+///
+/// # Errors
+/// What of the text is no network, and where.
 pub fn map(name: &str, text: &str) -> Result<rewrite::AddressMap> {
     rewrite::address_map(text).with_context(|| name.to_owned())
 }
 
 /// Ports that others take the place of.
+///
+/// # Errors
+/// Which of them is no pair of ports.
 pub fn ports(name: &str, texts: &[String]) -> Result<PortMap> {
     let mut ports = PortMap::default();
     for text in texts {
@@ -135,11 +150,17 @@ pub fn ports(name: &str, texts: &[String]) -> Result<PortMap> {
 }
 
 /// Set, raised or lowered.
+///
+/// # Errors
+/// That it is no number from 0 to 255.
 pub fn ttl(text: Option<&str>) -> Result<Option<rewrite::Ttl>> {
     text.map(rewrite::ttl).transpose().context("`.ttl`")
 }
 
 /// Networks of the source, of the destination, and the two endpoints.
+///
+/// # Errors
+/// What of the texts is no network, and where.
 pub fn sided_maps(
     plan: &mut Plan,
     one_way: [(&str, Option<&str>); 2],

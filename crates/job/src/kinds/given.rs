@@ -11,6 +11,9 @@ use report::{Report, RequestedRate, Resolved};
 use spec::{Engine, Pattern, Send, Sign, Word};
 
 /// As `send`, with the frames of `source`; `job.what` is only what they are called.
+///
+/// # Errors
+/// As any job: what was asked for that cannot be, or why it was not done.
 pub fn run(job: &Send, mut source: Source, session: Session) -> Result<Report> {
     refuse(job)?;
     let pace = Pace::from(job.pace());

@@ -34,6 +34,9 @@ pub fn device_cpus() -> Vec<usize> {
 
 /// A token bucket of this rate. What is not given follows from it: tokens for a millisecond, and room for two frames at
 /// least.
+///
+/// # Errors
+/// That the bucket cannot hold a frame, or the rate cannot be kept.
 pub fn bottleneck(rate: Rate, queue: Option<u64>, burst: Option<u64>, mtu: u32) -> Result<Bottleneck> {
     let Rate::Bits { bits_per_second, layer1 } = rate else {
         bail!("the bottleneck's rate is in bits per second: 200mbps, or 200mbps-l1 on the wire");

@@ -170,6 +170,9 @@ impl Settings {
     }
 
     /// What a job asks for.
+    ///
+    /// # Errors
+    /// Which setting cannot be, or contradicts another.
     pub fn of_job(job: Replay, consent: &Consent) -> Result<Settings> {
         let (pace, through) = (job.pace(), job.through());
         let mut links = job.links.into_iter();
@@ -206,6 +209,9 @@ impl Settings {
 }
 
 /// Frames to lose of every hundred.
+///
+/// # Errors
+/// That it is no share from 0 to 100 %.
 pub fn loss(percent: Speed, seed: u64) -> Result<Option<Loss>> {
     if percent.numerator == 0 {
         return Ok(None);
@@ -304,6 +310,9 @@ fn run(job: Replay, session: Session) -> Result<Report> {
 }
 
 /// Finds the interfaces that are named, and replays.
+///
+/// # Errors
+/// That an interface cannot be had, or as [`replay`].
 pub fn find_and_replay(command: &'static str, settings: Settings, session: Session) -> Result<Report> {
     shared::check_pace(&settings.pace)?;
     let sending = settings.interface.as_deref();
@@ -391,6 +400,9 @@ fn inputs(settings: &Settings, readers: Vec<Reader>) -> Result<Vec<Input>> {
 }
 
 /// Opens the captures and sends them from `tx`: those of the second side from the second of two.
+///
+/// # Errors
+/// That a capture cannot be read, or why nothing was sent.
 pub fn replay(
     command: &'static str,
     mut settings: Settings,
@@ -493,6 +505,9 @@ pub fn replay(
 }
 
 /// Opens captures; `lenient` ones end where they are damaged.
+///
+/// # Errors
+/// Which capture cannot be read, and why.
 pub fn open(files: &[PathBuf], lenient: bool) -> Result<Vec<Reader>> {
     let mut readers = Vec::with_capacity(files.len());
     for file in files {

@@ -82,6 +82,9 @@ pub struct Metering {
 pub const STREAM_HISTOGRAMS: u32 = 64;
 
 /// Finds where to send, and refuses what would cut the user off.
+///
+/// # Errors
+/// That the interface is not there, or that the user depends on it.
 pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Place>> {
     let Some(spec) = spec else {
         if through.engine == Engine::Null {
@@ -103,13 +106,19 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
 }
 
 /// The CPUs to send on, one worker on each; `None` where the kernel may put it anywhere. Where they are left to us, CPUs that
-/// another netdyno sends on are taken last. What is taken is ours from then on ([`claims`]).
+/// another netdyno sends on are taken last. What is taken is ours from then on (module `claims`).
+///
+/// # Errors
+/// That a CPU is not there, or may not be used.
 pub fn cpus(through: &Through, places: &[Place]) -> Result<Vec<Option<usize>>> {
     cpus_apart(through, places, Priority::Ordinary, true)
 }
 
 /// The CPUs of several ports that each have workers of their own: how many workers a port has, and the CPUs of all, port by
 /// port. Who names none has one worker for each port, on CPUs of their own as far as there are as many.
+///
+/// # Errors
+/// That a CPU is not there, or that they cannot be shared out.
 pub fn cpus_of_ports(through: &Through, places: &[Place]) -> Result<(usize, Vec<Option<usize>>)> {
     let own = match &through.cores {
         Some(_) => cpus(through, places)?,
@@ -125,6 +134,9 @@ pub fn cpus_of_ports(through: &Through, places: &[Place]) -> Result<(usize, Vec<
 }
 
 /// The same for senders of a priority. Not `apart`: the others' CPUs do not matter.
+///
+/// # Errors
+/// As [`cpus`].
 pub fn cpus_apart(
     through: &Through,
     places: &[Place],
@@ -161,6 +173,9 @@ pub fn cpus_apart(
 }
 
 /// Finds where to measure: for a round trip where frames are sent, on `sending`.
+///
+/// # Errors
+/// That the interface is not there, or may not be used.
 pub fn measuring_place(
     metering: &Metering,
     through: &Through,
@@ -189,6 +204,9 @@ pub fn measuring_place(
 pub type Ends = (Vec<Place>, Vec<(Place, meter::Options)>);
 
 /// Finds where the second side's frames leave and arrive, behind the first's.
+///
+/// # Errors
+/// That an interface is not there, or may not be used.
 pub fn second(
     two: &TwoSides,
     through: &Through,
@@ -236,6 +254,9 @@ pub fn interfaces(tx: &[Place], rx: &[(Place, meter::Options)], round_trip: bool
 }
 
 /// Meter options for a port that only receives what this run sends.
+///
+/// # Errors
+/// That what arrives there cannot be measured so.
 pub fn with_meter(
     place: Place,
     (how, who): (How, Timestamps),
@@ -254,6 +275,9 @@ pub fn with_meter(
 }
 
 /// Refuses interfaces whose frames would be misread.
+///
+/// # Errors
+/// Why frames would be misread.
 pub fn measurable(place: &Place) -> Result<()> {
     if !place.interface.ethernet {
         bail!("{} is not an Ethernet interface: netdyno measures Ethernet frames", place.spec);
@@ -276,6 +300,9 @@ pub fn tells_tags(place: &Place) -> bool {
 }
 
 /// Time stamps of the hardware at `place`: asked for, or there to be had.
+///
+/// # Errors
+/// That they were asked for and cannot be had.
 pub fn hardware(place: &Place, who: Timestamps, how: How) -> Result<Option<meter::Hardware>> {
     match who {
         Timestamps::Software => return Ok(None),
@@ -327,6 +354,9 @@ pub fn meter_mode(how: How) -> meter::Mode {
 }
 
 /// The schedule of a rate on `place`, even if its link cannot carry that.
+///
+/// # Errors
+/// That a share of a link's speed was asked for and the speed is not known.
 pub fn any_schedule(
     rate: Rate,
     place: Option<&Place>,
@@ -341,6 +371,9 @@ pub fn any_schedule(
 }
 
 /// The schedule of a rate on `place`; what its link cannot carry is refused.
+///
+/// # Errors
+/// As [`any_schedule`], and that the link is slower.
 pub fn schedule(rate: Rate, place: Option<&Place>, flows_per_pass: Option<(u64, u64)>) -> Result<Schedule> {
     let schedule = any_schedule(rate, place, flows_per_pass)?;
     if let (Some(place), Some(link)) = (place, place.and_then(Place::bits_per_second))
@@ -395,6 +428,9 @@ pub fn draw_seed() -> u64 {
 }
 
 /// Refuses limits that make no sense.
+///
+/// # Errors
+/// Which limit makes no sense.
 pub fn check_pace(pace: &Pace) -> Result<()> {
     if !(pace.catch_up.is_finite() && pace.catch_up >= 1.2) {
         bail!("`.catch_up` {}: give 1.2 or more (times the rate asked for)", pace.catch_up);
@@ -403,6 +439,9 @@ pub fn check_pace(pace: &Pace) -> Result<()> {
 }
 
 /// Refuses frames that the interface is too small for.
+///
+/// # Errors
+/// That they are too long, and how long they may be.
 pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
     // A VLAN tag may stand on top of the MTU.
     let tagged = program.streams.iter().any(|s| s.templates.get(0).get(12..14) == Some(&[0x81, 0x00]));

@@ -19,6 +19,9 @@ pub enum What<'a> {
 
 impl What<'_> {
     /// Looks at the word, and reads the file if it names one: by its ending, by being there, or `-`.
+    ///
+    /// # Errors
+    /// That there is such a file and it cannot be read.
     pub fn of(word: &str) -> Result<What<'_>> {
         let path = Path::new(word);
         let named =
@@ -55,6 +58,9 @@ pub struct Made {
 }
 
 /// Compiles a scenario for `place`, and finds the Ethernet addresses it asks for.
+///
+/// # Errors
+/// Where the scenario cannot be understood, or that a neighbour does not answer.
 pub fn scenario(
     scenario: &Scenario,
     seed: Option<u64>,

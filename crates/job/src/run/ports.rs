@@ -38,6 +38,9 @@ impl Apart {
 
     /// What each worker sends, port by port: of the whole program that of its port, and of the number of frames as many as
     /// every port. `share`: what a worker of several has of a port's.
+    ///
+    /// # Errors
+    /// That a port's frames cannot be shared out among its workers.
     pub fn jobs(&self, whole: &Job, share: impl Fn(&Job, usize) -> Result<Vec<Job>>) -> Result<Vec<Job>> {
         let Some(program) = whole.source.program() else {
             bail!("a capture is sent by all its workers to all its ports: this is a defect of netdyno")

@@ -8,8 +8,6 @@
 //!
 //! Nobody is waited for who has ended, however that was; and nobody waits when the run is to be stopped.
 
-#![deny(missing_docs, clippy::missing_errors_doc)]
-
 use super::Setup;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;

@@ -121,6 +121,9 @@ struct Known {
 }
 
 /// Reads a capture to its end.
+///
+/// # Errors
+/// That the capture cannot be read, or holds too much.
 pub fn collect(reader: &mut Reader, which: &Which) -> Result<Collected, LiveError> {
     let mut found = Collected::default();
     let mut known: HashMap<(SocketAddr, SocketAddr), Known> = HashMap::new();

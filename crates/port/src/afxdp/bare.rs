@@ -23,6 +23,9 @@ pub struct Bare {
 
 impl Bare {
     /// Prepares a batch of copies of `frame`, which must fit into one buffer (4,096 bytes).
+    ///
+    /// # Errors
+    /// What [`open`](super::open) says of any sender.
     pub fn open(target: &Target, queue: u32, frame: &[u8]) -> Result<Bare, AfxdpError> {
         let failed = |what| {
             let interface = target.name.clone();
@@ -50,6 +53,9 @@ impl Bare {
     }
 
     /// Sends the batch once more. How many frames that were.
+    ///
+    /// # Errors
+    /// What `sendto` answers, but for what says to try again.
     pub fn submit(&mut self) -> Result<usize, Errno> {
         for frame in &self.frames {
             if self.socket.tx.push(*frame) {

@@ -1,4 +1,4 @@
-//! Sending and receiving through AF_XDP sockets. [`receive`](mod@receive) is the way in; the rest is about the way out: frames are made in memory shared with the kernel and handed over by descriptor.
+//! Sending and receiving through AF_XDP sockets. [`receive()`] is the way in; the rest is about the way out: frames are made in memory shared with the kernel and handed over by descriptor.
 //!
 //! ```text
 //!   executor --> slots of the UMEM <---------------------- completion ring (addresses of slots that are free again)
@@ -298,6 +298,9 @@ pub enum AfxdpError {
 
 /// The queue of each of several workers: that of its CPU's number, as the kernel counts for other sockets, if each then
 /// has its own; of those that the interface has now. To be called in the interface's network namespace.
+///
+/// # Errors
+/// That the interface's queues cannot be read, or are fewer than the workers.
 pub fn queues_for(target: &Target, cpus: &[Option<usize>]) -> Result<Vec<u32>, AfxdpError> {
     let queues = Device::ask(target)?.queues;
     if cpus.len() > queues.max(1) as usize {
@@ -320,6 +323,9 @@ fn deal(cpus: &[Option<usize>], queues: u32) -> Vec<u32> {
 
 /// Senders for frames of up to `longest` bytes, one for each of `queues` and in that order. To be called in the
 /// interface's network namespace; the senders work from everywhere.
+///
+/// # Errors
+/// That the kernel or the driver does not do it: what it refused, and where.
 pub fn open(
     target: &Target,
     longest: usize,
@@ -330,6 +336,9 @@ pub fn open(
 }
 
 /// The same; drivers are not waited for any more when `stop` is set.
+///
+/// # Errors
+/// As [`open`], and that it was stopped.
 pub fn open_until(
     target: &Target,
     longest: usize,

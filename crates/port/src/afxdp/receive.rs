@@ -96,6 +96,9 @@ pub struct AfxdpRx {
 
 /// Receivers for `queues` of an interface, one each and in that order. To be called in the interface's network namespace;
 /// they work from everywhere. Needs Linux 5.9 (5.10 for more than one queue, 6.6 for packets of more than some 3,800 bytes).
+///
+/// # Errors
+/// That the kernel or the driver does not do it: what it refused, and where.
 pub fn receive(
     target: &Target,
     queues: &[u32],

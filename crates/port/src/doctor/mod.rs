@@ -99,6 +99,9 @@ pub struct Diagnosis {
 }
 
 /// Looks at the machine and, if one is named, at an interface of this thread's network namespace.
+///
+/// # Errors
+/// That there is no such interface, or the kernel does not say what it is.
 pub fn diagnose(interface: Option<&str>) -> Result<Diagnosis, InterfaceError> {
     let machine = machine::Machine::look();
     let mut findings = machine.findings();

@@ -44,6 +44,10 @@ const UNDER_TUNNELS: &[(&[&str], u16, &[u16])] = &[
 const MOST_LEVELS: u32 = 8;
 
 /// Refuses an interface that this machine or its user depends on, unless `yes_disrupt` names it.
+///
+/// # Errors
+/// That the interface is in use and was not named, that there is none of this name, or that the kernel does not say
+/// what it is for: who cannot tell does not load it.
 pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError> {
     match disruption(name)? {
         Some(why) if yes_disrupt != Some(name) => {
@@ -55,6 +59,9 @@ pub fn guard(name: &str, yes_disrupt: Option<&str>) -> Result<(), InterfaceError
 
 /// What loading the interface would disrupt. What lies below an interface in use (a bridge's ports, a VLAN's
 /// parent) is in use, too, and so is what stands beside it on the same.
+///
+/// # Errors
+/// That there is no such interface, or the kernel does not say what it is for.
 pub fn disruption(name: &str) -> Result<Option<Disruption>, InterfaceError> {
     let index = Interface::by_name(name)?.index;
     let start = Start { links: vec![index], ..Start::default() };

@@ -112,6 +112,9 @@ fn protocol(hop: &IpAddr) -> &'static str {
 
 /// The Ethernet address that frames to `address` must go to when they leave by `interface`. `source` is the address
 /// that questions are asked from first; the interface's own and none at all are tried after it.
+///
+/// # Errors
+/// That there is no way to ask by this interface, or that nobody answered.
 pub fn neighbour(interface: &str, address: IpAddr, source: Option<IpAddr>) -> Result<Mac, ResolveError> {
     let address = address.to_canonical();
     if let Some(mac) = of_group(address) {
@@ -150,6 +153,9 @@ pub fn neighbour(interface: &str, address: IpAddr, source: Option<IpAddr>) -> Re
 }
 
 /// The address that this host sends from by `interface` to `address`, if it has one for that.
+///
+/// # Errors
+/// That the interface is not there, or the kernel does not answer.
 pub fn source(interface: &str, address: IpAddr) -> Result<Option<IpAddr>, ResolveError> {
     let address = address.to_canonical();
     let failed = |source| ResolveError::Netlink { address, source };

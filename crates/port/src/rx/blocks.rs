@@ -54,6 +54,9 @@ struct Rest {
 impl Blocks {
     /// Starts to receive, in the interface's network namespace. With `promiscuous` the interface takes frames for any
     /// address for as long as this is open; with `hardware`, frames that the hardware stamped have its time.
+    ///
+    /// # Errors
+    /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, promiscuous: bool, hardware: bool) -> Result<Blocks, RxError> {
         let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V3)?;
         if hardware {

@@ -230,12 +230,18 @@ pub trait Rx: AsFd {
     /// because so nobody reads a clock while frames are there.
     ///
     /// That the interface went down or away is told once, after what had arrived before; it may come back.
+    ///
+    /// # Errors
+    /// That the interface is away or down, or that the socket cannot be read.
     fn advance(&mut self, patience: Duration) -> Result<usize, RxError>;
 
     /// The batch that is lent.
     fn frames(&self) -> &[Frame<'_>];
 
     /// [`Rx::advance`], then [`Rx::frames`].
+    ///
+    /// # Errors
+    /// As [`Rx::advance`].
     fn receive(&mut self, patience: Duration) -> Result<&[Frame<'_>], RxError> {
         self.advance(patience)?;
         Ok(self.frames())

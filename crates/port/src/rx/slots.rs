@@ -58,6 +58,9 @@ pub struct Slots {
 
 impl Slots {
     /// Starts to receive, in the interface's network namespace, in batches of at most `batch` frames.
+    ///
+    /// # Errors
+    /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, batch: usize) -> Result<Slots, RxError> {
         let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V2)?;
         let longest = target.mtu as usize + 14 + 8;

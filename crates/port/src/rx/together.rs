@@ -20,6 +20,9 @@ pub struct Together<R> {
 
 impl<R: Rx> Together<R> {
     /// At least one of them; their descriptors stay in use until this is dropped.
+    ///
+    /// # Errors
+    /// That there are no descriptors left.
     pub fn of(members: Vec<R>) -> Result<Together<R>, Errno> {
         if members.is_empty() {
             return Err(Errno::INVAL);

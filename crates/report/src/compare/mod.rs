@@ -217,6 +217,9 @@ impl Comparison {
 }
 
 /// Compares; differences of a smaller ratio than `least` count as none.
+///
+/// # Errors
+/// That the results are of two kinds, or of nothing that both measured.
 pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Comparison, Incomparable> {
     let all: Vec<&Named<'_>> = a.iter().chain(b).collect();
     check(&all)?;

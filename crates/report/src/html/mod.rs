@@ -79,6 +79,9 @@ pub fn render(report: &Report) -> String {
 }
 
 /// The report a page was made from.
+///
+/// # Errors
+/// That there is none in the page, or as [`crate::json::from_str`].
 pub fn embedded_report(page: &str) -> Result<Report, ReadError> {
     let data = page.split_once(DATA_BEGIN).and_then(|(_, rest)| rest.split_once(DATA_END));
     json::from_str(data.ok_or(ReadError::NoDataInPage)?.0)

@@ -1,7 +1,7 @@
 //! The parts of a result, a file each: what is known (the data, with its names in JSON), which figures that makes, and how
 //! it reads on the terminal and on the page. A part that was not measured says nothing anywhere.
 //!
-//! Who adds a part adds a file here, its place in [`ALL`], and a member of [`crate::Achieved`]. Who adds a figure declares
+//! Who adds a part adds a file here, its place in `ALL`, and a member of [`crate::Achieved`]. Who adds a figure declares
 //! it in its part: from there it reaches the summary, the page, figures.csv, `compare` and Prometheus.
 
 pub mod bridge;

@@ -187,6 +187,9 @@ pub struct MlrSearch {
 
 impl MlrSearch {
     /// Nothing was tried yet.
+    ///
+    /// # Errors
+    /// That the range is empty, there is no goal, or goals contradict each other.
     pub fn new(plan: Plan) -> Result<Self, BadPlan> {
         check(&plan)?;
         let widths: Vec<f64> = plan.goals.iter().map(|goal| goal.relative_width).collect();

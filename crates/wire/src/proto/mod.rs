@@ -2,7 +2,7 @@
 //! what comes next, its options, tests with a literal packet.
 //!
 //! One table drives three readers: the expression language (names, defaults, what is filled in), the layered
-//! dump of [`crate::show`], and the field tables of `docs/expressions.md` ([`reference`]). The flow keys do not
+//! dump of [`crate::show`], and the field tables of `docs/expressions.md` ([`reference()`]). The flow keys do not
 //! come this way: [`crate::layers`] is the fast walk.
 //!
 //! A header is addressed in bits from its own first byte, most significant bit first, as RFCs draw it.

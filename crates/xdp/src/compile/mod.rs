@@ -117,6 +117,9 @@ pub fn longest_frame() -> usize {
 }
 
 /// Turns `program` into an eBPF program and loads it.
+///
+/// # Errors
+/// What of the program cannot be done there, or that the kernel does not load it.
 pub fn compile(program: &Program, options: &Options) -> Result<Compiled, XdpError> {
     program.check().map_err(|bad| XdpError::Program(bad.to_string()))?;
     let longest = program.longest() as usize;

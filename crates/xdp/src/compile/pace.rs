@@ -333,7 +333,7 @@ impl Compiler<'_> {
         self.add_word(layout::LATE, R2, R3);
         self.asm.place(in_time);
 
-        // bpf/include/loglinear.h: the bucket of R1 into R2.
+        // programs/bpf/include/loglinear.h: the bucket of R1 into R2.
         let (found, count) = (self.asm.label(), self.asm.label());
         let rows = self.asm.label();
         self.asm.mov_imm(R2, BUCKETS as u64 - 1);

@@ -78,6 +78,9 @@ fn run(args: Bridge, session: &Session) -> Result<Report> {
 }
 
 /// The one rule there may be.
+///
+/// # Errors
+/// That there are two, or that one cannot be read.
 pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Filter>> {
     Ok(match (include, exclude) {
         (Some(rule), _) => Some(Filter::include(rule).context("`.include`")?),
@@ -87,6 +90,9 @@ pub fn filter(include: Option<&str>, exclude: Option<&str>) -> Result<Option<Fil
 }
 
 /// Bridges until it is over, and says what went through.
+///
+/// # Errors
+/// That the bridge cannot be had or was lost, and why.
 pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     let places = places(settings, &session.consent.yes_disrupt)?;
     let warnings = warnings(&places, settings.one_way);

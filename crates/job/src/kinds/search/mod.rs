@@ -102,6 +102,9 @@ impl Run for spec::Search {
 }
 
 /// Searches, or goes on with what an earlier result of the same search has.
+///
+/// # Errors
+/// What was asked for that cannot be, or that the earlier result is of another search.
 pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<Report> {
     let (find, common) = (&job.find, Common { job, session });
     let looks = looks(find);

@@ -1,6 +1,4 @@
-//! Compiles programs of this folder with clang and generates their typed skeletons into `OUT_DIR`: the part that the
-//! build scripts of all crates with programs share. Each of them has a link to this folder, so that its package holds the
-//! sources.
+//! Compiles the programs in `bpf/` with clang and generates their typed skeletons into `OUT_DIR`.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::path::{Path, PathBuf};
@@ -11,10 +9,11 @@ use std::{env, fs};
 const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (set CLANG to name another one). \
      On Debian and Ubuntu: apt install clang libelf-dev zlib1g-dev linux-libc-dev";
 
-/// Compiles NAME.bpf.c to NAME.skel.rs for each name.
-pub fn compile(programs: &[&str]) {
-    let link = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
-    let bpf = link.canonicalize().unwrap_or(link);
+/// `bpf/NAME.bpf.c` becomes `NAME.skel.rs`; `src/lib.rs` has the same names.
+const PROGRAMS: [&str; 4] = ["bridge", "guard", "meter", "reflect"];
+
+fn main() {
+    let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
     println!("cargo:rerun-if-changed={}", bpf.display());
     println!("cargo:rerun-if-env-changed=CLANG");
 
@@ -33,7 +32,7 @@ pub fn compile(programs: &[&str]) {
     );
 
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    for name in programs {
+    for name in PROGRAMS {
         let (source, skeleton) = (bpf.join(format!("{name}.bpf.c")), out.join(format!("{name}.skel.rs")));
         let built = SkeletonBuilder::new()
             .source(&source)

@@ -1,8 +1,0 @@
-//! Compiles the programs in `bpf/` that this crate loads.
-
-#[path = "bpf/build.rs"]
-mod bpf;
-
-fn main() {
-    bpf::compile(&["bridge"]);
-}
