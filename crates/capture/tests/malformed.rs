@@ -88,7 +88,7 @@ fn a_last_record_cut_off_anywhere_is_told_after_the_sound_ones() {
         assert_fault(
             &pcap()[..length],
             1,
-            &[&text, "The record before it is sound; --skip-corrupt keeps it"],
+            &[&text, "The record before it is sound; `.skip_corrupt` keeps it"],
         );
     }
     for length in 89..128 {

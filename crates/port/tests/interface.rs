@@ -90,7 +90,7 @@ fn what_carries_the_default_route_is_refused_unless_named() {
     ask(|| guard("tx0", None)).unwrap();
     on_sender(&lab, "ip route add default via 198.18.0.2");
     let error = ask(|| guard("tx0", None)).unwrap_err().to_string();
-    assert!(error.contains("default route") && error.contains("--yes-disrupt tx0"), "{error}");
+    assert!(error.contains("default route") && error.contains("`.yes_disrupt` tx0"), "{error}");
     assert!(ask(|| guard("tx0", Some("eth1"))).is_err());
     ask(|| guard("tx0", Some("tx0"))).unwrap();
     ask(|| guard("lo", None)).unwrap();

@@ -502,29 +502,7 @@ impl Stream {
                 return Err(inconsistent("a CRC lies in its own range, and no checksum does"));
             }
         }
-        if let Some(stream) = self.signature.filter(|_| !self.is_captured()) {
-            if stream > wire::signature::MAX_STREAM {
-                return Err(inconsistent("stream numbers of signatures have 24 bits"));
-            }
-            let tail = u64::from(shortest).checked_sub(wire::signature::LEN as u64);
-            let covered_by_others = self
-                .fields
-                .iter()
-                .map(|f| u64::from(f.offset) + u64::from(f.bytes))
-                .chain(self.length_fields.iter().map(|f| u64::from(f.offset) + 2))
-                .chain(self.sums.iter().map(|s| u64::from(s.offset) + 2))
-                .chain(self.crc.iter().map(|c| u64::from(c.offset) + 4))
-                .max()
-                .unwrap_or(0);
-            if tail.is_none_or(|tail| covered_by_others > tail) {
-                return Err(BadProgram::Outside {
-                    stream: name(),
-                    what: "the signature's 18 bytes leave no room for what stands",
-                    offset: covered_by_others,
-                    length: shortest,
-                });
-            }
-        }
+        self.check_signature(shortest)?;
         if self.lengths != Lengths::Template && self.is_captured() {
             return Err(inconsistent("a length law does not go with captured frames"));
         }
@@ -535,6 +513,34 @@ impl Stream {
                 && self.crc.is_none())
         {
             return Err(inconsistent("fields do not go with captured frames"));
+        }
+        Ok(())
+    }
+
+    /// The signature stands behind all that varies.
+    fn check_signature(&self, shortest: u32) -> Result<(), BadProgram> {
+        let Some(stream) = self.signature.filter(|_| !self.is_captured()) else { return Ok(()) };
+        if stream > wire::signature::MAX_STREAM {
+            let what = "stream numbers of signatures have 24 bits";
+            return Err(BadProgram::Inconsistent { stream: self.name.clone(), what });
+        }
+        let tail = u64::from(shortest).checked_sub(wire::signature::LEN as u64);
+        let covered_by_others = self
+            .fields
+            .iter()
+            .map(|f| u64::from(f.offset) + u64::from(f.bytes))
+            .chain(self.length_fields.iter().map(|f| u64::from(f.offset) + 2))
+            .chain(self.sums.iter().map(|s| u64::from(s.offset) + 2))
+            .chain(self.crc.iter().map(|c| u64::from(c.offset) + 4))
+            .max()
+            .unwrap_or(0);
+        if tail.is_none_or(|tail| covered_by_others > tail) {
+            return Err(BadProgram::Outside {
+                stream: self.name.clone(),
+                what: "the signature's 18 bytes leave no room for what stands",
+                offset: covered_by_others,
+                length: shortest,
+            });
         }
         Ok(())
     }

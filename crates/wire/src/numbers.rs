@@ -76,3 +76,11 @@ pub mod protocol {
     /// Ethernet in IP.
     pub const ETHERNET: u8 = 143;
 }
+
+/// Ports by which tunnels are told (IANA "service-names-port-numbers").
+pub mod port {
+    /// GTP-U (3GPP TS 29.281).
+    pub const GTPU: u16 = 2152;
+    /// VXLAN (RFC 7348).
+    pub const VXLAN: u16 = 4789;
+}

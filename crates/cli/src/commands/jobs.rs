@@ -14,7 +14,7 @@ use report::units::printable;
 use report::{Report, text};
 use spec::{Consent, File, Job};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Files of jobs are no longer than scenarios.
 const MOST_BYTES: u64 = traffic::scenario::MAX_BYTES as u64;
@@ -198,6 +198,17 @@ fn side_by_side(jobs: &[Job], consent: &Consent, output: &Output, name: &str) ->
         });
         joined.collect()
     });
+    tell(jobs, done, output, folder, name)
+}
+
+/// Writes and prints what became of jobs that ran side by side.
+fn tell(
+    jobs: &[Job],
+    done: Vec<Result<Report>>,
+    output: &Output,
+    folder: impl Fn(usize, &Job) -> Option<PathBuf>,
+    name: &str,
+) -> Result<u8> {
     let mut status = 0;
     let (mut values, mut said) = (Vec::new(), String::new());
     for (number, (job, report)) in jobs.iter().zip(done).enumerate() {

@@ -91,6 +91,26 @@ pub fn parse(specs: &[Spec], words: &[OsString]) -> Result<Parsed, Bad> {
     parse_repeated(specs, |_| false, words)
 }
 
+/// The option of `--long`, and its value; `next` is the next word.
+fn long_option(
+    specs: &[Spec],
+    long: &str,
+    mut next: impl FnMut(Spec, &'static str) -> Result<String, Bad>,
+) -> Result<(Spec, String), Bad> {
+    let (name, attached) = match long.split_once('=') {
+        Some((name, value)) => (name, Some(value.to_owned())),
+        None => (long, None),
+    };
+    let spec = find(specs, name)?;
+    let value = match (spec.value, attached) {
+        (None, None) => String::new(),
+        (None, Some(value)) => return Err(Bad::UnwantedValue { name: spec.name, value }),
+        (Some(_), Some(value)) => value,
+        (Some(placeholder), None) => next(spec, placeholder)?,
+    };
+    Ok((spec, value))
+}
+
 /// As [`parse`]; of some options, `repeated` tells, there may be more than one.
 pub fn parse_repeated(
     specs: &[Spec],
@@ -124,17 +144,7 @@ pub fn parse_repeated(
             None => Err(Bad::NoValue { name: spec.name, value: placeholder }),
         };
         if let Some(long) = word.strip_prefix("--") {
-            let (name, attached) = match long.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (long, None),
-            };
-            let spec = find(specs, name)?;
-            let value = match (spec.value, attached) {
-                (None, None) => String::new(),
-                (None, Some(value)) => return Err(Bad::UnwantedValue { name: spec.name, value }),
-                (Some(_), Some(value)) => value,
-                (Some(placeholder), None) => next(spec, placeholder)?,
-            };
+            let (spec, value) = long_option(specs, long, next)?;
             add(&mut parsed, spec, value)?;
             continue;
         }

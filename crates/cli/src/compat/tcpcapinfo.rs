@@ -77,45 +77,8 @@ const KUZNETZOV: u32 = 0xa1b2_cd34;
 /// Lists one file; true if it is sound.
 fn list(mut file: impl Read, size: u64, out: &mut impl Write) -> Result<bool> {
     writeln!(out, "file size   = {size} bytes")?;
-    let mut header = [0; 24];
-    if fill(&mut file, &mut header)? < header.len() {
-        bail!("too short for the 24 bytes of a pcap header");
-    }
-    let magic = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
-    let known = MAGICS.iter().find_map(|(value, name)| match magic {
-        magic if magic == *value => Some((*value, *name, false)),
-        magic if magic == value.swap_bytes() => Some((*value, *name, true)),
-        _ => None,
-    });
-    let Some((format, name, big_endian)) = known else {
-        writeln!(out, "magic       = 0x{magic:08x} (unknown)")?;
-        bail!("not a classic pcap file: `netdyno info` knows pcapng and compressed captures, too");
-    };
-    match big_endian {
-        false => writeln!(out, "magic       = 0x{magic:08x} ({name}) (little-endian)")?,
-        // Of this one format it says so by the byte order only.
-        true if name == "Fmesquita" => writeln!(out, "magic       = 0x{magic:08x} ({name}) (big-endian)")?,
-        true => writeln!(out, "magic       = 0x{magic:08x} ({name}/swapped) (big-endian)")?,
-    }
-    let order = Order { big_endian };
-    let (major, minor) = (order.u16(&header, 4), order.u16(&header, 6));
-    let snaplen = order.u32(&header, 16);
-    writeln!(out, "version     = {major}.{minor}")?;
-    writeln!(out, "thiszone    = 0x{:08x}", order.u32(&header, 8))?;
-    writeln!(out, "sigfigs     = 0x{:08x}", order.u32(&header, 12))?;
-    writeln!(out, "snaplen     = {snaplen}")?;
-    writeln!(out, "linktype    = 0x{:08x}", order.u32(&header, 20))?;
-    if major != 2 && minor != 4 {
-        writeln!(out, "Sorry, we only support file format version 2.4")?;
-        return Ok(false);
-    }
-    let patched = format == KUZNETZOV;
-    match patched {
-        true => {
-            writeln!(out, "Packet\tOrigLen\t\tCaplen\t\tTimestamp\t\tIndex\tProto\tPktType\tPktCsum\tNote")?
-        }
-        false => writeln!(out, "Packet\tOrigLen\t\tCaplen\t\tTimestamp\tCsum\tNote")?,
-    }
+    let Some(form) = header(&mut file, out)? else { return Ok(false) };
+    let Form { order, patched, snaplen } = form;
     let mut record = [0; 24];
     let head = &mut record[..if patched { 24 } else { 16 }];
     let mut last = (0, 0);
@@ -159,6 +122,58 @@ fn list(mut file: impl Read, size: u64, out: &mut impl Write) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// What the head of the file says of its records.
+struct Form {
+    order: Order,
+    /// Kuznetzov's: records have six members more.
+    patched: bool,
+    snaplen: u32,
+}
+
+/// Prints the head of the file. `None`: its records cannot be read.
+fn header(file: &mut impl Read, out: &mut impl Write) -> Result<Option<Form>> {
+    let mut header = [0; 24];
+    if fill(file, &mut header)? < header.len() {
+        bail!("too short for the 24 bytes of a pcap header");
+    }
+    let magic = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+    let known = MAGICS.iter().find_map(|(value, name)| match magic {
+        magic if magic == *value => Some((*value, *name, false)),
+        magic if magic == value.swap_bytes() => Some((*value, *name, true)),
+        _ => None,
+    });
+    let Some((format, name, big_endian)) = known else {
+        writeln!(out, "magic       = 0x{magic:08x} (unknown)")?;
+        bail!("not a classic pcap file: `netdyno info` knows pcapng and compressed captures, too");
+    };
+    match big_endian {
+        false => writeln!(out, "magic       = 0x{magic:08x} ({name}) (little-endian)")?,
+        // Of this one format it says so by the byte order only.
+        true if name == "Fmesquita" => writeln!(out, "magic       = 0x{magic:08x} ({name}) (big-endian)")?,
+        true => writeln!(out, "magic       = 0x{magic:08x} ({name}/swapped) (big-endian)")?,
+    }
+    let order = Order { big_endian };
+    let (major, minor) = (order.u16(&header, 4), order.u16(&header, 6));
+    let snaplen = order.u32(&header, 16);
+    writeln!(out, "version     = {major}.{minor}")?;
+    writeln!(out, "thiszone    = 0x{:08x}", order.u32(&header, 8))?;
+    writeln!(out, "sigfigs     = 0x{:08x}", order.u32(&header, 12))?;
+    writeln!(out, "snaplen     = {snaplen}")?;
+    writeln!(out, "linktype    = 0x{:08x}", order.u32(&header, 20))?;
+    if major != 2 && minor != 4 {
+        writeln!(out, "Sorry, we only support file format version 2.4")?;
+        return Ok(None);
+    }
+    let patched = format == KUZNETZOV;
+    match patched {
+        true => {
+            writeln!(out, "Packet\tOrigLen\t\tCaplen\t\tTimestamp\t\tIndex\tProto\tPktType\tPktCsum\tNote")?
+        }
+        false => writeln!(out, "Packet\tOrigLen\t\tCaplen\t\tTimestamp\tCsum\tNote")?,
+    }
+    Ok(Some(Form { order, patched, snaplen }))
 }
 
 #[derive(Clone, Copy)]

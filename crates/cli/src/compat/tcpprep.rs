@@ -165,6 +165,42 @@ fn write(cache: &Cache, path: &Path) -> std::io::Result<()> {
     file.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish()
 }
 
+/// How packets are told apart.
+fn mode(parsed: &Parsed, mode: Option<&str>) -> Result<Mode> {
+    let value = |name: &str| parsed.value(name).unwrap_or_default();
+    Ok(match mode {
+        Some("auto") => Mode::Auto(match value("auto") {
+            "bridge" => Auto::Bridge,
+            "router" => Auto::Router,
+            "client" => Auto::Client,
+            "server" => Auto::Server,
+            "first" => Auto::First,
+            other => bail!("--auto={other}: there are bridge, router, client, server and first"),
+        }),
+        Some("cidr") => Mode::Cidr(value("cidr").parse().context("--cidr")?),
+        Some("regex") => {
+            let pattern = value("regex");
+            Mode::Regex(edit::classify::Regex::new(pattern).map_err(|error| {
+                // The library's message has several lines; the last says what is wrong.
+                let text = error.to_string();
+                let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                anyhow!("--regex: `{pattern}` is not a regular expression: {why}")
+            })?)
+        }
+        Some("mac") => {
+            let macs = value("mac")
+                .split(',')
+                .map(|text| text.trim().parse().with_context(|| format!("--mac: `{text}`")));
+            Mode::Mac(macs.collect::<Result<_>>()?)
+        }
+        Some("port") => Mode::Port(match parsed.value("services") {
+            Some(file) => Services::open(Path::new(file)).context("--services")?,
+            None => Services::default(),
+        }),
+        _ => bail!("say how packets are told apart: --auto, --cidr, --regex, --port or --mac"),
+    })
+}
+
 fn rules(parsed: &Parsed) -> Result<Rules> {
     let modes: Vec<&str> =
         ["auto", "cidr", "regex", "port", "mac"].into_iter().filter(|name| parsed.has(name)).collect();
@@ -176,38 +212,7 @@ fn rules(parsed: &Parsed) -> Result<Rules> {
             bail!("--{name} belongs to --{needs}, which is not given");
         }
     }
-    let value = |name: &str| parsed.value(name).unwrap_or_default();
-    let mode = match modes.first() {
-        Some(&"auto") => Mode::Auto(match value("auto") {
-            "bridge" => Auto::Bridge,
-            "router" => Auto::Router,
-            "client" => Auto::Client,
-            "server" => Auto::Server,
-            "first" => Auto::First,
-            other => bail!("--auto={other}: there are bridge, router, client, server and first"),
-        }),
-        Some(&"cidr") => Mode::Cidr(value("cidr").parse().context("--cidr")?),
-        Some(&"regex") => {
-            let pattern = value("regex");
-            Mode::Regex(edit::classify::Regex::new(pattern).map_err(|error| {
-                // The library's message has several lines; the last says what is wrong.
-                let text = error.to_string();
-                let why = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-                anyhow!("--regex: `{pattern}` is not a regular expression: {why}")
-            })?)
-        }
-        Some(&"mac") => {
-            let macs = value("mac")
-                .split(',')
-                .map(|text| text.trim().parse().with_context(|| format!("--mac: `{text}`")));
-            Mode::Mac(macs.collect::<Result<_>>()?)
-        }
-        Some(&"port") => Mode::Port(match parsed.value("services") {
-            Some(file) => Services::open(Path::new(file)).context("--services")?,
-            None => Services::default(),
-        }),
-        _ => bail!("say how packets are told apart: --auto, --cidr, --regex, --port or --mac"),
-    };
+    let mode = mode(parsed, modes.first().copied())?;
     masks(parsed)?;
     let selection = match (parsed.value("include"), parsed.value("exclude")) {
         (Some(_), Some(_)) => bail!("--include and --exclude exclude each other: give one"),

@@ -1,10 +1,9 @@
 //! `netdyno live`: plays the client's side of captured TCP connections against a server.
 
 use super::Run;
-use super::shared;
+use super::{passive, shared};
 use crate::carrier;
-use crate::environment;
-use crate::panel::{Names, Panel};
+use crate::panel::Names;
 use crate::place::Place;
 use crate::session::Session;
 use anyhow::{Context, Result, bail};
@@ -17,7 +16,7 @@ use live::run::{Traffic, Wire};
 use live::segment::Options;
 use live::{Dialogue, Ended, LiveError, Outcome, Play, Settings, Which, collect, understand};
 use report::conversations::{Difference, Exchange, Outcome as Verdict, RoundTrip};
-use report::{Code, Conversation, Report, Resolved, Source, Warnings};
+use report::{Code, Conversation, Report, Source, Warnings};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use snapshot::{Connections, Count, Snapshot, Title};
 use spec::{Answers, Flow, Live, Port, Timing};
@@ -52,64 +51,28 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
     if !place.interface.up {
         bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
     }
-    let mut report = Report::new("live");
-    let dialogues = dialogues(args, session, &mut report.warnings)?;
-    let first = dialogues.first().context("a connection")?;
-    let to = SocketAddr::new(args.to.address, args.to.port.unwrap_or(first.server.port()));
-    if args.to.port.is_none() && dialogues.iter().any(|dialogue| dialogue.server.port() != to.port()) {
-        bail!(
-            "the connections go to several ports: say which one, `.to` {}:PORT, or choose with `.flow`",
-            to.ip()
-        );
-    }
+    let mut warnings = Warnings::default();
+    let dialogues = dialogues(args, session, &mut warnings)?;
+    let to = server(args, &dialogues)?;
     session.heed();
     // A command before this one may have taken the link down with its programs; this one's guard takes none down.
     let mut links = carrier::Ends::none();
     links.needed(&place, "live")?;
-    report.environment = environment::collect();
-    report.environment.interfaces.push(place.describe("live"));
+    let mut report = passive::report("live", &place, (None, None));
+    report.resolved.source = Some(Source::Files { files: vec![args.capture.display().to_string()] });
+    report.warnings = warnings;
     let following = links.wait(session, &mut report)?;
     let wire = wire(args, &place, to)?;
     let ends = ends(args, &place, &wire, &dialogues)?;
-    let start = dialogues.iter().map(|dialogue| dialogue.start_ns).min().unwrap_or(0);
-    let mut plays: Vec<_> = dialogues
-        .iter()
-        .zip(&ends.ends)
-        .map(|(dialogue, ends)| {
-            let at = (args.timing == Timing::Captured).then(|| dialogue.start_ns - start);
-            let config = config(args, dialogue, &place);
-            (at, Play::new(Arc::clone(dialogue), *ends, config, Arc::clone(&settings)))
-        })
-        .collect();
+    let mut plays = plays(args, &dialogues, &ends.ends, &place, &settings);
     let mut record = match &args.write {
         Some(path) => Some(FileWriter::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?),
         None => None,
     };
-    report.resolved = Resolved {
-        source: Some(Source::Files { files: vec![args.capture.display().to_string()] }),
-        interfaces: vec![place.spec.clone()],
-        ..Resolved::default()
-    };
-    let what = report::units::counted(dialogues.len() as u64, "connection");
-    let own = if wire.borrowed { ", answering for it" } else { "" };
-    session.say(
-        Code::Begun,
-        format!(
-            "playing {what} from {}{own} to {} on {}; Ctrl-C ends and reports",
-            wire.from, wire.to, place.spec
-        ),
-    );
-    let mut panel = Panel::of(&session.board);
-    let title = Title {
-        command: "live".to_owned(),
-        tx: Some(place.spec.clone()),
-        rx: Some(wire.to.to_string()),
-        hands: shared::no_hands(),
-        ..Title::default()
-    };
-    let name = &place.interface.name;
-    let watched = || Ok(vec![(place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, true))?)]);
-    panel.begin(title, &report.warnings, watched, Names::unknown(0))?;
+    session.say(Code::Begun, begun(plays.len(), &wire, &place));
+    let title =
+        Title { tx: Some(place.spec.clone()), rx: Some(wire.to.to_string()), ..passive::title("live") };
+    let mut panel = passive::panel(session, title, &report, std::slice::from_ref(&place), Names::unknown(0))?;
     let mut look = |at_ns: u64, traffic: &Traffic, plays: &[(Option<u64>, Play)]| {
         panel.show(snapshot(at_ns, traffic, plays), None);
     };
@@ -130,6 +93,46 @@ fn run(args: &Live, session: &Session) -> Result<Report> {
         report.result.verdict.fall_short(Code::Stopped, "stopped before all was played");
     }
     Ok(report)
+}
+
+/// Where the server is.
+fn server(args: &Live, dialogues: &[Arc<Dialogue>]) -> Result<SocketAddr> {
+    let first = dialogues.first().context("a connection")?;
+    let to = SocketAddr::new(args.to.address, args.to.port.unwrap_or(first.server.port()));
+    if args.to.port.is_none() && dialogues.iter().any(|dialogue| dialogue.server.port() != to.port()) {
+        bail!(
+            "the connections go to several ports: say which one, `.to` {}:PORT, or choose with `.flow`",
+            to.ip()
+        );
+    }
+    Ok(to)
+}
+
+/// What is to be played, and when.
+fn plays(
+    args: &Live,
+    dialogues: &[Arc<Dialogue>],
+    ends: &[Ends],
+    place: &Place,
+    settings: &Arc<Settings>,
+) -> Vec<(Option<u64>, Play)> {
+    let start = dialogues.iter().map(|dialogue| dialogue.start_ns).min().unwrap_or(0);
+    let play = |(dialogue, ends): (&Arc<Dialogue>, &Ends)| {
+        let at = (args.timing == Timing::Captured).then(|| dialogue.start_ns - start);
+        let config = config(args, dialogue, place);
+        (at, Play::new(Arc::clone(dialogue), *ends, config, Arc::clone(settings)))
+    };
+    dialogues.iter().zip(ends).map(play).collect()
+}
+
+/// What is said when it begins.
+fn begun(connections: usize, wire: &Wire, place: &Place) -> String {
+    let what = report::units::counted(connections as u64, "connection");
+    let own = if wire.borrowed { ", answering for it" } else { "" };
+    format!(
+        "playing {what} from {}{own} to {} on {}; Ctrl-C ends and reports",
+        wire.from, wire.to, place.spec
+    )
 }
 
 /// How it stands.

@@ -1,15 +1,15 @@
 //! `netdyno measure`: what arrives on an interface.
 
 use super::Run;
-use super::shared;
+use super::{passive, shared};
 use crate::carrier::{self, Ends};
-use crate::panel::{Names, Panel};
+use crate::panel::Names;
 use crate::place::Place;
-use crate::session::{Looked, Session};
-use crate::{environment, run};
+use crate::run;
+use crate::session::{Looked, Session, Watched};
 use anyhow::{Context, Result, bail};
 use meter::{Action, Measurement, Meter};
-use report::{Code, Interval, Report, Resolved};
+use report::{Code, Interval, Report};
 use snapshot::{Count, Snapshot, Title};
 use spec::{How, Measure};
 use std::sync::Arc;
@@ -103,15 +103,7 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     ends.optional(&place, "measure")?;
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
-    let mut report = Report::new("measure");
-    report.resolved = Resolved {
-        count,
-        duration_ns: duration.map(|d| d.as_nanos() as u64),
-        interfaces: vec![place.spec.clone()],
-        ..Resolved::default()
-    };
-    report.environment = environment::collect();
-    report.environment.interfaces.push(place.describe("measure"));
+    let mut report = passive::report("measure", &place, (count, duration));
     report.environment.meter = Some(run::mode(&meter));
     report.warnings.extend(run::blind(&meter, &place).map(|said| Code::MeterBlind.says(said)));
     let following = ends.wait(session, &mut report)?;
@@ -122,16 +114,13 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
         Code::Begun,
         format!("measuring on {} by {}; Ctrl-C ends and reports", place.spec, meter.reason()),
     );
-    let mut panel = Panel::of(&session.board);
     let title = Title {
-        command: "measure".to_owned(),
         meter: report.environment.meter.as_ref().map(|meter| meter.name.clone()),
         rx: Some(place.spec.clone()),
-        hands: shared::no_hands(),
-        ..Title::default()
+        ..passive::title("measure")
     };
-    let ends = || Ok(vec![(place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, true))?)]);
-    panel.begin(title, &report.warnings, ends, Names::unknown(options.streams))?;
+    let one = std::slice::from_ref(&place);
+    let mut panel = passive::panel(session, title, &report, one, Names::unknown(options.streams))?;
     let watched = session.watch(&mut panel, duration, |_| look(&meter, count));
     session.board.end();
     if !meter.is_attached() {
@@ -144,10 +133,15 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     run::fill_measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);
-    report.intervals = watched
-        .samples
-        .intervals()
-        .enumerate()
+    report.intervals = intervals(&watched);
+    watched.judge(&mut report);
+    passive::judge_count(&mut report, count, measured.totals.frames, "arrived");
+    Ok(report)
+}
+
+fn intervals(watched: &Watched<(u64, u64)>) -> Vec<Interval> {
+    let pairs = watched.samples.intervals().enumerate();
+    pairs
         .map(|(number, [(start_ns, before), (end_ns, now)])| {
             let mut interval = Interval {
                 start_ns,
@@ -159,15 +153,5 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
             watched.spreads.fill(number + 1, &mut interval);
             interval
         })
-        .collect();
-    watched.judge(&mut report);
-    if let Some(count) = count
-        && measured.totals.frames < count
-    {
-        report.result.verdict.fall_short(
-            Code::FewerFrames,
-            format!("{} of the {count} frames waited for arrived", measured.totals.frames),
-        );
-    }
-    Ok(report)
+        .collect()
 }

@@ -11,6 +11,7 @@ pub mod impair;
 pub mod lab;
 pub mod live;
 pub mod measure;
+pub(crate) mod passive;
 pub mod reflect;
 pub mod replay;
 pub(crate) mod resolve;

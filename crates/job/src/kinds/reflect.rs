@@ -1,17 +1,16 @@
 //! `netdyno reflect`: the far end of a round trip.
 
 use super::Run;
-use super::shared;
+use super::{passive, shared};
 use crate::carrier::{self, Ends};
-use crate::environment;
-use crate::panel::{Names, Panel};
+use crate::panel::Names;
 use crate::place::Place;
 use crate::run::counters::{self, Leaving, Told};
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result};
 use port::interface::xdp_features;
 use reflector::{Mode, Options, Reflected, Reflector};
-use report::{Choice, Code, Interval, Reflection, Report, Resolved, Rx, Sentence, Totals, Tx};
+use report::{Choice, Code, Interval, Reflection, Report, Rx, Sentence, Totals, Tx};
 use snapshot::{Count, Snapshot, Title};
 use spec::Reflect;
 
@@ -39,15 +38,7 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
     ends.optional(&place, "reflect")?;
     let attached = place.run_in(|| Reflector::attach(name, &options))?;
     let reflector = attached.with_context(|| format!("reflecting on {}", place.spec))?;
-    let mut report = Report::new("reflect");
-    report.resolved = Resolved {
-        count,
-        duration_ns: duration.map(|d| d.as_nanos() as u64),
-        interfaces: vec![place.spec.clone()],
-        ..Resolved::default()
-    };
-    report.environment = environment::collect();
-    report.environment.interfaces.push(place.describe("reflect"));
+    let mut report = passive::report("reflect", &place, (count, duration));
     report.environment.engine = Some(choice(&reflector));
     report.warnings.extend(tags(&place, &reflector).map(|said| Code::TagsTakenOut.says(said)));
     let following = ends.wait(session, &mut report)?;
@@ -59,27 +50,15 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
         session.say(Code::Begun, obstacle);
     }
     session.warn(&report.warnings);
-    let mut panel = Panel::of(&session.board);
     let title = Title {
-        command: "reflect".to_owned(),
         engine: Some(mode_name(reflector.mode()).to_owned()),
         tx: Some(place.spec.clone()),
         rx: Some(place.spec.clone()),
-        hands: shared::no_hands(),
-        ..Title::default()
+        ..passive::title("reflect")
     };
-    let ends = || Ok(vec![(place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, true))?)]);
-    panel.begin(title, &report.warnings, ends, Names::unknown(0))?;
-    let watched = session.watch(&mut panel, duration, |_| {
-        let now = reflector.snapshot();
-        let snapshot = Snapshot {
-            rx: Some(Count { frames: now.frames, bytes: now.bytes }),
-            tx: Some(Count { frames: now.reflected, bytes: now.reflected_bytes }),
-            ..Snapshot::default()
-        };
-        let over = count.is_some_and(|count| now.reflected >= count) || !reflector.is_attached();
-        Looked::of(now, over, snapshot)
-    });
+    let one = std::slice::from_ref(&place);
+    let mut panel = passive::panel(session, title, &report, one, Names::unknown(0))?;
+    let watched = session.watch(&mut panel, duration, |_| look(&reflector, count));
     session.board.end();
     let (detached, mode) = (!reflector.is_attached(), reflector.mode());
     following.end(None, &mut report);
@@ -97,16 +76,20 @@ fn run(args: &Reflect, session: &Session) -> Result<Report> {
         compare(&mut report, &place, mode, &done, &mut leaving);
     }
     watched.judge(&mut report);
-    let verdict = &mut report.result.verdict;
-    if let Some(count) = count
-        && done.reflected < count
-    {
-        verdict.fall_short(
-            Code::FewerFrames,
-            format!("{} of the {count} frames waited for were sent back", done.reflected),
-        );
-    }
+    passive::judge_count(&mut report, count, done.reflected, "were sent back");
     Ok(report)
+}
+
+/// How it stands.
+fn look(reflector: &Reflector, count: Option<u64>) -> Looked<'static, Reflected> {
+    let now = reflector.snapshot();
+    let snapshot = Snapshot {
+        rx: Some(Count { frames: now.frames, bytes: now.bytes }),
+        tx: Some(Count { frames: now.reflected, bytes: now.reflected_bytes }),
+        ..Snapshot::default()
+    };
+    let over = count.is_some_and(|count| now.reflected >= count) || !reflector.is_attached();
+    Looked::of(now, over, snapshot)
 }
 
 fn choice(reflector: &Reflector) -> Choice {

@@ -4,7 +4,7 @@ use super::Run;
 pub use super::shared::TwoSides;
 use super::shared::{Ends, Metering, Pace, Through};
 use super::{edits, shared};
-use crate::learning::{self, Learning};
+use crate::learning::{self, Kept, Learning};
 use crate::place::Place;
 use crate::run::{self, Interim, Setup};
 use crate::session::Session;
@@ -399,6 +399,18 @@ fn inputs(settings: &Settings, readers: Vec<Reader>) -> Result<Vec<Input>> {
     Ok(inputs)
 }
 
+/// Says of settings that they do nothing.
+fn idle_settings(settings: &Settings, loops: Option<u64>) -> Warnings {
+    let mut warnings = Warnings::default();
+    if settings.unique_every.is_some() && loops == Some(1) {
+        warnings.add(
+            Code::SettingWithoutEffect,
+            ("`.unique_ip` changes addresses from the second pass on, and there is only one", "add `.loops`"),
+        );
+    }
+    warnings
+}
+
 /// Opens the captures and sends them from `tx`: those of the second side from the second of two.
 ///
 /// # Errors
@@ -409,54 +421,9 @@ pub fn replay(
     (tx, rx): Ends,
     session: Session,
 ) -> Result<Report> {
-    let mut readers = open(&settings.files, settings.skip_corrupt)?;
-    let (place, second) = (tx.first(), tx.get(1));
-    let again = settings.loops.is_some_and(|loops| loops != 1)
-        || (settings.loops.is_none() && settings.pace.duration.is_some());
-    let preloaded = settings.is_preloaded(&readers);
-    sendable(&settings, place, again && !preloaded)?;
-    // Whoever ends the job does not wait for who writes into a pipe.
-    readers.iter().filter_map(Reader::patience).for_each(|pipe| pipe.until(&session.stop));
-    let learns = learns(&settings, &tx, &rx);
-    // What edits make of addresses is seen where the capture is read beforehand.
-    let mut kept = match learns && !preloaded && settings.edits.is_none() && settings.two.only_side.is_none()
-    {
-        true => readers.first_mut().and_then(learning::look_through),
-        false => None,
-    };
-    let mut inputs = inputs(&settings, readers)?;
-    let reading = settings.reading(place, second);
-    let open_ended = settings.is_open_ended();
-    let loops = settings.passes();
-    let (mut warnings, mut damage) = (Warnings::default(), Vec::new());
-    if settings.unique_every.is_some() && loops == Some(1) {
-        warnings.add(
-            Code::SettingWithoutEffect,
-            ("`.unique_ip` changes addresses from the second pass on, and there is only one", "add `.loops`"),
-        );
-    }
-    let asked = settings.resolved(loops, &tx, &rx);
-    let loaded = match preloaded {
-        true => load(&mut inputs, &reading, &settings, &session)?,
-        false => None,
-    };
-    let (source, requested_rate, total, truncated, longest) = if let Some(mut loaded) = loaded {
-        run::oddities(&loaded.odd, &mut warnings);
-        damage = std::mem::take(&mut loaded.odd.cut_short);
-        let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
-        if learns {
-            let mut learning = Learning::default();
-            (0..loaded.templates.len()).for_each(|n| learning.frame(loaded.templates.get(n)));
-            kept = learning.kept();
-        }
-        let Sent { source, rate, total, longest } = from_memory(&settings, loaded, loops, place)?;
-        (source, rate, total, truncated, longest)
-    } else {
-        let (mut source, rate) = streamed(&settings, inputs, reading, loops, place, second)?;
-        source.hooks = std::mem::take(&mut settings.hooks);
-        let longest = stream_buffer(place, second);
-        (Source::from(source), rate, settings.pace.count, ([0, 0], 1), longest)
-    };
+    let asked = settings.resolved(settings.passes(), &tx, &rx);
+    let Ready { sent: Sent { source, rate, total, longest }, mut warnings, damage, truncated, kept } =
+        ready(&mut settings, &tx, &rx, &session)?;
     let cpus = shared::cpus(&settings.through, &tx)?;
     session.heed();
     let job = Job {
@@ -468,22 +435,21 @@ pub fn replay(
         stamps: shared::stamps(settings.metering.how.clock),
     };
     if let Some(path) = &settings.write {
-        let mut report =
-            write(command, asked, requested_rate, job, path, longest, &session.stop, warnings, &settings)?;
+        let mut report = write(command, asked, rate, job, path, longest, &session.stop, warnings, &settings)?;
         for why in damage {
             report.result.verdict.fall_short(Code::CaptureDamaged, why);
         }
         return Ok(report);
     }
-    if let (Some(kept), Some(place)) = (&kept, place) {
+    if let (Some(kept), Some(place)) = (&kept, tx.first()) {
         let warning = Code::AddressesLearned.says(kept.warning(&place.spec));
         session.warn(std::slice::from_ref(&warning));
         warnings.push(warning);
     }
     let mut report = run::run(Setup {
-        resolved: Resolved { rate: Some(requested_rate), ..asked },
+        resolved: Resolved { rate: Some(rate), ..asked },
         total,
-        endless: loops.is_none() && !open_ended,
+        endless: settings.passes().is_none() && !settings.is_open_ended(),
         best_effort: settings.best_effort,
         patient: true,
         interim: settings.interim,
@@ -502,6 +468,76 @@ pub fn replay(
         kept.tell(&mut report);
     }
     Ok(report)
+}
+
+/// The captures, opened and, where that is wanted, read: what is sent of them, and what was found in them.
+struct Ready {
+    sent: Sent,
+    warnings: Warnings,
+    /// Files that ended before their time.
+    damage: Vec<String>,
+    /// Truncated frames of each side, of so many that were looked at.
+    truncated: ([u64; 2], u64),
+    /// Addresses that a device between the ends learns otherwise than they are.
+    kept: Option<Kept>,
+}
+
+fn ready(
+    settings: &mut Settings,
+    tx: &[Place],
+    rx: &[(Place, meter::Options)],
+    session: &Session,
+) -> Result<Ready> {
+    let mut readers = open(&settings.files, settings.skip_corrupt)?;
+    let (place, second) = (tx.first(), tx.get(1));
+    let loops = settings.passes();
+    let again = settings.loops.is_some_and(|loops| loops != 1)
+        || (settings.loops.is_none() && settings.pace.duration.is_some());
+    let preloaded = settings.is_preloaded(&readers);
+    sendable(settings, place, again && !preloaded)?;
+    // Whoever ends the job does not wait for who writes into a pipe.
+    readers.iter().filter_map(Reader::patience).for_each(|pipe| pipe.until(&session.stop));
+    let learns = learns(settings, tx, rx);
+    // What edits make of addresses is seen where the capture is read beforehand.
+    let as_captured = settings.edits.is_none() && settings.two.only_side.is_none();
+    let kept = match learns && !preloaded && as_captured {
+        true => readers.first_mut().and_then(learning::look_through),
+        false => None,
+    };
+    let mut inputs = inputs(settings, readers)?;
+    let reading = settings.reading(place, second);
+    let warnings = idle_settings(settings, loops);
+    let loaded = match preloaded {
+        true => load(&mut inputs, &reading, settings, session)?,
+        false => None,
+    };
+    if let Some(loaded) = loaded {
+        return ready_in_memory(settings, loaded, place, learns, warnings);
+    }
+    let (mut source, rate) = streamed(settings, inputs, reading, loops, place, second)?;
+    source.hooks = std::mem::take(&mut settings.hooks);
+    let longest = stream_buffer(place, second);
+    let sent = Sent { source: Source::from(source), rate, total: settings.pace.count, longest };
+    Ok(Ready { sent, warnings, damage: Vec::new(), truncated: ([0, 0], 1), kept })
+}
+
+fn ready_in_memory(
+    settings: &Settings,
+    mut loaded: Loaded,
+    place: Option<&Place>,
+    learns: bool,
+    mut warnings: Warnings,
+) -> Result<Ready> {
+    run::oddities(&loaded.odd, &mut warnings);
+    let damage = std::mem::take(&mut loaded.odd.cut_short);
+    let truncated = (loaded.odd.truncated, loaded.templates.len() as u64);
+    let kept = learns.then(|| {
+        let mut learning = Learning::default();
+        (0..loaded.templates.len()).for_each(|n| learning.frame(loaded.templates.get(n)));
+        learning.kept()
+    });
+    let sent = from_memory(settings, loaded, settings.passes(), place)?;
+    Ok(Ready { sent, warnings, damage, truncated, kept: kept.flatten() })
 }
 
 /// Opens captures; `lenient` ones end where they are damaged.

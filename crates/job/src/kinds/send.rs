@@ -48,40 +48,11 @@ fn run(args: &Send, session: Session) -> Result<Report> {
             (cpus.len(), cpus)
         }
     };
-    let (mut planned, arrive) = match args.pattern {
-        Pattern::Mesh => mesh(&asked, what, &tx)?,
-        Pattern::Pairs => {
-            let plan = |place: Option<&Place>| match &what {
-                What::Expression(text) => expression(&asked, text, place),
-                What::Scenario(found, file) => scenario(&asked, found, file, (place, &session.stop)),
-            };
-            let plans = if tx.is_empty() { vec![plan(None)?] } else { each(&tx, plan)? };
-            joined(plans, &tx)
-        }
-    };
+    let (mut planned, arrive) = plan(&asked, what, &tx, &session.stop)?;
     let mut rx = receivers(args, &ends, &through, planned.program.is_paced())?;
-    for (_, options) in rx.iter_mut().filter(|_| args.sign == spec::Sign::Never) {
-        // Of frames without a stamp there is no latency; looking at the clock for it may cost as much as a frame.
-        options.latency = planned.program.streams.iter().any(|stream| stream.signature.is_some());
-    }
-    if args.meter.check_content {
-        if rx.is_empty() {
-            bail!("`.check_content`: nothing is measured: add `.measure` IFACE or `.round_trip`");
-        }
-        let (content, unchecked) = run::content::expected(&planned.program, workers)?;
-        rx.iter_mut().for_each(|(_, options)| options.content = content.clone());
-        planned.warnings.extend(unchecked.into_iter().map(|said| Code::ContentUnchecked.says(said)));
-    }
+    expect(args, &mut planned, &mut rx, workers)?;
     if args.resolve {
-        let mut programs = Vec::new();
-        for (port, place) in (0..=u8::MAX).zip(&tx) {
-            let mut program = planned.program.at_port(port);
-            for found in resolve(&mut program, place, &session.stop)? {
-                session.say(Code::NextHopFound, found);
-            }
-            programs.push(program);
-        }
-        planned.program = Program::of_ports(programs);
+        planned.program = resolved(&planned.program, &tx, &session)?;
     }
     for place in &tx {
         shared::check_mtu(&planned.program, place)?;
@@ -124,6 +95,59 @@ fn run(args: &Send, session: Session) -> Result<Report> {
         session,
         ..Setup::of("send", shared::open_by(&through, false)?, job, longest)
     })
+}
+
+/// What is sent, and at which port each signed stream arrives.
+fn plan(
+    asked: &Asked<'_>,
+    what: What<'_>,
+    tx: &[Place],
+    stop: &Arc<AtomicBool>,
+) -> Result<(Planned, BTreeMap<u32, usize>)> {
+    if asked.job.pattern == Pattern::Mesh {
+        return mesh(asked, what, tx);
+    }
+    let plan = |place: Option<&Place>| match &what {
+        What::Expression(text) => expression(asked, text, place),
+        What::Scenario(found, file) => scenario(asked, found, file, (place, stop)),
+    };
+    let plans = if tx.is_empty() { vec![plan(None)?] } else { each(tx, plan)? };
+    Ok(joined(plans, tx))
+}
+
+/// Tells the meters what they may expect of what is sent.
+fn expect(
+    args: &Send,
+    planned: &mut Planned,
+    rx: &mut [(Place, meter::Options)],
+    workers: usize,
+) -> Result<()> {
+    for (_, options) in rx.iter_mut().filter(|_| args.sign == spec::Sign::Never) {
+        // Of frames without a stamp there is no latency; looking at the clock for it may cost as much as a frame.
+        options.latency = planned.program.streams.iter().any(|stream| stream.signature.is_some());
+    }
+    if args.meter.check_content {
+        if rx.is_empty() {
+            bail!("`.check_content`: nothing is measured: add `.measure` IFACE or `.round_trip`");
+        }
+        let (content, unchecked) = run::content::expected(&planned.program, workers)?;
+        rx.iter_mut().for_each(|(_, options)| options.content = content.clone());
+        planned.warnings.extend(unchecked.into_iter().map(|said| Code::ContentUnchecked.says(said)));
+    }
+    Ok(())
+}
+
+/// The program, its frames addressed to the next hops that were found at each port.
+fn resolved(program: &Program, tx: &[Place], session: &Session) -> Result<Program> {
+    let mut programs = Vec::new();
+    for (port, place) in (0..=u8::MAX).zip(tx) {
+        let mut program = program.at_port(port);
+        for found in resolve(&mut program, place, &session.stop)? {
+            session.say(Code::NextHopFound, found);
+        }
+        programs.push(program);
+    }
+    Ok(Program::of_ports(programs))
 }
 
 /// The key of all random values: the same at all ports.

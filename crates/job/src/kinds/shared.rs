@@ -459,14 +459,6 @@ pub fn check_mtu(program: &Program, place: &Place) -> Result<()> {
     Ok(())
 }
 
-/// What can be done by hand to a run that only takes what comes.
-pub fn no_hands() -> snapshot::Hands {
-    let why = || {
-        Some("nothing is sent from here at a rate of its own: there is nothing to pause or change".to_owned())
-    };
-    snapshot::Hands { no_pause: why(), no_rate: why() }
-}
-
 /// Nothing of a trial, whose load is what is tried.
 pub fn no_hands_on_trials() -> snapshot::Hands {
     let why =

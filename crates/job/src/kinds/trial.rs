@@ -8,6 +8,7 @@ use crate::trials::{Goal, Offer, Rig, frame_sizes, frames_per_second, mean_bytes
 use anyhow::{Result, bail};
 use report::{Code, Report, units};
 use spec::Trial;
+use traffic::expr::Size;
 use trial::{Stage, Wanted};
 
 impl Run for spec::Trial {
@@ -19,98 +20,120 @@ impl Run for spec::Trial {
 fn run(args: &Trial, session: &Session) -> Result<Report> {
     let goal = Goal::parse(args.goal())?;
     let sizes = frame_sizes(args.bench.size())?;
-    let duration = args.duration();
     session.heed();
     // The same frames again, if it is run again.
     let mut bench = args.bench.clone();
     bench.seed = bench.seed.or_else(|| Some(shared::draw_seed()));
-    let mut floors = Known::of(args.floor.as_deref(), &bench, session)?;
+    let floors = Known::of(args.floor.as_deref(), &bench, session)?;
     let mut rig = Rig::new(&bench, session)?;
     rig.show("trial")?;
-    let mut rows = Vec::new();
-    let mut whole: Option<report::Report> = None;
-    let mut reasons = Vec::new();
-    for (name, size) in &sizes {
-        let load = frames_per_second(*args.rate, mean_bytes(size), rig.bits_per_second()?)?;
-        let offer = Offer::steady(load, nanos(duration), size);
-        session.say(
-            Code::Trial,
-            format!(
-                "trial: frames of {name} bytes at {} for {}",
-                units::frame_rate(load),
-                units::time(nanos(duration))
-            ),
-        );
-        let number = rows.len() + 1;
-        if let Some(show) = &rig.show {
-            show.change(|now| {
-                "trial".clone_into(&mut now.part);
-                now.frame_size.clone_from(name);
-                now.size = (number, sizes.len());
-            });
-            let left = duration * (sizes.len() - rows.len()) as u32;
-            show.trial(load, nanos(duration), Some(left));
-        }
-        let ran = rig.run(&offer, &|outcome| goal.limits.broken(outcome))?;
-        let wanted = Wanted::steady(load, nanos(duration), Stage::Measure);
-        let mut row = row(&wanted, &ran, &goal);
-        row.number = number as u32;
-        row.part = "trial".to_owned();
-        row.frame_size.clone_from(name);
-        if row.latency_ns.is_some() && !ran.stopped && ran.port_lost.is_none() {
-            row.floor = floors.at(load, nanos(duration), size, name)?;
-        }
-        if let Some(show) = &rig.show {
-            show.over(shown(&row), Vec::new(), String::new());
-        }
-        if let Some(why) = &ran.port_lost {
-            reasons
-                .push(Code::LinkLost.says(format!("frames of {name} bytes: the trial is not judged: {why}")));
-        }
-        if ran.stopped {
-            reasons.push(Code::Stopped.says("stopped before its end"));
-        } else if ran.port_lost.is_none() && row.verdict != "passed" {
-            reasons.push(Code::GoalNotReached.says(why(&row, name, &ran.report)));
-        }
-        rows.push(row);
-        let over = ran.stopped || ran.port_lost.is_some();
-        whole.get_or_insert(ran.report);
-        if over {
+    let mut trials =
+        Trials { args, goal, session, rig, floors, rows: Vec::new(), reasons: Vec::new(), first: None };
+    for (number, size) in sizes.iter().enumerate() {
+        if trials.run(size, (number + 1, sizes.len()))? {
             break;
         }
     }
-    rig.show = None;
+    trials.rig.show = None;
     session.board.end();
-    let Some(mut report) = whole else { bail!("`.size` {}: there is no size to try", args.bench.size()) };
-    report.command = "trial".to_owned();
-    report.resolved.seed = bench.seed;
-    report.resolved.rate = Some(report::RequestedRate { text: args.rate.to_string(), ..Default::default() });
-    report.resolved.duration_ns = Some(nanos(duration));
-    let ways = &rig.ports.ways;
-    report.resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
-    if let Some(environment) = rig.environment.take() {
-        report.environment = environment;
-    }
-    if rig.ports.ways.len() > 1 || rows.len() > 1 {
-        // These are of the first only; the trials have all.
-        let result = &mut report.result;
-        (result.tx, result.rx, result.loss, result.latency_ns) = (None, None, None, None);
-        (result.pacing, result.flows) = (None, None);
-        result.ports.clear();
-        report.streams.clear();
-        report.intervals.clear();
-    }
-    for warning in std::mem::take(&mut rig.warnings) {
-        if !report.warnings.contains(&warning) {
-            report.warnings.push(warning);
-        }
-    }
-    report.result.trials = rows;
-    report.result.verdict = match reasons.is_empty() {
-        true => report::Verdict::Done,
-        false => report::Verdict::Short { reasons },
+    let Some(report) = trials.first.take() else {
+        bail!("`.size` {}: there is no size to try", args.bench.size())
     };
-    Ok(report)
+    Ok(trials.finish(report, bench.seed))
+}
+
+/// The trials of one job: one for each frame size.
+struct Trials<'a> {
+    args: &'a Trial,
+    goal: Goal,
+    session: &'a Session,
+    rig: Rig,
+    floors: Known,
+    rows: Vec<report::search::Trial>,
+    reasons: Vec<report::Said>,
+    /// What the first came to.
+    first: Option<Report>,
+}
+
+impl Trials<'_> {
+    /// Runs one, and judges it. True: it is the last.
+    fn run(&mut self, (name, size): &(String, Size), which: (usize, usize)) -> Result<bool> {
+        let duration = self.args.duration();
+        let load = frames_per_second(*self.args.rate, mean_bytes(size), self.rig.bits_per_second()?)?;
+        let offer = Offer::steady(load, nanos(duration), size);
+        let (rate, time) = (units::frame_rate(load), units::time(nanos(duration)));
+        self.session.say(Code::Trial, format!("trial: frames of {name} bytes at {rate} for {time}"));
+        if let Some(show) = &self.rig.show {
+            show.change(|now| {
+                "trial".clone_into(&mut now.part);
+                now.frame_size.clone_from(name);
+                now.size = which;
+            });
+            let left = duration * (which.1 - self.rows.len()) as u32;
+            show.trial(load, nanos(duration), Some(left));
+        }
+        let limits = &self.goal.limits;
+        let ran = self.rig.run(&offer, &|outcome| limits.broken(outcome))?;
+        let wanted = Wanted::steady(load, nanos(duration), Stage::Measure);
+        let mut row = row(&wanted, &ran, &self.goal);
+        row.number = which.0 as u32;
+        row.part = "trial".to_owned();
+        row.frame_size.clone_from(name);
+        if row.latency_ns.is_some() && !ran.stopped && ran.port_lost.is_none() {
+            row.floor = self.floors.at(load, nanos(duration), size, name)?;
+        }
+        if let Some(show) = &self.rig.show {
+            show.over(shown(&row), Vec::new(), String::new());
+        }
+        if let Some(why) = &ran.port_lost {
+            let said = format!("frames of {name} bytes: the trial is not judged: {why}");
+            self.reasons.push(Code::LinkLost.says(said));
+        }
+        if ran.stopped {
+            self.reasons.push(Code::Stopped.says("stopped before its end"));
+        } else if ran.port_lost.is_none() && row.verdict != "passed" {
+            self.reasons.push(Code::GoalNotReached.says(why(&row, name, &ran.report)));
+        }
+        self.rows.push(row);
+        let over = ran.stopped || ran.port_lost.is_some();
+        self.first.get_or_insert(ran.report);
+        Ok(over)
+    }
+
+    /// The report of all, made of the first's.
+    fn finish(mut self, mut report: Report, seed: Option<u64>) -> Report {
+        report.command = "trial".to_owned();
+        let ways = &self.rig.ports.ways;
+        let rate = self.args.rate.to_string();
+        let resolved = &mut report.resolved;
+        resolved.seed = seed;
+        resolved.rate = Some(report::RequestedRate { text: rate, ..Default::default() });
+        resolved.duration_ns = Some(nanos(self.args.duration()));
+        resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
+        if ways.len() > 1 || self.rows.len() > 1 {
+            // These are of the first only; the trials have all.
+            let result = &mut report.result;
+            (result.tx, result.rx, result.loss, result.latency_ns) = (None, None, None, None);
+            (result.pacing, result.flows) = (None, None);
+            result.ports.clear();
+            report.streams.clear();
+            report.intervals.clear();
+        }
+        if let Some(environment) = self.rig.environment.take() {
+            report.environment = environment;
+        }
+        for warning in std::mem::take(&mut self.rig.warnings) {
+            if !report.warnings.contains(&warning) {
+                report.warnings.push(warning);
+            }
+        }
+        report.result.trials = self.rows;
+        report.result.verdict = match self.reasons.is_empty() {
+            true => report::Verdict::Done,
+            false => report::Verdict::Short { reasons: self.reasons },
+        };
+        report
+    }
 }
 
 /// Why it did not pass, and whose fault that was.

@@ -1,7 +1,7 @@
 //! Assigned numbers: EtherTypes (IEEE), IP protocols and ICMP types (IANA), ports of the tunnels we know.
 
 use super::{Next, Protocol};
-use crate::numbers::{ethertype, protocol};
+use crate::numbers::{ethertype, port, protocol};
 
 /// For EtherType fields: IEEE Std 802 local experimental EtherType 1, for payload that is no protocol.
 pub const ETHERTYPE_EXPERIMENTAL: u16 = 0x88b5;
@@ -62,7 +62,7 @@ const IP_PROTOCOLS: &[(u8, Option<Protocol>, &str)] = &[
 ];
 
 /// Ports of UDP, by IANA: VXLAN (RFC 7348), GTP-U (3GPP TS 29.281).
-const UDP_PORTS: &[(u16, Protocol)] = &[(4789, Protocol::Vxlan), (2152, Protocol::Gtpu)];
+const UDP_PORTS: &[(u16, Protocol)] = &[(port::VXLAN, Protocol::Vxlan), (port::GTPU, Protocol::Gtpu)];
 
 /// The EtherType that announces `protocol`.
 pub fn ethertype_of(protocol: Protocol) -> Option<u16> {

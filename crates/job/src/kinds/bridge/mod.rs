@@ -5,11 +5,9 @@ mod pieces;
 mod ways;
 
 use super::Run;
-use super::edits;
-use super::shared;
+use super::{edits, passive};
 use crate::carrier::{self, Ends};
-use crate::environment;
-use crate::panel::{Names, Panel};
+use crate::panel::Names;
 use crate::place::Place;
 use crate::session::{Looked, Session};
 use ::bridge::Filter;
@@ -18,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use forwarder::Forwarder;
 use outcome::Exit;
 use port::interface::Interface;
-use report::{Code, Report, Resolved, Said};
+use report::{Code, Report, Said};
 use snapshot::{Count, Passage, Snapshot, Title};
 pub use spec::Bridge;
 use spec::{BridgeEngine, Faults, Word};
@@ -49,6 +47,16 @@ pub struct Settings {
     pub engine: BridgeEngine,
     /// It is a device with these faults.
     pub faults: Option<Faults>,
+}
+
+impl Settings {
+    /// What is said when it has begun.
+    fn begun(&self, reason: &str) -> String {
+        let arrow = if self.one_way { "to" } else { "and" };
+        let [a, b] = &self.between;
+        let doing = if self.faults.is_some() { "between" } else { "bridging" };
+        format!("{doing} {a} {arrow} {b} by {reason}; Ctrl-C ends and reports")
+    }
 }
 
 impl Run for spec::Bridge {
@@ -103,42 +111,25 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
         ends.optional(place, settings.command)?;
     }
     let (running, choice) = ways::start(&places, settings)?;
-    let mut report = Report::new(settings.command);
-    report.resolved = Resolved {
-        engine: settings.faults.is_none().then(|| settings.engine.name().to_owned()),
-        count: settings.count,
-        duration_ns: settings.duration.map(|d| d.as_nanos() as u64),
-        interfaces: settings.between.to_vec(),
-        ..Resolved::default()
-    };
-    report.environment = environment::collect();
-    report.environment.interfaces = places.iter().map(|place| place.describe(settings.command)).collect();
+    let [a, b] = &places;
+    let mut report = passive::report(settings.command, a, (settings.count, settings.duration));
+    report.resolved.engine = settings.faults.is_none().then(|| settings.engine.name().to_owned());
+    report.resolved.interfaces = settings.between.to_vec();
+    report.environment.interfaces.push(b.describe(settings.command));
     let following = ends.wait(session, &mut report)?;
     session.meet();
-    let arrow = if settings.one_way { "to" } else { "and" };
-    let [a, b] = &settings.between;
-    let doing = if settings.faults.is_some() { "between" } else { "bridging" };
-    session
-        .say(Code::Begun, format!("{doing} {a} {arrow} {b} by {}; Ctrl-C ends and reports", choice.reason));
+    session.say(Code::Begun, settings.begun(&choice.reason));
     session.warn(&warnings);
     report.environment.engine = Some(choice);
     report.warnings.extend(warnings);
 
-    let mut panel = Panel::of(&session.board);
     let title = Title {
-        command: settings.command.to_owned(),
         engine: report.environment.engine.as_ref().map(|engine| engine.name.clone()),
-        tx: Some(a.clone()),
-        rx: Some(b.clone()),
-        hands: shared::no_hands(),
-        ..Title::default()
+        tx: Some(a.spec.clone()),
+        rx: Some(b.spec.clone()),
+        ..passive::title(settings.command)
     };
-    let end = |(n, place): (usize, &Place)| {
-        let name = &place.interface.name;
-        Ok((place.spec.clone(), place.run_in(|| port::watch::Watch::begin(name, n == 0))?))
-    };
-    let ends = || places.iter().enumerate().map(end).collect::<Result<_>>();
-    panel.begin(title, &report.warnings, ends, Names::unknown(0))?;
+    let mut panel = passive::panel(session, title, &report, &places, Names::unknown(0))?;
     let (mut looked, mut ended) = (0, None);
     let watched = session.watch(&mut panel, settings.duration, |_| {
         let ways = running.snapshot();
@@ -159,18 +150,10 @@ pub fn bridge(settings: &Settings, session: &Session) -> Result<Report> {
     outcome::fill(&mut report, settings, way, &counts, &lateness);
     report.intervals = watched.samples.intervals().map(outcome::interval).collect();
     watched.judge(&mut report);
-    let verdict = &mut report.result.verdict;
     let forwarded = counts[0].forwarded + counts[1].forwarded;
-    if let Some(count) = settings.count
-        && forwarded < count
-    {
-        verdict.fall_short(
-            Code::FewerFrames,
-            format!("{forwarded} of the {count} frames waited for were forwarded"),
-        );
-    }
+    passive::judge_count(&mut report, settings.count, forwarded, "were forwarded");
     match ended {
-        Some(why) => verdict.fall_short(Code::InterfaceGone, why),
+        Some(why) => report.result.verdict.fall_short(Code::InterfaceGone, why),
         None => outcome::compare(&mut report, &counts, &mut leaving, way, settings.one_way),
     }
     Ok(report)

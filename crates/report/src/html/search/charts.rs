@@ -58,21 +58,7 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     let (x, y) = (Scale::log(from, to, x0, x1), rates_scale(lo, hi, y0, y1));
     let unit = rate_axis(&mut svg, &y, hi);
-    let mut right = f64::NEG_INFINITY;
-    let mut ticks: Vec<(f64, String)> = Vec::new();
-    let mut by_size: Vec<_> = sizes.iter().map(|s| (s.mean_frame_bytes, s.frame_size.clone())).collect();
-    by_size.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for (bytes, name) in by_size {
-        // A label only where it has room.
-        let half = 4.0 * name.chars().count() as f64;
-        let middle = x.at(bytes);
-        let label = if middle - half > right { name } else { String::new() };
-        if !label.is_empty() {
-            right = middle + half + 6.0;
-        }
-        ticks.push((bytes, label));
-    }
-    svg.x_axis(&x, &ticks, "frame size in bytes, FCS counted", true);
+    svg.x_axis(&x, &size_ticks(&sizes, &x), "frame size in bytes, FCS counted", true);
     let mut legend = Vec::new();
     if let Some(bits) = link {
         let curve = (0..=80).map(|i| from * (to / from).powf(f64::from(i) / 80.0));
@@ -131,19 +117,42 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     for size in sizes.iter().filter(|s| s.throughput.iter().all(Option::is_none)) {
         svg.text("value mid", x.at(size.mean_frame_bytes), y0 - 6.0, "nothing passed");
     }
-    let note = match link {
-        Some(_) => {
-            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1)."
-        }
-        None if !known.is_empty() => {
-            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1), beside what is known to come through in the long run; trials are short, and a queue and saved tokens let through a little more."
-        }
-        None => {
-            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1). The link states no speed, so there is no theoretical line."
-        }
-    };
+    let note = throughput_note(link.is_some(), !known.is_empty());
     let svg = svg.finish(&format!("Throughput by frame size, in {unit}; the table below has the values"));
     Some(Chart { heading: "Throughput by frame size".to_owned(), svg, legend, note: note.to_owned() })
+}
+
+/// A mark for each size.
+fn size_ticks(sizes: &[&SizeResult], x: &Scale) -> Vec<(f64, String)> {
+    let mut right = f64::NEG_INFINITY;
+    let mut ticks: Vec<_> = sizes.iter().map(|s| (s.mean_frame_bytes, s.frame_size.clone())).collect();
+    ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (bytes, name) in &mut ticks {
+        // A label only where it has room.
+        let half = 4.0 * name.chars().count() as f64;
+        let middle = x.at(*bytes);
+        match middle - half > right {
+            true if !name.is_empty() => right = middle + half + 6.0,
+            true => {}
+            false => name.clear(),
+        }
+    }
+    ticks
+}
+
+/// What the highest loads stand beside: what a link carries, what is known to come through, or nothing.
+fn throughput_note(link: bool, bottleneck: bool) -> &'static str {
+    match (link, bottleneck) {
+        (true, _) => {
+            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1)."
+        }
+        (false, true) => {
+            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1), beside what is known to come through in the long run; trials are short, and a queue and saved tokens let through a little more."
+        }
+        (false, false) => {
+            "The highest load of each sending port that was forwarded within the goal (RFC 2544, 26.1). The link states no speed, so there is no theoretical line."
+        }
+    }
 }
 
 /// A vertical axis of rates; returns its unit.
