@@ -9,6 +9,7 @@ pub mod impair;
 mod job;
 pub mod lab;
 pub mod live;
+pub mod probe;
 pub mod search;
 
 use ::job::sides::Sides;

@@ -94,7 +94,14 @@ pub fn sentence(report: &Report) -> String {
                 None => format!("{sent}; {} {there}", units::count(rx.totals.frames)),
             }
         }
-        (None, Some(rx)) => format!("Received {}", volume(&rx.totals)),
+        (None, Some(rx)) => match &result.metering {
+            Some(metering) => format!(
+                "Metered {}; {}",
+                volume(&rx.totals),
+                units::counted(metering.records(), "flow record")
+            ),
+            None => format!("Received {}", volume(&rx.totals)),
+        },
         (None, None) if !result.trials.is_empty() => {
             let passed = result.trials.iter().filter(|t| t.verdict == "passed").count();
             format!("{passed} of {} passed", units::counted(result.trials.len() as u64, "trial"))

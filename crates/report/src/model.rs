@@ -20,6 +20,7 @@ pub use crate::sections::flows::Flows;
 pub use crate::sections::intervals::Interval;
 pub use crate::sections::latency::{DelayVariation, HardwareStamps, LatencyClock};
 pub use crate::sections::links::{LinkChange, LinkEvent};
+pub use crate::sections::metering::{Collector, Metering};
 pub use crate::sections::pacing::{CatchUp, Departures, Pacing};
 pub use crate::sections::ports::PortResult;
 pub use crate::sections::received::{Loss, Rx, RxInterface};
@@ -153,6 +154,9 @@ pub struct Achieved {
     /// What became of the frames that arrived at a reflector (`netdyno reflect`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<Reflection>,
+    /// What a flow probe counted, and what became of its records (`netdyno probe`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metering: Option<Metering>,
     /// TCP connections that were played against a server (`netdyno live`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<Conversation>,

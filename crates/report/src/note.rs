@@ -249,6 +249,15 @@ pub enum Code {
     AnswerDiffers,
     /// A server did not close its side.
     ServerLeftOpen,
+    // Of flow probes and collectors.
+    /// Frames were not counted for a flow, because the probe was slower.
+    FramesUnmetered,
+    /// Several packets may be counted as one, because the kernel joins them.
+    FramesJoined,
+    /// Flow records were not sent, or nobody took them.
+    RecordsUnsent,
+    /// Records ended early, because there was no room for more flows.
+    TableFull,
     // Of trials and searches.
     /// What was searched for was not found, or not for all of it.
     GoalNotReached,

@@ -181,6 +181,21 @@ pub struct Connections {
     pub heard: u64,
 }
 
+/// Flows of a probe.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Flows {
+    /// Flows under way.
+    pub active: u64,
+    /// Records that ended.
+    pub ended: u64,
+    /// Records that were sent to a collector.
+    pub sent: u64,
+    /// Records that ended and were not sent.
+    pub unsent: u64,
+    /// Frames that the kernel lost because the probe was slower.
+    pub dropped: u64,
+}
+
 /// How far a search has come.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Search {
@@ -372,6 +387,9 @@ pub struct Snapshot {
     /// Of a job that plays connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
+    /// Of a flow probe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<Flows>,
     /// Of a search or a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<Arc<Search>>,

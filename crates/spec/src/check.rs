@@ -1,7 +1,7 @@
 //! What contradicts itself in a job, as far as that is seen without looking at the machine.
 
 use crate::bench::{Bench, Find};
-use crate::{Bridge, Edits, Faults, Impair, Link, Live, Pattern, Replay, Send, Sign};
+use crate::{Bridge, Edits, ExportFormat, Faults, Impair, Link, Live, Pattern, Probe, Replay, Send, Sign};
 
 /// Two members that do not go together, or one that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +33,30 @@ pub(crate) fn bridge(job: &Bridge) -> Result<(), Contradiction> {
     let already = "what comes from an Ethernet interface is Ethernet already; leave it out";
     hold("edits.", &[("to_ethernet", edits_given.to_ethernet, already)])?;
     edits(edits_given)
+}
+
+pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
+    let nothing = job.on.is_none() && job.captures.is_empty();
+    let both = job.on.is_some() && !job.captures.is_empty();
+    let one_layout = job.template.is_some() && job.format == ExportFormat::V5;
+    let zero = "it is at least 1";
+    hold(
+        "",
+        &[
+            ("on", nothing, "what is to be metered? Name an interface, or captures"),
+            ("on", both, "an interface and captures are not metered at once; name one of them"),
+            ("template", one_layout, "NetFlow v5 has but one layout; leave it out, or take another `format`"),
+            ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
+            ("sample", job.sample == Some(0), zero),
+            ("max_flows", job.max_flows == Some(0), zero),
+            ("export_rate", job.export_rate == Some(0), zero),
+            (
+                "balance",
+                job.balance && job.export.len() < 2,
+                "among whom? Name a second collector, or leave it out",
+            ),
+        ],
+    )
 }
 
 pub(crate) fn impair(job: &Impair) -> Result<(), Contradiction> {

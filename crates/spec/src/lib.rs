@@ -18,6 +18,7 @@ mod kind;
 mod listen;
 mod live;
 mod middle;
+mod probe;
 mod transmit;
 mod words;
 mod written;
@@ -35,6 +36,7 @@ pub use kind::Kind;
 pub use listen::{Clock, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
+pub use probe::{ExportFormat, Probe};
 pub use transmit::{
     Engine, Link, Loss, Meter, Oversize, Pace, Pattern, Replay, Send, Side, Sign, Stamps, Through,
 };
@@ -56,6 +58,8 @@ kinds! { ($)
     "bridge" Bridge,
     /// Two interfaces become a device with known faults.
     "impair" Impair,
+    /// What arrives is counted by flows, and their records are exported.
+    "probe" Probe,
     /// The clients of captured TCP connections, against a real server.
     "live" Live,
     /// One load, and whether the device keeps to a goal.

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, FixLengthChoice};
 use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
-use super::{bridge::Bridge, impair::Impair, live::Live, search::Trial};
+use super::{bridge::Bridge, impair::Impair, live::Live, probe::Probe, search::Trial};
 use clap::Subcommand;
 use spec::{FixLength, Link, Sign};
 
@@ -23,6 +23,8 @@ pub enum Typed {
     Measure(Measure),
     /// Send what arrives on an interface back where it came from: the far end of `send --round-trip`.
     Reflect(Reflect),
+    /// Meter an interface or captures by flows, and export their records: NetFlow v5, v9, IPFIX.
+    Probe(Box<Probe>),
     /// Try a device with one load: send it, measure what comes back, say whether it passed.
     Trial(Box<Trial>),
 }
@@ -38,6 +40,7 @@ impl Typed {
             Typed::Impair(args) => args.job(),
             Typed::Measure(args) => args.job(),
             Typed::Reflect(args) => args.job(),
+            Typed::Probe(args) => args.job(),
             Typed::Trial(args) => args.job(),
         }
     }

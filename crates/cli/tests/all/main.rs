@@ -27,6 +27,7 @@ mod live;
 mod measure;
 mod pair;
 mod ports;
+mod probe;
 mod reflect;
 mod replay;
 mod report;

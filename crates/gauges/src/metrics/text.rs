@@ -159,6 +159,7 @@ pub fn render(moment: &Snapshot, format: Format) -> String {
     machine(&mut page, moment);
     passages(&mut page, moment);
     connections(&mut page, moment);
+    flows(&mut page, moment);
     search(&mut page, moment);
     streams(&mut page, moment);
     let explaining = "Rise of counters of hosts and interfaces that tell where frames were lost.";
@@ -309,6 +310,20 @@ fn connections(page: &mut Page, moment: &Snapshot) {
         ("netdyno_connection_retransmitted_segments", "Segments that were sent again.", c.retransmitted),
         ("netdyno_connection_said_bytes", "Bytes that servers have acknowledged.", c.said),
         ("netdyno_connection_heard_bytes", "Bytes that servers have said.", c.heard),
+    ] {
+        page.one(name, "counter", help, &[], &value);
+    }
+}
+
+/// Of a flow probe.
+fn flows(page: &mut Page, moment: &Snapshot) {
+    let Some(f) = moment.flows else { return };
+    page.one("netdyno_probe_active_flows", "gauge", "Flows under way.", &[], &f.active);
+    for (name, help, value) in [
+        ("netdyno_probe_ended_records_total", "Flow records that ended.", f.ended),
+        ("netdyno_probe_sent_records_total", "Flow records that were sent to a collector.", f.sent),
+        ("netdyno_probe_unsent_records_total", "Flow records that ended and were not sent.", f.unsent),
+        ("netdyno_probe_dropped_frames_total", "Frames lost because the probe was slower.", f.dropped),
     ] {
         page.one(name, "counter", help, &[], &value);
     }

@@ -12,6 +12,7 @@ pub mod lab;
 pub mod live;
 pub mod measure;
 pub(crate) mod passive;
+pub(crate) mod probe;
 pub mod reflect;
 pub mod replay;
 pub(crate) mod resolve;

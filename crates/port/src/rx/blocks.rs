@@ -36,7 +36,8 @@ pub struct Blocks {
     frames: Vec<Frame<'static>>,
     inlet: Inlet,
     ring: Map,
-    /// The block that is, or will be, read.
+    blocks: usize,
+    /// The block that is, or will be, read: below `blocks`.
     block: usize,
     /// What is yet to be read of it; `None`: it is the kernel's.
     rest: Option<Rest>,
@@ -58,6 +59,23 @@ impl Blocks {
     /// # Errors
     /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, promiscuous: bool, hardware: bool) -> Result<Blocks, RxError> {
+        Blocks::open_with(target, promiscuous, hardware, BLOCKS)
+    }
+
+    /// The same, with so many bytes of memory for frames that wait.
+    ///
+    /// # Errors
+    /// As [`Blocks::open`].
+    pub fn open_large(target: &Target, promiscuous: bool, bytes: usize) -> Result<Blocks, RxError> {
+        Blocks::open_with(target, promiscuous, false, (bytes / BLOCK).clamp(2, 4096))
+    }
+
+    fn open_with(
+        target: &Target,
+        promiscuous: bool,
+        hardware: bool,
+        blocks: usize,
+    ) -> Result<Blocks, RxError> {
         let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V3)?;
         if hardware {
             let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE;
@@ -65,22 +83,22 @@ impl Blocks {
         }
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
-            tp_block_nr: BLOCKS as u32,
+            tp_block_nr: blocks as u32,
             tp_frame_size: 2048, // version 3 packs frames closely; this only has to divide the block
-            tp_frame_nr: (BLOCK / 2048 * BLOCKS) as u32,
+            tp_frame_nr: (BLOCK / 2048 * blocks) as u32,
             tp_retire_blk_tov: RETIRE.as_millis() as u32,
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };
         inlet.set(libc::PACKET_RX_RING, "PACKET_RX_RING", &request)?;
-        let ring = inlet.map(BLOCK * BLOCKS)?;
+        let ring = inlet.map(BLOCK * blocks)?;
         inlet.start(promiscuous)?;
         let frames = Vec::with_capacity(BATCH);
-        Ok(Blocks { frames, inlet, ring, block: 0, rest: None, counters: RxCounters::default() })
+        Ok(Blocks { frames, inlet, ring, blocks, block: 0, rest: None, counters: RxCounters::default() })
     }
 
     fn start(&self) -> NonNull<u8> {
-        // SAFETY: `block` is below BLOCKS, so this is inside of the mapping, which lives as long as self.
+        // SAFETY: `block` is below `blocks`, so this is inside of the mapping, which lives as long as self.
         unsafe { self.ring.base().add(self.block * BLOCK) }
     }
 
@@ -172,7 +190,7 @@ impl Rx for Blocks {
         self.frames.clear();
         if self.rest.is_some_and(|rest| rest.frames == 0) {
             self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.block = (self.block + 1) % BLOCKS;
+            self.block = (self.block + 1) % self.blocks;
             self.rest = None;
         }
     }

@@ -13,6 +13,7 @@ pub mod flows;
 pub mod intervals;
 pub mod latency;
 pub mod links;
+pub mod metering;
 pub mod pacing;
 pub mod ports;
 pub mod received;
@@ -67,7 +68,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 13] = [
+pub(crate) const ALL: [&dyn Section; 14] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
@@ -76,6 +77,7 @@ pub(crate) const ALL: [&dyn Section; 13] = [
     &reflection::Reflected,
     &bridge::Bridge,
     &flows::OfFlows,
+    &metering::Metered,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

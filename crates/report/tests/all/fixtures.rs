@@ -111,6 +111,7 @@ pub fn lossy_replay() -> Report {
         search: None,
         trials: Vec::new(),
         reflection: None,
+        metering: None,
         passages: Vec::new(),
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),

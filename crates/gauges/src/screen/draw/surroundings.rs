@@ -155,6 +155,20 @@ pub fn passages(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static
     now.passages.iter().enumerate().map(passage).collect()
 }
 
+/// Flows that are metered.
+pub fn flows(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+    let Some(f) = now.flows else { return Vec::new() };
+    let text = format!(
+        "{} under way; {} records ended, {} sent, {} not sent; {} frames not metered",
+        count(f.active),
+        count(f.ended),
+        count(f.sent),
+        count(f.unsent),
+        count(f.dropped)
+    );
+    vec![Line::from(vec![label("flows", manner), text.into()])]
+}
+
 /// Connections that are played.
 pub fn connections(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(c) = now.connections else { return Vec::new() };

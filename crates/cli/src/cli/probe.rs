@@ -1,0 +1,100 @@
+//! The arguments of `netdyno probe`.
+
+use super::{Output, word};
+use clap::{Args, ValueHint};
+use spec::{ExportFormat, Written};
+use std::path::PathBuf;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub struct Probe {
+    /// Captures to meter instead of an interface, one behind the other as one; - is standard input.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+    /// The interface whose arrivals are metered (IFACE, or IFACE@NAMESPACE). Its host gets them as before.
+    #[arg(long = "on", value_name = "IFACE", conflicts_with = "files")]
+    pub interface: Option<String>,
+    /// A collector that gets the records by UDP; may be given more than once, and then each gets all of them.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub export: Vec<String>,
+    /// Send each message to one collector in turn instead of to all.
+    #[arg(long)]
+    pub balance: bool,
+    /// How records are written: ipfix, 9 (NetFlow v9), 5 (NetFlow v5: IPv4 only).
+    #[arg(long, value_name = "FORMAT", default_value = "ipfix", value_parser = word::<ExportFormat>())]
+    pub format: ExportFormat,
+    /// What records hold: names of elements with spaces between, IANA's (octetDeltaCount) or nProbe's (%IN_BYTES). Of
+    /// addresses, IPv6 flows get IPv6's. Default: addresses, ports, protocol, ToS, flags, bytes of IP, packets, first and last in
+    /// ms, interfaces, VLAN, ICMP type, version, why it ended.
+    #[arg(short = 'T', long, value_name = "NAMES", allow_hyphen_values = true)]
+    pub template: Option<String>,
+    /// The number of the template for IPv4; IPv6's is the next. Default: 257.
+    #[arg(long, value_name = "N")]
+    pub template_id: Option<u16>,
+    /// Send templates again after this long. Default: 1m.
+    #[arg(long, value_name = "TIME")]
+    pub template_refresh: Option<Written<Duration>>,
+    /// Observation domain (IPFIX), source (v9), engine (v5). Default: 0.
+    #[arg(long, value_name = "N")]
+    pub domain: Option<u32>,
+    /// A record ends this long after its flow's last packet. Default: 15s.
+    #[arg(long, value_name = "TIME")]
+    pub idle_timeout: Option<Written<Duration>>,
+    /// A record ends this long after its first packet although more come; those make another record. Default: 1m.
+    #[arg(long, value_name = "TIME")]
+    pub active_timeout: Option<Written<Duration>>,
+    /// A record ends this long after TCP's FIN or RST. Default: 1s.
+    #[arg(long, value_name = "TIME")]
+    pub end_timeout: Option<Written<Duration>>,
+    /// Flows at once, at most 128 bytes of memory each; with more, the one idle longest ends. Default: 1048576.
+    #[arg(long, value_name = "N")]
+    pub max_flows: Option<u32>,
+    /// Of GTP-U, VXLAN, GRE and IP in IP, meter the packets inside.
+    #[arg(long)]
+    pub inner: bool,
+    /// Look at one packet in N only; the records say so.
+    #[arg(long, value_name = "N")]
+    pub sample: Option<u32>,
+    /// Leave to chance which packet in N that is. Default: every Nth.
+    #[arg(long, requires = "sample")]
+    pub sample_at_random: bool,
+    /// Send at most N records a second; others wait. Default: no limit on an interface, 100000 of captures.
+    #[arg(long, value_name = "N")]
+    pub export_rate: Option<u32>,
+    /// Meter for this long. Default: until interrupted, or to the captures' end.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
+    /// End after this many frames.
+    #[arg(long, value_name = "FRAMES")]
+    pub count: Option<Written<u64>>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+impl Probe {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let job = spec::Probe {
+            on: self.interface,
+            captures: self.files,
+            export: self.export,
+            balance: self.balance,
+            format: self.format,
+            template: self.template,
+            template_id: self.template_id,
+            template_refresh: self.template_refresh,
+            domain: self.domain,
+            idle_timeout: self.idle_timeout,
+            active_timeout: self.active_timeout,
+            end_timeout: self.end_timeout,
+            max_flows: self.max_flows,
+            inner: self.inner,
+            sample: self.sample,
+            sample_at_random: self.sample_at_random,
+            export_rate: self.export_rate,
+            duration: self.duration,
+            count: self.count,
+        };
+        (job.into(), self.output)
+    }
+}

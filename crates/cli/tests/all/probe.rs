@@ -1,0 +1,396 @@
+//! `netdyno probe`: records as collectors of others read them, against a truth that others computed.
+
+use crate::common::{Folder, Net, Ran, eventually, folder, number, path, reasons, run};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Flows of many kinds. Each ends up as one record, if no timeout cuts it.
+const KINDS: &str = r#"
+import sys, random
+from scapy.all import *
+random.seed(7)
+mac = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+frames = []
+def at(frame, t):
+    raw = bytes(frame)
+    # What Ethernet pads is no part of a packet.
+    frames.append((t, raw + bytes(max(0, 60 - len(raw)))))
+for n in range(300):
+    a, b = "10.0.%d.%d" % (n // 250, n % 250 + 1), "198.18.0.%d" % (n % 9 + 1)
+    port = 20000 + n
+    t = n * 0.01
+    if n % 3 == 0:
+        for k, flags in enumerate(["S", "A", "PA", "A", "FA" if n % 2 else "RA"]):
+            at(mac / IP(src=a, dst=b, tos=n % 4 * 8) / TCP(sport=port, dport=80, flags=flags) / (b"x" * (k * 100)), t + k * 0.0213)
+    elif n % 3 == 1:
+        for k in range(n % 5 + 1):
+            at(mac / IP(src=a, dst=b) / UDP(sport=port, dport=53) / (b"y" * (k * 7)), t + k * 0.1)
+    else:
+        at(mac / IP(src=a, dst=b) / ICMP(type=8, code=0) / b"ping", t)
+        at(mac / IP(src=b, dst=a) / ICMP(type=3, code=1) / b"unreachable", t + 0.004)
+for n in range(40):
+    v6 = IPv6(src="2001:db8::%x" % (n + 1), dst="2001:db8:1::1", tc=n % 3 * 4)
+    at(mac / v6 / UDP(sport=1000 + n, dport=53) / b"six", 4 + n * 0.01)
+    at(mac / v6 / TCP(sport=1000 + n, dport=443, flags="S"), 4 + n * 0.01)
+    hop = IPv6(src="2001:db8:2::%x" % (n + 1), dst="2001:db8:1::1") / IPv6ExtHdrHopByHop(options=PadN(optdata=b"1234"))
+    at(mac / hop / UDP(sport=7, dport=1000 + n) / b"hop", 5 + n * 0.01)
+for n in range(20):
+    inner = IP(src="10.9.0.%d" % (n + 1), dst="10.9.1.1") / UDP(sport=9, dport=3000 + n) / b"tagged"
+    at(mac / Dot1Q(vlan=n + 2) / inner, 6 + n * 0.01)
+    at(mac / Dot1AD(vlan=100) / Dot1Q(vlan=n + 2) / IP(src="10.8.0.%d" % (n + 1), dst="10.9.1.1") / UDP(sport=9, dport=3000 + n), 6.5 + n * 0.01)
+for n in range(10):
+    whole = IP(src="10.7.0.%d" % (n + 1), dst="10.7.1.1", id=n + 1) / UDP(sport=9, dport=4000 + n) / (b"f" * 4000)
+    for k, part in enumerate(fragment(whole, fragsize=1480)):
+        at(mac / part, 7 + n * 0.01 + k * 0.001)
+at(mac / ARP(pdst="10.0.0.1"), 8)
+frames.sort(key=lambda frame: frame[0])
+with PcapWriter(sys.argv[1], linktype=1, nano=True) as out:
+    for t, raw in frames:
+        p = Ether(raw)
+        p.time = EDecimal("%.6f" % (1700000000.25 + t))
+        out.write(p)
+"#;
+
+/// A capture of flows of many kinds.
+fn many_kinds(dir: &Folder) -> String {
+    let (script, capture) = (path(dir, "kinds.py"), path(dir, "kinds.pcap"));
+    std::fs::write(&script, KINDS).expect("a script");
+    run(format!("/usr/bin/python3 {script} {capture}")).ok();
+    capture
+}
+
+/// A flow, and what was counted: packets, bytes of IP, flags, first and last in milliseconds.
+type Records = BTreeMap<String, Vec<[u64; 5]>>;
+
+/// What tshark finds in a capture, added up here.
+fn truth(capture: &str, v6: bool) -> Records {
+    const FIELDS: &str = "frame.time_epoch ip.src ip.dst ipv6.src ipv6.dst ip.proto ip.len ipv6.plen udp.srcport udp.dstport \
+         tcp.srcport tcp.dstport icmp.type icmp.code tcp.flags ip.id ip.dsfield ipv6.tclass";
+    let fields: String = FIELDS.split_whitespace().map(|field| format!(" -e {field}")).collect();
+    let read = run(format!(
+        "tshark -r {capture} -o ip.defragment:FALSE -T fields -E separator=; -E occurrence=f -Y ip||ipv6{fields}"
+    ))
+    .ok();
+    let mut flows: BTreeMap<String, [u64; 5]> = BTreeMap::new();
+    let mut first_fragments: BTreeMap<String, String> = BTreeMap::new();
+    for line in read.stdout.lines() {
+        let of: Vec<&str> = line.split(';').collect();
+        let [time, a4, b4, a6, b6, proto, len, plen, us, ud, ts, td, kind, code, flags, id, tos4, tos6] =
+            of[..]
+        else {
+            panic!("{line}")
+        };
+        if !a6.is_empty() && !v6 {
+            continue;
+        }
+        let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).unwrap_or(0);
+        let (a, b) = if a6.is_empty() { (a4, b4) } else { (a6, b6) };
+        let tos = if a6.is_empty() { hex(tos4) } else { hex(tos6) };
+        let (ports, protocol) = match (us, ts, kind) {
+            ("", "", "") => (String::new(), proto.parse().expect("a protocol")),
+            ("", "", kind) => {
+                let kind: u32 = kind.parse().expect("a type");
+                (format!("0 {}", kind * 256 + code.parse::<u32>().expect("a code")), 1)
+            }
+            ("", _, _) => (format!("{ts} {td}"), 6),
+            _ => (format!("{us} {ud}"), 17),
+        };
+        let packet = format!("{a} {b} {id}");
+        let ports = match ports.is_empty() {
+            true => first_fragments[&packet].clone(),
+            false => ports,
+        };
+        first_fragments.insert(packet, ports.clone());
+        let bytes = if a6.is_empty() {
+            len.parse().expect("a length")
+        } else {
+            40 + plen.parse::<u64>().expect("a length")
+        };
+        let ms = (time.parse::<f64>().expect("a time") * 1000.0 + 1e-4).floor() as u64;
+        let flow = flows.entry(format!("{a} {b} {ports} {protocol} {tos}")).or_insert([0, 0, 0, ms, ms]);
+        *flow = [flow[0] + 1, flow[1] + bytes, flow[2] | hex(flags) & 0x3f, flow[3].min(ms), flow[4].max(ms)];
+    }
+    flows.into_iter().map(|(flow, counted)| (flow, vec![counted])).collect()
+}
+
+/// A collector of others.
+struct Nfcapd {
+    running: crate::common::Running,
+    dir: String,
+}
+
+impl Nfcapd {
+    fn start(net: &Net, dir: &Folder, name: &str) -> Nfcapd {
+        let folder = path(dir, name);
+        std::fs::create_dir(&folder).expect("a folder");
+        let running = net.start(format!("nfcapd -w {folder} -p 9995 -b 127.0.0.1 -B 4000000 -t 3600"));
+        let start = Instant::now();
+        while !net.run("ss -Huln").stdout.contains("127.0.0.1:9995") {
+            assert!(start.elapsed() < Duration::from_secs(60), "nfcapd does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Nfcapd { running, dir: folder }
+    }
+
+    /// Ends it. What it had to say, and the records that it got.
+    fn records(self) -> (Ran, Records) {
+        // What is in its socket is taken first.
+        std::thread::sleep(Duration::from_millis(300));
+        self.running.signal("INT");
+        let said = self.running.wait();
+        let format = "-o fmt:%ts|%te|%sa|%da|%sp|%dp|%pr|%pkt|%byt|%flg|%tos";
+        let read = run(format!("env TZ=UTC nfdump -R {} -q -N -6 {format}", self.dir)).ok();
+        let mut records = Records::new();
+        for line in read.stdout.lines().filter(|line| line.contains('|')) {
+            let of: Vec<&str> = line.split('|').map(str::trim).collect();
+            let [first, last, a, b, sp, dp, protocol, packets, bytes, flags, tos] = of[..] else {
+                panic!("{line}")
+            };
+            // Of ICMP it shows type and code.
+            let dp = match dp.split_once('.') {
+                Some((kind, code)) => {
+                    kind.parse::<u32>().expect("a type") * 256 + code.parse::<u32>().expect("a code")
+                }
+                None => dp.parse().expect("a port"),
+            };
+            let bits = "FSRPAU".chars().enumerate();
+            let flags = bits.filter(|(_, letter)| flags.contains(*letter)).map(|(bit, _)| 1u64 << bit).sum();
+            let count = |text: &str| text.parse::<u64>().unwrap_or_else(|_| panic!("{line}"));
+            let counted = [count(packets), count(bytes), flags, milliseconds(first), milliseconds(last)];
+            records.entry(format!("{a} {b} {sp} {dp} {protocol} {tos}")).or_default().push(counted);
+        }
+        (said, records)
+    }
+}
+
+/// `2023-11-14 22:13:20.250` of the day on which the capture begins.
+fn milliseconds(text: &str) -> u64 {
+    let (day, time) = text.split_once(' ').expect("a date");
+    assert_eq!(day, "2023-11-14", "{text}");
+    let (time, ms) = time.split_once('.').expect("milliseconds");
+    let seconds = time.split(':').fold(0, |sum, part| sum * 60 + part.parse::<u64>().expect("a number"));
+    // 1,700,000,000 s since 1970 are 22:13:20 of that day.
+    (1_700_000_000 - (22 * 3600 + 13 * 60 + 20) + seconds) * 1000 + ms.parse::<u64>().expect("a number")
+}
+
+fn metering(report: &Value) -> &Value {
+    &report["result"]["metering"]
+}
+
+#[test]
+fn records_of_a_capture_are_the_truth_in_all_formats() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    for format in ["ipfix", "9", "5"] {
+        let truth = truth(&capture, format != "5");
+        assert!(truth.len() > 380, "{}", truth.len());
+        let collector = Nfcapd::start(&net, &dir, format);
+        let whole = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";
+        let line =
+            format!("netdyno probe {capture} --export 127.0.0.1:9995 --format {format} {whole} --json");
+        let report = net.run(line).with(i32::from(format == "5")).json();
+        let (said, records) = collector.records();
+        assert_eq!(records, truth, "{format}");
+        let sent = number(&metering(&report)["sent_records"]);
+        assert_eq!(sent, truth.len() as u64, "{report}");
+        assert_eq!(number(&metering(&report)["other_frames"]), 1, "{report}");
+        // IPv6 is what v5 has no words for, and it says so.
+        let unsayable = number(&metering(&report)["unsayable_records"]);
+        assert_eq!(unsayable, if format == "5" { 120 } else { 0 }, "{report}");
+        let said = format!("{}{}", said.stdout, said.stderr);
+        assert!(said.contains("Bad Packets: 0"), "{said}");
+        // nfcapd 1.7.1 does not count records of options, which IPFIX's numbers do (RFC 7011, 3.1): here they come last.
+        assert!(said.contains("Sequence Errors: 0"), "{said}");
+    }
+}
+
+#[test]
+fn timeouts_cut_flows_and_lose_nothing_of_them() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    let truth = truth(&capture, true);
+    let total = |records: &Records, which: usize| records.values().flatten().map(|of| of[which]).sum::<u64>();
+    for limits in ["--idle-timeout 50ms", "--active-timeout 30ms", "--end-timeout 1ms", "--max-flows 7"] {
+        let collector = Nfcapd::start(&net, &dir, &limits.replace([' ', '-'], ""));
+        let line = format!("netdyno probe {capture} --export 127.0.0.1:9995 {limits} --json");
+        let report = net.run(line).ok().json();
+        let (_, records) = collector.records();
+        let count = records.values().map(Vec::len).sum::<usize>();
+        assert!(count > truth.len() || limits.contains("end"), "{limits}: {count}");
+        assert_eq!(number(&metering(&report)["sent_records"]), count as u64, "{limits}");
+        for which in [0, 1] {
+            assert_eq!(total(&records, which), total(&truth, which), "{limits}");
+        }
+        assert_eq!(records.keys().collect::<Vec<_>>(), truth.keys().collect::<Vec<_>>(), "{limits}");
+        let full = report["warnings"].to_string().contains("no room for more flows");
+        assert_eq!(full, limits.contains("max"), "{report}");
+    }
+}
+
+#[test]
+fn tshark_dissects_every_message() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    let own = "%IPV4_SRC_ADDR %IPV4_DST_ADDR %IPV4_NEXT_HOP %INPUT_SNMP %OUTPUT_SNMP %IN_PKTS %IN_BYTES %FIRST_SWITCHED \
+               %LAST_SWITCHED %L4_SRC_PORT %L4_DST_PORT %TCP_FLAGS %PROTOCOL %SRC_TOS %SRC_AS %DST_AS %IPV4_SRC_MASK \
+               %IPV4_DST_MASK %IN_SRC_MAC %IN_DST_MAC %SRC_VLAN %MIN_TTL flowEndReason flowStartNanoseconds";
+    for (format, template, sample) in [
+        ("ipfix", true, ""),
+        ("ipfix", false, "--sample 3"),
+        ("9", true, "--sample 2"),
+        ("9", false, ""),
+        ("5", false, ""),
+    ] {
+        let messages = path(&dir, &format!("messages-{format}-{template}.pcap"));
+        let mut sniffer = net.start(format!("tcpdump -Z root -n -U -i lo -w {messages} udp and port 9995"));
+        sniffer.until_it_says("listening on");
+        // Somebody takes them, so that none is refused.
+        let collector = Nfcapd::start(&net, &dir, &format!("taken-{format}-{template}"));
+        let mut line = vec!["netdyno".to_owned(), "probe".to_owned(), capture.clone()];
+        line.extend(
+            format!("--export 127.0.0.1:9995 --format {format} --template-refresh 1s {sample} --json")
+                .split_whitespace()
+                .map(str::to_owned),
+        );
+        if template {
+            line.extend(["-T".to_owned(), own.split_whitespace().collect::<Vec<_>>().join(",")]);
+        }
+        let report = net.run(line.join(" ")).json();
+        let metering = metering(&report);
+        drop(collector);
+        let wanted = number(&metering["sent_messages"]) as usize;
+        eventually("all messages were seen", || crate::common::frames(&messages).len() >= wanted);
+        sniffer.signal("INT");
+        sniffer.wait().ok();
+        let read = run(format!("tshark -r {messages} -d udp.port==9995,cflow -V")).ok().stdout;
+        let lower = read.to_lowercase();
+        for complaint in ["malformed", "expert info", "[no template", "unexpected", "nonsense"] {
+            assert!(!lower.contains(complaint), "{format}: {complaint} in\n{read}");
+        }
+        let flows = read.lines().filter(|line| {
+            let line = line.trim();
+            line.strip_prefix("Flow ")
+                .or_else(|| line.strip_prefix("pdu "))
+                .is_some_and(|rest| rest.split('/').next().unwrap_or_default().trim().parse::<u32>().is_ok())
+        });
+        let options =
+            read.lines().filter(|line| line.trim().starts_with("Options ") && line.contains("Flow")).count();
+        assert!(
+            flows.count() as u64 >= number(&metering["sent_records"]).saturating_sub(options as u64),
+            "{format}\n{read}"
+        );
+    }
+}
+
+#[test]
+fn every_flow_that_arrives_is_exported() {
+    let (net, dir) = (Net::new(), folder());
+    for format in ["ipfix", "9", "5"] {
+        let collector = Nfcapd::start(&net, &dir, format);
+        let limits = "--idle-timeout 500ms --duration 20s --count 20000";
+        let probe = net.start(format!(
+            "netdyno probe --on rx0 --export 127.0.0.1:9995 --format {format} {limits} --json"
+        ));
+        let mut probe = probe;
+        probe.until_it_says("Ctrl-C ends");
+        let what = "ipv4(src=10.0.0.0/16,dst=198.18.0.2)/udp(sport=7,dport=9)";
+        net.run(format!("netdyno send {what} --on tx0 --count 20000 --rate 20kpps --engine packet --json"))
+            .json();
+        let report = probe.wait().ok().json();
+        let metering = metering(&report);
+        let (_, records) = collector.records_of_now();
+        assert_eq!(number(&metering["packets"]), 20_000, "{report}");
+        assert_eq!(number(&metering["sent_records"]), 20_000, "{report}");
+        assert_eq!(records, 20_000, "{format}");
+    }
+}
+
+impl Nfcapd {
+    /// The same of records that are of today: what it said, and how many different flows it got.
+    fn records_of_now(self) -> (Ran, usize) {
+        std::thread::sleep(Duration::from_millis(300));
+        self.running.signal("INT");
+        let said = self.running.wait();
+        let read = run(format!("nfdump -R {} -q -N -o fmt:%sa|%pkt|%byt", self.dir)).ok();
+        let flows: std::collections::BTreeSet<&str> =
+            read.stdout.lines().filter(|line| line.contains('|')).map(str::trim).collect();
+        assert!(flows.iter().all(|line| line.split('|').nth(1).is_some_and(|packets| packets.trim() == "1")));
+        (said, flows.len())
+    }
+}
+
+#[test]
+fn what_cannot_be_metered_is_refused() {
+    let dir = folder();
+    let capture = path(&dir, "none.pcap");
+    crate::common::write_pcap(&capture, 1, &[]);
+    run("netdyno probe").refused(&["--on", "captures"]);
+    run(format!("netdyno probe {capture} -T %NO_SUCH_THING"))
+        .refused(&["--template", "`%NO_SUCH_THING` is no element"]);
+    run(format!("netdyno probe {capture} --format 5 -T %IN_BYTES")).refused(&["one layout"]);
+    run(format!("netdyno probe {capture} --export nowhere")).refused(&["--export", "HOST:PORT"]);
+    run(format!("netdyno probe {capture} --export 127.0.0.1:1 --balance"))
+        .refused(&["--balance", "second collector"]);
+    run(format!("netdyno probe {capture} --max-flows 0")).refused(&["--max-flows", "at least 1"]);
+    run(format!("netdyno probe {capture} --max-flows 1000000000")).refused(&["--max-flows", "of memory"]);
+    run("netdyno probe --on no-such-interface0").refused(&["no-such-interface0"]);
+    run(format!("netdyno probe {capture}")).ok();
+}
+
+#[test]
+fn an_unreachable_collector_is_told() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    let report = net.run(format!("netdyno probe {capture} --export 127.0.0.1:9 --json")).with(1).json();
+    assert!(reasons(&report)[0].contains("were refused: nobody takes them there"), "{report}");
+    let collector = &metering(&report)["collectors"][0];
+    assert!(number(&collector["refused_messages"]) > 0, "{report}");
+}
+
+#[test]
+fn a_signal_ends_a_probe_and_what_it_has_is_exported() {
+    let (net, dir) = (Net::new(), folder());
+    let collector = Nfcapd::start(&net, &dir, "signal");
+    let mut probe = net.start("netdyno probe --on rx0 --export 127.0.0.1:9995 --idle-timeout 1h --json");
+    probe.until_it_says("Ctrl-C ends");
+    let what = "ipv4(src=10.0.0.0/24,dst=198.18.0.2)/udp(sport=7,dport=9)";
+    net.run(format!("netdyno send {what} --on tx0 --count 256 --rate 10kpps --engine packet --json")).json();
+    std::thread::sleep(Duration::from_millis(200));
+    probe.signal("INT");
+    let report = probe.wait().ok().json();
+    assert_eq!(number(&metering(&report)["forced_records"]), 256, "{report}");
+    assert_eq!(collector.records_of_now().1, 256);
+}
+
+#[test]
+fn of_tunnels_the_inside_is_metered_on_request() {
+    let (net, dir) = (Net::new(), folder());
+    let inside = "ipv4(src=10.1.2.3,dst=10.4.5.6)/tcp(sport=5,dport=6)";
+    let outside = "ipv4(src=192.0.2.1,dst=192.0.2.2)";
+    for (number, (tunnel, protocol, port)) in [
+        ("udp(sport=9,dport=2152)/gtpu", 17, "9 2152"),
+        ("udp(sport=9,dport=4789)/vxlan/ether", 17, "9 4789"),
+        ("gre", 47, "0 0"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let capture = path(&dir, &format!("{number}.pcap"));
+        run(format!("netdyno craft {outside}/{tunnel}/{inside} --count 3 -w {capture}")).ok();
+        for (inner, wanted) in [
+            ("", format!("192.0.2.1 192.0.2.2 {port} {protocol} 0")),
+            ("--inner", "10.1.2.3 10.4.5.6 5 6 6 0".to_owned()),
+        ] {
+            let shifted = path(&dir, &format!("{number}-shifted{inner}.pcap"));
+            run(format!("editcap -t 1700000000 {capture} {shifted}")).ok();
+            let collector = Nfcapd::start(&net, &dir, &format!("{number}{inner}"));
+            net.run(format!("netdyno probe {shifted} --export 127.0.0.1:9995 {inner} --json")).ok();
+            let (_, records) = collector.records();
+            let (flow, counted) = records.first_key_value().expect("a record");
+            assert_eq!((flow, counted[0][0], records.len()), (&wanted, 3, 1));
+            // The bytes of IP of what is metered: 40 are those of the inside.
+            assert_eq!(counted[0][1] == 120, !inner.is_empty(), "{counted:?}");
+        }
+    }
+}

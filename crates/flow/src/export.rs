@@ -1,0 +1,501 @@
+//! Writes records as messages: NetFlow v5, v9 (RFC 3954) and IPFIX (RFC 7011).
+//!
+//! A message goes out when it is full or when it is asked for. Templates go ahead of the first records and again from time to
+//! time, because UDP may lose them. Sequence numbers are those of the protocols: of v5 flows, of v9 messages, of IPFIX data
+//! records, those of options among them.
+
+use crate::element::Number;
+use crate::table::Over;
+use crate::template::{BadTemplate, Context, Field, Template, Version};
+
+/// What is written, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// As which protocol.
+    pub version: Version,
+    /// Names of elements, as [`Template::parse`] reads them; v5 has its own.
+    pub template: String,
+    /// The number of IPv4's template; IPv6's is the next one. From 256 on.
+    pub first_template: u16,
+    /// Observation domain (IPFIX), source (v9); of v5 the last byte, as its engine.
+    pub domain: u32,
+    /// The longest message, in bytes.
+    pub longest: usize,
+    /// Templates are sent again after so many messages,
+    pub refresh_messages: u32,
+    /// and after so long.
+    pub refresh_ns: u64,
+    /// What is known beside flows.
+    pub context: Context,
+}
+
+/// The most bytes of a message over UDP that no Ethernet cuts: 1,500 without the headers of IPv6 and UDP.
+pub const LONGEST: usize = 1452;
+
+/// What was written so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub octets: u64,
+    /// Records of flows.
+    pub records: u64,
+    /// Records that this version cannot say: IPv6 in v5.
+    pub unsayable: u64,
+}
+
+/// What the probe says of itself (RFC 7011, 4.1 to 4.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Packets that were not metered: lost before they were seen, or without a flow.
+    pub ignored_packets: u64,
+    /// Their bytes, as far as they are known.
+    pub ignored_octets: u64,
+    /// When the first and the last of them were ignored, in nanoseconds since 1970.
+    pub ignored_ns: [u64; 2],
+    /// Records, packets and bytes of flows that were metered and not sent.
+    pub unsent: [u64; 3],
+    /// When the first and the last of them were not sent.
+    pub unsent_ns: [u64; 2],
+}
+
+/// A message that is to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Records of flows in it,
+    pub records: u32,
+    /// and what they counted: packets and bytes.
+    pub counted: [u64; 2],
+}
+
+/// Makes messages of records.
+#[derive(Debug)]
+pub struct Exporter {
+    settings: Settings,
+    /// Of IPv4 and IPv6.
+    templates: [Template; 2],
+    options: Vec<OptionsTemplate>,
+    message: Vec<u8>,
+    /// The set that is open: its number and where it begins.
+    set: Option<(u16, usize)>,
+    /// Records of any kind in the message: flows, options, templates.
+    count: u16,
+    /// Of these, data records.
+    data: u32,
+    flows: u32,
+    counted: [u64; 2],
+    sequence: u32,
+    /// Messages since the templates were sent, and when that was.
+    since: Option<(u32, u64)>,
+    counters: Counters,
+}
+
+/// Where templates' numbers begin.
+const LEAST_TEMPLATE: u16 = 256;
+
+impl Exporter {
+    /// Nothing was written yet.
+    ///
+    /// # Errors
+    /// What of the template is none.
+    pub fn new(settings: Settings) -> Result<Exporter, BadTemplate> {
+        let text = settings.template.clone();
+        let of = |v6| match settings.version {
+            // Not used: its layout is fixed.
+            Version::V5 => Template::parse("%IPV4_SRC_ADDR", Version::V5, v6),
+            version => Template::parse(&text, version, v6),
+        };
+        let templates = [of(false)?, of(true)?];
+        let settings = Settings {
+            first_template: settings.first_template.clamp(LEAST_TEMPLATE, u16::MAX - 16),
+            longest: settings.longest.clamp(512, usize::from(u16::MAX)),
+            ..settings
+        };
+        let sampled = settings.context.sampling > 1;
+        Ok(Exporter {
+            options: OptionsTemplate::of(settings.version, settings.first_template + 2, sampled),
+            settings,
+            templates,
+            message: Vec::with_capacity(LONGEST),
+            set: None,
+            count: 0,
+            data: 0,
+            flows: 0,
+            counted: [0; 2],
+            sequence: 0,
+            since: None,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Says when what is exported began, where that is not known beforehand: the first packet of a capture.
+    pub fn begin_at(&mut self, began_ns: u64) {
+        self.settings.context.began_ns = began_ns;
+    }
+
+    /// What was written so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Writes the record of a flow; messages that are full go to `send`.
+    pub fn add(&mut self, over: &Over, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        if self.settings.version == Version::V5 {
+            return self.add_v5(over, now_ns, send);
+        }
+        self.refresh(now_ns, send);
+        let v6 = usize::from(over.flow.key.is_v6());
+        let Some(template) = self.templates.get(v6) else { return };
+        let number = self.settings.first_template + v6 as u16;
+        self.open_set(number, template.length(), now_ns, send);
+        if let Some(template) = self.templates.get(v6) {
+            template.write(&over.flow, over.why, &self.settings.context, &mut self.message);
+        }
+        self.count += 1;
+        self.data += 1;
+        self.wrote(over);
+    }
+
+    fn wrote(&mut self, over: &Over) {
+        self.flows += 1;
+        self.counted[0] += over.flow.packets;
+        self.counted[1] += over.flow.octets;
+        self.counters.records += 1;
+    }
+
+    /// Writes what the probe says of itself.
+    pub fn status(&mut self, status: &Status, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        if self.settings.version == Version::V5 {
+            return;
+        }
+        self.refresh(now_ns, send);
+        for at in 0..self.options.len() {
+            let Some(options) = self.options.get(at) else { continue };
+            let (number, length) = (options.number, options.length());
+            self.open_set(number, length, now_ns, send);
+            let Some(options) = self.options.get(at) else { continue };
+            for (field, what) in &options.fields {
+                let value = what.value(&self.settings, &self.counters, status);
+                let bytes = value.to_be_bytes();
+                self.message.extend(bytes.get(8 - usize::from(field.length.min(8))..).unwrap_or_default());
+            }
+            self.count += 1;
+            self.data += 1;
+        }
+    }
+
+    /// Sends what is written.
+    pub fn flush(&mut self, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        if self.count > 0 {
+            self.finish(now_ns, send);
+        }
+    }
+
+    /// Sends templates ahead of what comes, if it is time to.
+    fn refresh(&mut self, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        let due = self.since.is_none_or(|(messages, at_ns)| {
+            messages >= self.settings.refresh_messages
+                || now_ns >= at_ns.saturating_add(self.settings.refresh_ns)
+        });
+        if !due {
+            return;
+        }
+        self.flush(now_ns, send);
+        self.since = Some((0, now_ns));
+        self.begin();
+        let first = self.settings.first_template;
+        let ids = if self.settings.version == Version::V9 { [0, 1] } else { [2, 3] };
+        let set = self.begin_set(ids[0]);
+        for (number, template) in (first..).zip(&self.templates) {
+            self.message.extend(number.to_be_bytes());
+            self.message.extend((template.fields.len() as u16).to_be_bytes());
+            template.fields.iter().for_each(|field| specifier(*field, &mut self.message));
+        }
+        self.end_set(set);
+        let set = self.begin_set(ids[1]);
+        for options in &self.options {
+            options.describe(self.settings.version, &mut self.message);
+        }
+        self.end_set(set);
+        self.count += 2 + self.options.len() as u16;
+    }
+
+    /// Begins a message, if there is none.
+    fn begin(&mut self) {
+        if self.message.is_empty() {
+            self.message.resize(self.header(), 0);
+        }
+    }
+
+    fn header(&self) -> usize {
+        match self.settings.version {
+            Version::V5 => 24,
+            Version::V9 => 20,
+            Version::Ipfix => 16,
+        }
+    }
+
+    /// Sees to it that a record of so many bytes can be written into the set of this number.
+    fn open_set(&mut self, number: u16, length: usize, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        let head = if self.set.is_some_and(|(open, _)| open == number) { 0 } else { SET };
+        // Three bytes of padding for the set that is closed, and three for the one that is opened.
+        if self.message.len() + head + length + 6 > self.settings.longest {
+            self.flush(now_ns, send);
+        }
+        self.begin();
+        if self.set.is_none_or(|(open, _)| open != number) {
+            self.close_set();
+            self.set = Some((number, self.begin_set(number)));
+        }
+    }
+
+    fn begin_set(&mut self, number: u16) -> usize {
+        self.close_set();
+        let at = self.message.len();
+        self.message.extend(number.to_be_bytes());
+        self.message.extend([0, 0]);
+        at
+    }
+
+    fn close_set(&mut self) {
+        if let Some((_, at)) = self.set.take() {
+            self.end_set(at);
+        }
+    }
+
+    /// Pads a set to words of four bytes, and writes its length.
+    fn end_set(&mut self, at: usize) {
+        while !self.message.len().is_multiple_of(4) {
+            self.message.push(0);
+        }
+        let length = (self.message.len() - at) as u16;
+        if let Some(field) = self.message.get_mut(at + 2..at + 4) {
+            field.copy_from_slice(&length.to_be_bytes());
+        }
+    }
+
+    fn finish(&mut self, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        self.close_set();
+        let (seconds, ns) = ((now_ns / 1_000_000_000) as u32, (now_ns % 1_000_000_000) as u32);
+        // Of v9, whose time has but seconds, the uptime of that second: so who adds the two gets times to the millisecond.
+        let now_ms = match self.settings.version {
+            Version::V9 => u64::from(seconds) * 1000,
+            _ => now_ns / 1_000_000,
+        };
+        let uptime = now_ms.wrapping_sub(self.settings.context.began_ns / 1_000_000) as u32;
+        let mut head = Vec::with_capacity(24);
+        head.extend(self.settings.version.number().to_be_bytes());
+        match self.settings.version {
+            Version::Ipfix => {
+                head.extend((self.message.len() as u16).to_be_bytes());
+                head.extend(seconds.to_be_bytes());
+                head.extend(self.sequence.to_be_bytes());
+                head.extend(self.settings.domain.to_be_bytes());
+                self.sequence = self.sequence.wrapping_add(self.data);
+            }
+            Version::V9 => {
+                head.extend(self.count.to_be_bytes());
+                head.extend(uptime.to_be_bytes());
+                head.extend(seconds.to_be_bytes());
+                head.extend(self.sequence.to_be_bytes());
+                head.extend(self.settings.domain.to_be_bytes());
+                self.sequence = self.sequence.wrapping_add(1);
+            }
+            Version::V5 => {
+                head.extend(self.count.to_be_bytes());
+                head.extend(uptime.to_be_bytes());
+                head.extend(seconds.to_be_bytes());
+                head.extend(ns.to_be_bytes());
+                head.extend(self.sequence.to_be_bytes());
+                let sampling = self.settings.context.sampling;
+                let mode = match (sampling > 1, self.settings.context.random) {
+                    (false, _) => 0,
+                    (true, false) => 1u16,
+                    (true, true) => 2,
+                };
+                let interval = if sampling > 1 { sampling.min(0x3fff) as u16 } else { 0 };
+                head.extend([0, self.settings.domain as u8]);
+                head.extend((mode << 14 | interval).to_be_bytes());
+                self.sequence = self.sequence.wrapping_add(self.count.into());
+            }
+        }
+        if let Some(place) = self.message.get_mut(..head.len()) {
+            place.copy_from_slice(&head);
+        }
+        self.counters.messages += 1;
+        self.counters.octets += self.message.len() as u64;
+        send(Message { bytes: &self.message, records: self.flows, counted: self.counted });
+        self.message.clear();
+        (self.count, self.data, self.flows, self.counted) = (0, 0, 0, [0; 2]);
+        if let Some((messages, _)) = &mut self.since {
+            *messages += 1;
+        }
+    }
+
+    /// Version 5 has one layout: 30 records of 48 bytes at most.
+    fn add_v5(&mut self, over: &Over, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+        let flow = &over.flow;
+        if flow.key.is_v6() {
+            self.counters.unsayable += 1;
+            return;
+        }
+        if self.count >= 30 || self.message.len() + 48 > self.settings.longest.max(LONGEST + 12) {
+            self.flush(now_ns, send);
+        }
+        self.begin();
+        let context = &self.settings.context;
+        let uptime = |ns: u64| (ns / 1_000_000).wrapping_sub(context.began_ns / 1_000_000) as u32;
+        let fits = |value: u64| u32::try_from(value).unwrap_or(u32::MAX).to_be_bytes();
+        let address = |which: usize| (flow.key.address_words(which)[1] as u32).to_be_bytes();
+        let index = |index: u32| u16::try_from(index).unwrap_or(0).to_be_bytes();
+        let out = &mut self.message;
+        out.extend(address(0));
+        out.extend(address(1));
+        out.extend([0; 4]);
+        out.extend(index(context.interfaces[0]));
+        out.extend(index(context.interfaces[1]));
+        out.extend(fits(flow.packets));
+        out.extend(fits(flow.octets));
+        out.extend(uptime(flow.times_ns[0]).to_be_bytes());
+        out.extend(uptime(flow.times_ns[1]).to_be_bytes());
+        let [source, destination] = flow.key.ports();
+        out.extend(source.to_be_bytes());
+        out.extend(destination.to_be_bytes());
+        out.extend([0, flow.tcp_flags as u8, flow.key.protocol(), flow.key.tos()]);
+        // Autonomous systems and prefix lengths: not known where packets are only seen.
+        out.extend([0; 8]);
+        self.count += 1;
+        self.wrote(over);
+    }
+}
+
+/// Bytes of a set's head.
+const SET: usize = 4;
+
+fn specifier(field: Field, out: &mut Vec<u8>) {
+    let own = if field.number.enterprise == 0 { 0 } else { 0x8000 };
+    out.extend((field.number.id | own).to_be_bytes());
+    out.extend(field.length.to_be_bytes());
+    if field.number.enterprise != 0 {
+        out.extend(field.number.enterprise.to_be_bytes());
+    }
+}
+
+/// What the probe says of itself: the first field is the scope.
+#[derive(Debug)]
+struct OptionsTemplate {
+    number: u16,
+    fields: Vec<(Field, Said)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Said {
+    Domain,
+    Process,
+    Messages,
+    Records,
+    Octets,
+    IgnoredPackets,
+    IgnoredOctets,
+    IgnoredAt(usize),
+    Unsent(usize),
+    UnsentAt(usize),
+    Interval,
+    Algorithm,
+    One,
+    Space,
+}
+
+impl Said {
+    fn value(self, settings: &Settings, counters: &Counters, status: &Status) -> u64 {
+        let sampling = settings.context.sampling.max(1);
+        match self {
+            Said::Domain => settings.domain.into(),
+            Said::Process => 1,
+            Said::Messages => counters.messages,
+            Said::Records => counters.records,
+            Said::Octets => counters.octets,
+            Said::IgnoredPackets => status.ignored_packets,
+            Said::IgnoredOctets => status.ignored_octets,
+            Said::IgnoredAt(which) => status.ignored_ns[which & 1] / 1_000_000,
+            Said::Unsent(which) => status.unsent.get(which).copied().unwrap_or_default(),
+            Said::UnsentAt(which) => status.unsent_ns[which & 1] / 1_000_000,
+            Said::Interval => sampling.into(),
+            Said::Algorithm => {
+                if settings.context.random {
+                    2
+                } else {
+                    1
+                }
+            }
+            Said::One => 1,
+            Said::Space => (sampling - 1).into(),
+        }
+    }
+}
+
+impl OptionsTemplate {
+    /// Those of a version, numbered from `first` on.
+    fn of(version: Version, first: u16, sampled: bool) -> Vec<OptionsTemplate> {
+        use Said::{Algorithm, Domain, IgnoredAt, IgnoredOctets, IgnoredPackets, Interval, Messages, Octets};
+        use Said::{One, Process, Records, Space, Unsent, UnsentAt};
+        type Line = (u16, u16, Said);
+        let exported: &[Line] = &[(149, 4, Domain), (41, 8, Messages), (42, 8, Records), (40, 8, Octets)];
+        let ignored: &[Line] = &[
+            (149, 4, Domain),
+            (164, 8, IgnoredPackets),
+            (165, 8, IgnoredOctets),
+            (323, 8, IgnoredAt(0)),
+            (323, 8, IgnoredAt(1)),
+        ];
+        let unsent: &[Line] = &[
+            (144, 4, Process),
+            (166, 8, Unsent(0)),
+            (167, 8, Unsent(1)),
+            (168, 8, Unsent(2)),
+            (323, 8, UnsentAt(0)),
+            (323, 8, UnsentAt(1)),
+        ];
+        let sampling: &[Line] =
+            &[(149, 4, Domain), (34, 4, Interval), (35, 1, Algorithm), (305, 4, One), (306, 4, Space)];
+        // The scope of v9 is the system (1).
+        let exported_v9: &[Line] = &[(1, 4, Domain), (41, 4, Messages), (42, 4, Records), (40, 4, Octets)];
+        let sampling_v9: &[Line] = &[(1, 4, Domain), (34, 4, Interval), (35, 1, Algorithm)];
+        let lists = match version {
+            Version::V5 => Vec::new(),
+            Version::V9 if sampled => vec![exported_v9, sampling_v9],
+            Version::V9 => vec![exported_v9],
+            Version::Ipfix if sampled => vec![exported, ignored, unsent, sampling],
+            Version::Ipfix => vec![exported, ignored, unsent],
+        };
+        let field = |(id, length, said): &Line| (Field { number: Number::iana(*id), length: *length }, *said);
+        (first..)
+            .zip(lists)
+            .map(|(number, list)| OptionsTemplate { number, fields: list.iter().map(field).collect() })
+            .collect()
+    }
+
+    fn length(&self) -> usize {
+        self.fields.iter().map(|(field, _)| usize::from(field.length)).sum()
+    }
+
+    fn describe(&self, version: Version, out: &mut Vec<u8>) {
+        let fields = self.fields.len() as u16;
+        out.extend(self.number.to_be_bytes());
+        match version {
+            Version::V9 => {
+                // In bytes: of the scope, of the rest.
+                out.extend(4u16.to_be_bytes());
+                out.extend((4 * (fields - 1)).to_be_bytes());
+            }
+            _ => {
+                out.extend(fields.to_be_bytes());
+                out.extend(1u16.to_be_bytes());
+            }
+        }
+        self.fields.iter().for_each(|(field, _)| specifier(*field, out));
+    }
+}

@@ -1,0 +1,571 @@
+//! The table of flows: what arrived of each since its record began, and when a record is over.
+//!
+//! ```text
+//!   packet --hash--> index (a tag and a number, 12 bytes) --> entry (112 bytes) --> wheel: when to look again
+//! ```
+//!
+//! An entry stands in one slot of a wheel of times. A packet does not move it: when its slot comes, its end is reckoned anew,
+//! and it stands in a later slot or is over. So a packet costs a look-up, and the wheel a visit for each idle timeout. Work
+//! that is due is done in pieces of a size that the caller gives, so that who receives is never kept from it.
+
+use crate::key::Key;
+use crate::packet::Packet;
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+use wire::numbers::protocol;
+
+/// When a record is over, and how many flows are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Flows at once. When there are more, the one whose end is nearest is over: lack of resources.
+    pub flows: u32,
+    /// After the first packet, although more come.
+    pub active_ns: u64,
+    /// After the last packet.
+    pub idle_ns: u64,
+    /// After a TCP segment with FIN or RST; `None`: as any other flow.
+    pub ended_ns: Option<u64>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            flows: 1 << 20,
+            active_ns: 120_000_000_000,
+            idle_ns: 30_000_000_000,
+            ended_ns: Some(1_000_000_000),
+        }
+    }
+}
+
+/// The most flows that a table can have: their numbers have 31 bits.
+pub const MOST_FLOWS: u32 = 1 << 30;
+
+/// Bytes that each of `flows` takes at most, in a table made for as many.
+pub fn bytes_per_flow(flows: u32) -> f64 {
+    let flows = flows.max(1);
+    size_of::<Entry>() as f64 + (slots(flows) * size_of::<u64>()) as f64 / f64::from(flows)
+}
+
+/// Why a record is over (`flowEndReason`, RFC 5102).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Ended {
+    /// No packet came for the idle timeout.
+    Idle = 1,
+    /// It lasted for the active timeout; what comes after is another record.
+    Active = 2,
+    /// TCP's FIN or RST was seen.
+    Closed = 3,
+    /// The meter ends.
+    Forced = 4,
+    /// There was no room for another flow.
+    NoRoom = 5,
+}
+
+/// What was counted of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// The flow.
+    pub key: Key,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP: headers and payload.
+    pub octets: u64,
+    /// When the first and the last packet arrived, in nanoseconds since 1970.
+    pub times_ns: [u64; 2],
+    /// TCP's flags, of all segments together.
+    pub tcp_flags: u16,
+    /// The least and the greatest time to live.
+    pub ttl: [u8; 2],
+    /// The shortest and the longest packet.
+    pub lengths: [u16; 2],
+    /// Of the first packet: source and destination.
+    pub macs: [[u8; 6]; 2],
+    /// Of the first packet: the uppermost MPLS label stack entry without its time to live.
+    pub mpls: [u8; 3],
+}
+
+/// A flow that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Over {
+    /// What was counted.
+    pub flow: Flow,
+    /// Why it is over.
+    pub why: Ended,
+}
+
+/// What the table did so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that were added.
+    pub packets: u64,
+    /// Records that began.
+    pub begun: u64,
+    /// Records that are over, by [`Ended`]: entry 0 is that of idle ones.
+    pub over: [u64; 5],
+    /// The longest search for a flow, in steps.
+    pub longest_search: u32,
+}
+
+impl Counters {
+    /// Records that are over.
+    pub fn ended(&self) -> u64 {
+        self.over.iter().sum()
+    }
+}
+
+/// Not an entry.
+const NONE: u32 = u32::MAX;
+
+/// FIN and RST.
+const ENDING: u16 = 0x05;
+
+#[derive(Debug, Clone)]
+struct Entry {
+    flow: Flow,
+    /// The next in the same slot of the wheel, or the next free one.
+    next: u32,
+    /// The one before it in the slot; of the first, none.
+    before: u32,
+    /// How often the entry was used, so that an end that was foreseen is not another flow's.
+    uses: u16,
+    /// The slot of the wheel it stands in, [`LIVE`] and [`CLOSED`].
+    state: u16,
+}
+
+const LIVE: u16 = 1 << 15;
+/// FIN or RST was seen.
+const CLOSED: u16 = 1 << 14;
+const SLOT: u16 = WHEEL as u16 - 1;
+
+impl Entry {
+    fn is_live(&self) -> bool {
+        self.state & LIVE != 0
+    }
+}
+
+/// Slots of the wheel.
+const WHEEL: usize = 1024;
+/// Slots of an idle timeout, about.
+const PER_TIMEOUT: u64 = 256;
+/// Entries that are looked at for one that can make room.
+const TRIES: usize = 8;
+
+/// Flows that are under way.
+#[derive(Debug)]
+pub struct Table {
+    limits: Limits,
+    /// The upper half of a hash above the entry's number plus one; zero is free. A search ends at a free one.
+    index: Vec<u64>,
+    entries: Vec<Entry>,
+    free: u32,
+    live: u32,
+    wheel: Vec<u32>,
+    tick_ns: u64,
+    /// The first tick whose slot was not done.
+    tick: u64,
+    /// Where the last one was found that made room.
+    room: u64,
+    /// The first entry that a flush has not looked at.
+    flushed: u32,
+    /// Closed flows, in the order of their ends: entry, its uses, end.
+    closed: VecDeque<(u32, u16, u64)>,
+    counters: Counters,
+    hasher: foldhash::fast::RandomState,
+}
+
+/// Slots of the index for so many flows: a third of them is always free.
+fn slots(flows: u32) -> usize {
+    (flows as usize * 3 / 2).max(16)
+}
+
+impl Table {
+    /// An empty table. Its memory is taken as flows come.
+    pub fn new(limits: Limits) -> Table {
+        let flows = limits.flows.clamp(1, MOST_FLOWS);
+        let slots = slots(flows);
+        let shortest = limits.idle_ns.min(limits.active_ns).min(limits.ended_ns.unwrap_or(u64::MAX));
+        Table {
+            limits: Limits { flows, ..limits },
+            index: vec![0; slots],
+            entries: Vec::new(),
+            free: NONE,
+            live: 0,
+            wheel: vec![NONE; WHEEL],
+            tick_ns: (shortest / PER_TIMEOUT).clamp(1_000_000, 100_000_000),
+            tick: 0,
+            room: 0,
+            flushed: 0,
+            closed: VecDeque::new(),
+            counters: Counters::default(),
+            hasher: foldhash::fast::RandomState::default(),
+        }
+    }
+
+    /// Flows that are under way.
+    pub fn len(&self) -> usize {
+        self.live as usize
+    }
+
+    /// Is none?
+    pub fn is_empty(&self) -> bool {
+        self.live == 0
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Bytes of memory that flows have taken, the index with them.
+    pub fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.index.len() * size_of::<u64>()
+    }
+
+    /// Counts a packet. What has to make room for it goes to `over`.
+    #[inline]
+    pub fn add(&mut self, packet: &Packet, over: &mut impl FnMut(&Over)) {
+        self.counters.packets += u64::from(packet.packets);
+        if self.closed.front().is_some_and(|(_, _, end)| *end <= packet.at_ns) {
+            self.end_closed(packet.at_ns, usize::MAX, over);
+        }
+        let hash = self.hash(&packet.key);
+        if let Some((slot, at)) = self.find(hash, &packet.key) {
+            // Of a record whose time is over no more packets are counted, however late the wheel comes.
+            let why = self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, packet.at_ns));
+            match why {
+                None => return self.count(at, packet),
+                Some(why) => self.end(slot, at, why, over),
+            }
+        }
+        if self.live >= self.limits.flows {
+            self.make_room(over);
+        }
+        self.begin(hash, packet);
+    }
+
+    fn hash(&self, key: &Key) -> u32 {
+        (self.hasher.hash_one(key) >> 32) as u32
+    }
+
+    /// The slot of the index that a search begins at.
+    #[inline]
+    fn home(&self, hash: u32) -> u32 {
+        ((u64::from(hash) * self.index.len() as u64) >> 32) as u32
+    }
+
+    #[inline]
+    fn after(&self, slot: u32) -> u32 {
+        if slot as usize + 1 == self.index.len() { 0 } else { slot + 1 }
+    }
+
+    /// How far it is from a slot on to another one.
+    fn far(&self, from: u32, to: u32) -> u32 {
+        if to >= from { to - from } else { to + self.index.len() as u32 - from }
+    }
+
+    /// Where a flow stands in the index, and its entry.
+    #[inline]
+    fn find(&mut self, hash: u32, key: &Key) -> Option<(u32, u32)> {
+        let mut slot = self.home(hash);
+        let mut steps = 0;
+        loop {
+            let word = *self.index.get(slot as usize)?;
+            if word == 0 {
+                return None;
+            }
+            let at = (word as u32).wrapping_sub(1);
+            if (word >> 32) as u32 == hash && self.entries.get(at as usize)?.flow.key == *key {
+                return Some((slot, at));
+            }
+            slot = self.after(slot);
+            steps += 1;
+            if steps > self.counters.longest_search {
+                self.counters.longest_search = steps;
+            }
+        }
+    }
+
+    #[inline]
+    fn count(&mut self, at: u32, packet: &Packet) {
+        let ended_ns = self.limits.ended_ns;
+        let Some(entry) = self.entries.get_mut(at as usize) else { return };
+        let flow = &mut entry.flow;
+        flow.packets += u64::from(packet.packets);
+        flow.octets += packet.octets;
+        // Several queues are not in the order of their times.
+        flow.times_ns = [flow.times_ns[0].min(packet.at_ns), flow.times_ns[1].max(packet.at_ns)];
+        flow.tcp_flags |= packet.tcp_flags;
+        flow.ttl = [flow.ttl[0].min(packet.ttl), flow.ttl[1].max(packet.ttl)];
+        let length = length(packet);
+        flow.lengths = [flow.lengths[0].min(length), flow.lengths[1].max(length)];
+        if let Some(ended_ns) = ended_ns
+            && entry.state & CLOSED == 0
+            && is_end(packet)
+        {
+            entry.state |= CLOSED;
+            let uses = entry.uses;
+            self.close(at, uses, packet.at_ns.saturating_add(ended_ns));
+        }
+    }
+
+    fn begin(&mut self, hash: u32, packet: &Packet) {
+        let length = length(packet);
+        let flow = Flow {
+            key: packet.key,
+            packets: packet.packets.into(),
+            octets: packet.octets,
+            times_ns: [packet.at_ns; 2],
+            tcp_flags: packet.tcp_flags,
+            ttl: [packet.ttl; 2],
+            lengths: [length; 2],
+            macs: packet.macs,
+            mpls: packet.mpls,
+        };
+        let closed = self.limits.ended_ns.filter(|_| is_end(packet));
+        let state = if closed.is_some() { LIVE | CLOSED } else { LIVE };
+        let new = Entry { flow, next: NONE, before: NONE, uses: 0, state };
+        let (at, uses) = match self.entries.get_mut(self.free as usize) {
+            Some(entry) => {
+                let (at, uses) = (self.free, entry.uses.wrapping_add(1));
+                self.free = entry.next;
+                *entry = Entry { uses, ..new };
+                (at, uses)
+            }
+            None => {
+                self.entries.push(new);
+                ((self.entries.len() - 1) as u32, 0)
+            }
+        };
+        let mut slot = self.home(hash);
+        while self.index.get(slot as usize).is_some_and(|word| *word != 0) {
+            slot = self.after(slot);
+        }
+        if let Some(word) = self.index.get_mut(slot as usize) {
+            *word = u64::from(hash) << 32 | u64::from(at + 1);
+        }
+        self.live += 1;
+        self.counters.begun += 1;
+        if let Some(ended_ns) = closed {
+            self.close(at, uses, packet.at_ns.saturating_add(ended_ns));
+        }
+        if self.tick == 0 {
+            self.tick = packet.at_ns / self.tick_ns;
+        }
+        self.stand(at);
+    }
+
+    /// Foresees the end of a flow that was closed.
+    fn close(&mut self, at: u32, uses: u16, end_ns: u64) {
+        // Those that ended otherwise before are forgotten now and then.
+        if self.closed.len() > 2 * self.limits.flows as usize + 1024 {
+            let entries = &self.entries;
+            self.closed.retain(|(at, uses, _)| is_closed(entries, *at, *uses));
+        }
+        self.closed.push_back((at, uses, end_ns));
+    }
+
+    /// Puts an entry where it is to be looked at again: not before its end, and as near to it as the wheel reaches.
+    fn stand(&mut self, at: u32) {
+        let Some(entry) = self.entries.get_mut(at as usize) else { return };
+        let [first, last] = entry.flow.times_ns;
+        let end = last.saturating_add(self.limits.idle_ns).min(first.saturating_add(self.limits.active_ns));
+        let tick = (end / self.tick_ns + 1).clamp(self.tick + 1, self.tick + WHEEL as u64 - 1);
+        let slot = tick as usize % WHEEL;
+        let Some(head) = self.wheel.get_mut(slot) else { return };
+        let second = std::mem::replace(head, at);
+        (entry.next, entry.before) = (second, NONE);
+        entry.state = entry.state & !SLOT | slot as u16;
+        if let Some(second) = self.entries.get_mut(second as usize) {
+            second.before = at;
+        }
+    }
+
+    /// Takes an entry out of the wheel.
+    fn step_out(&mut self, at: u32) {
+        let Some(entry) = self.entries.get(at as usize) else { return };
+        let (next, before, slot) = (entry.next, entry.before, entry.state & SLOT);
+        match self.entries.get_mut(before as usize) {
+            Some(before) => before.next = next,
+            None => {
+                if let Some(head) = self.wheel.get_mut(usize::from(slot)) {
+                    *head = next;
+                }
+            }
+        }
+        if let Some(next) = self.entries.get_mut(next as usize) {
+            next.before = before;
+        }
+    }
+
+    /// Ends records whose time is over at `now_ns`, at most `most` entries being looked at. True: there is more to do.
+    pub fn expire(&mut self, now_ns: u64, most: usize, over: &mut impl FnMut(&Over)) -> bool {
+        let mut left = most.saturating_sub(self.end_closed(now_ns, most, over));
+        let until = now_ns / self.tick_ns;
+        if self.is_empty() {
+            self.tick = self.tick.max(until);
+        }
+        while self.tick < until {
+            // After a pause longer than the wheel each slot is done once.
+            self.tick = self.tick.max(until.saturating_sub(WHEEL as u64));
+            let slot = self.tick as usize % WHEEL;
+            while let Some(at) = self.wheel.get(slot).copied().filter(|at| *at != NONE) {
+                if left == 0 {
+                    return true;
+                }
+                left -= 1;
+                match self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, now_ns)) {
+                    Some(why) => self.leave(at, why, over),
+                    None => {
+                        self.step_out(at);
+                        self.stand(at);
+                    }
+                }
+            }
+            self.tick += 1;
+        }
+        left == 0
+    }
+
+    /// Ends what was closed long enough ago; how many were looked at.
+    fn end_closed(&mut self, now_ns: u64, most: usize, over: &mut impl FnMut(&Over)) -> usize {
+        let mut done = 0;
+        while let Some(&(at, uses, _)) =
+            self.closed.front().filter(|(_, _, end)| *end <= now_ns && done < most)
+        {
+            done += 1;
+            self.closed.pop_front();
+            if is_closed(&self.entries, at, uses) {
+                self.leave(at, Ended::Closed, over);
+            }
+        }
+        done
+    }
+
+    /// Ends the record of an entry.
+    fn leave(&mut self, at: u32, why: Ended, over: &mut impl FnMut(&Over)) {
+        let Some(key) = self.entries.get(at as usize).map(|entry| entry.flow.key) else { return };
+        let hash = self.hash(&key);
+        if let Some((slot, at)) = self.find(hash, &key) {
+            self.end(slot, at, why, over);
+        }
+    }
+
+    fn end(&mut self, slot: u32, at: u32, why: Ended, over: &mut impl FnMut(&Over)) {
+        self.step_out(at);
+        let Some(entry) = self.entries.get_mut(at as usize) else { return };
+        over(&Over { flow: entry.flow, why });
+        (entry.state, entry.next) = (0, self.free);
+        self.free = at;
+        self.live -= 1;
+        if let Some(count) = self.counters.over.get_mut(why as usize - 1) {
+            *count += 1;
+        }
+        self.take_out(slot);
+    }
+
+    /// Makes a slot of the index free, and moves up what was put behind it.
+    fn take_out(&mut self, mut hole: u32) {
+        let mut at = hole;
+        loop {
+            at = self.after(at);
+            let word = self.index.get(at as usize).copied().unwrap_or_default();
+            if word == 0 {
+                break;
+            }
+            let home = self.home((word >> 32) as u32);
+            // Does it stand as far from its home as from the hole, or farther?
+            if self.far(home, at) >= self.far(hole, at) {
+                if let Some(free) = self.index.get_mut(hole as usize) {
+                    *free = word;
+                }
+                hole = at;
+            }
+        }
+        if let Some(free) = self.index.get_mut(hole as usize) {
+            *free = 0;
+        }
+    }
+
+    /// Ends the flow whose end is nearest, of those that are found quickly.
+    fn make_room(&mut self, over: &mut impl FnMut(&Over)) {
+        let mut nearest: Option<(u64, u32)> = None;
+        let mut seen = 0;
+        let from = self.room.max(self.tick);
+        // Those before the place where the last one was found are fewer than a slot's, but for active timeouts.
+        for tick in (from..self.tick + WHEEL as u64).chain(self.tick..from) {
+            let mut at = self.wheel.get(tick as usize % WHEEL).copied().unwrap_or(NONE);
+            while let Some(entry) = self.entries.get(at as usize).filter(|_| seen < TRIES) {
+                seen += 1;
+                let last = entry.flow.times_ns[1];
+                if nearest.is_none_or(|(best, _)| last < best) {
+                    nearest = Some((last, at));
+                }
+                at = entry.next;
+            }
+            if seen > 0 {
+                self.room = tick;
+                break;
+            }
+        }
+        if let Some((_, at)) = nearest {
+            self.leave(at, Ended::NoRoom, over);
+        }
+    }
+
+    /// Ends all records, at most `most` at once. True: there are more.
+    pub fn flush(&mut self, most: usize, over: &mut impl FnMut(&Over)) -> bool {
+        let mut left = most;
+        while !self.is_empty() {
+            let at = self.flushed;
+            match self.entries.get(at as usize) {
+                Some(entry) if entry.is_live() => {
+                    if left == 0 {
+                        return true;
+                    }
+                    left -= 1;
+                    self.leave(at, Ended::Forced, over);
+                }
+                Some(_) => {}
+                // Others began since.
+                None => self.flushed = 0,
+            }
+            if at == self.flushed {
+                self.flushed += 1;
+            }
+        }
+        self.flushed = 0;
+        false
+    }
+}
+
+/// Is this the flow that was closed, and is it still under way?
+fn is_closed(entries: &[Entry], at: u32, uses: u16) -> bool {
+    let same = |entry: &Entry| entry.uses == uses && entry.state & (LIVE | CLOSED) == LIVE | CLOSED;
+    entries.get(at as usize).is_some_and(same)
+}
+
+/// Why its record is over at this time, if it is.
+#[inline]
+fn due(entry: &Entry, limits: &Limits, now_ns: u64) -> Option<Ended> {
+    let [first, last] = entry.flow.times_ns;
+    if now_ns >= last.saturating_add(limits.idle_ns) {
+        return Some(Ended::Idle);
+    }
+    (now_ns >= first.saturating_add(limits.active_ns)).then_some(Ended::Active)
+}
+
+#[inline]
+fn is_end(packet: &Packet) -> bool {
+    packet.tcp_flags & ENDING != 0 && packet.key.protocol() == protocol::TCP
+}
+
+/// Of one packet; of several that were joined, of an average one.
+#[inline]
+fn length(packet: &Packet) -> u16 {
+    u16::try_from(packet.octets / u64::from(packet.packets.max(1))).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+use super::*;
+use crate::key::Parts;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+
+const MS: u64 = 1_000_000;
+const START: u64 = 1_700_000_000_000_000_000;
+
+fn packet(flow: u32, at_ms: u64, tcp_flags: u16) -> Packet {
+    let key = Key::new(Parts {
+        addresses: [Ipv4Addr::from_bits(flow).into(), Ipv4Addr::LOCALHOST.into()],
+        ports: [7, 9],
+        protocol: protocol::TCP,
+        tos: 0,
+        vlan: None,
+    });
+    Packet {
+        key: key.expect("one version"),
+        at_ns: START + at_ms * MS,
+        octets: 40,
+        packets: 1,
+        tcp_flags,
+        ttl: 64,
+        macs: [[2; 6]; 2],
+        mpls: [0; 3],
+    }
+}
+
+fn limits() -> Limits {
+    Limits { flows: 1000, active_ns: 60_000 * MS, idle_ns: 1000 * MS, ended_ns: Some(100 * MS) }
+}
+
+#[test]
+fn memory_for_a_flow_is_bounded() {
+    for flows in [1000, 65_536, 1_000_000, 1 << 20, 10_000_000, (1 << 24) + 1] {
+        assert!(bytes_per_flow(flows) <= 128.0, "{flows}: {}", bytes_per_flow(flows));
+    }
+}
+
+#[test]
+fn a_record_ends_when_its_time_is_over() {
+    let mut table = Table::new(limits());
+    let mut ended = Vec::new();
+    table.add(&packet(1, 0, 0), &mut |over| ended.push(*over));
+    table.add(&packet(1, 900, 0), &mut |over| ended.push(*over));
+    table.add(&packet(2, 900, 0x02), &mut |over| ended.push(*over));
+    table.add(&packet(2, 950, 0x11), &mut |over| ended.push(*over));
+    assert!(!table.expire(START + 1040 * MS, 100, &mut |over| ended.push(*over)));
+    assert!(ended.is_empty());
+    table.expire(START + 1060 * MS, 100, &mut |over| ended.push(*over));
+    assert_eq!(ended.len(), 1);
+    assert_eq!((ended[0].why, ended[0].flow.tcp_flags, ended[0].flow.packets), (Ended::Closed, 0x13, 2));
+    // Idle since 900 ms: over at 1900 ms, and found out soon after.
+    table.expire(START + 1890 * MS, 100, &mut |over| ended.push(*over));
+    assert_eq!(ended.len(), 1);
+    table.expire(START + 1910 * MS, 100, &mut |over| ended.push(*over));
+    assert_eq!((ended[1].why, ended[1].flow.octets), (Ended::Idle, 80));
+    assert_eq!(ended[1].flow.times_ns, [START, START + 900 * MS]);
+    assert!(table.is_empty());
+    assert_eq!(table.counters().over, [1, 0, 1, 0, 0]);
+}
+
+#[test]
+fn a_packet_after_the_timeout_begins_another_record_however_late_the_wheel_comes() {
+    let mut table = Table::new(limits());
+    let mut ended = Vec::new();
+    table.add(&packet(1, 0, 0), &mut |over| ended.push(*over));
+    table.add(&packet(1, 1000, 0), &mut |over| ended.push(*over));
+    assert_eq!((ended.len(), table.len()), (1, 1));
+    assert_eq!(ended[0].why, Ended::Idle);
+}
+
+#[test]
+fn a_flow_that_goes_on_is_told_at_each_active_timeout() {
+    let mut table = Table::new(Limits { active_ns: 5000 * MS, ..limits() });
+    let mut ended = Vec::new();
+    for at in (0..20_000).step_by(500) {
+        table.add(&packet(1, at, 0), &mut |over| ended.push(*over));
+        table.expire(START + at * MS, 100, &mut |over| ended.push(*over));
+    }
+    table.flush(usize::MAX, &mut |over| ended.push(*over));
+    assert_eq!(ended.iter().map(|over| over.flow.packets).sum::<u64>(), 40);
+    assert_eq!(
+        ended.iter().map(|over| over.why).collect::<Vec<_>>(),
+        [Ended::Active, Ended::Active, Ended::Active, Ended::Forced]
+    );
+}
+
+#[test]
+fn work_is_done_in_pieces() {
+    let mut table = Table::new(limits());
+    for flow in 0..500 {
+        table.add(&packet(flow, 0, 0), &mut |_| panic!("there is room"));
+    }
+    let mut ended = 0;
+    let mut pieces = 0;
+    while table.expire(START + 5000 * MS, 64, &mut |_| ended += 1) {
+        pieces += 1;
+        assert!(ended <= 64 * pieces);
+    }
+    assert_eq!((ended, table.len()), (500, 0));
+    assert!(pieces >= 7);
+}
+
+#[test]
+fn a_full_table_ends_the_flow_that_is_idle_longest() {
+    let mut table = Table::new(Limits { flows: 4, ..limits() });
+    let mut ended = Vec::new();
+    for flow in 0..4 {
+        table.add(&packet(flow, u64::from(flow) * 100, 0), &mut |over| ended.push(*over));
+    }
+    assert!(ended.is_empty());
+    table.add(&packet(9, 500, 0), &mut |over| ended.push(*over));
+    assert_eq!((ended[0].why, ended[0].flow.key), (Ended::NoRoom, packet(0, 0, 0).key));
+    assert_eq!(table.len(), 4);
+}
+
+#[test]
+fn a_flood_of_resets_takes_no_more_memory_than_the_table_has() {
+    let mut table = Table::new(Limits { flows: 100, ended_ns: Some(600_000 * MS), ..limits() });
+    for flow in 0..100_000 {
+        table.add(&packet(flow, u64::from(flow / 1000), 0x04), &mut |_| ());
+    }
+    assert_eq!(table.len(), 100);
+    assert!(table.entries.len() <= 100 && table.closed.len() <= 2000, "{}", table.closed.len());
+}
+
+#[test]
+fn a_clock_that_goes_back_or_far_ahead_loses_nothing() {
+    let mut table = Table::new(limits());
+    let mut ended = 0;
+    for (flow, at) in [(1, 10_000), (2, 0), (3, 400_000_000), (4, 5)] {
+        table.add(&packet(flow, at, 0), &mut |_| ended += 1);
+        table.expire(START + at * MS, usize::MAX, &mut |_| ended += 1);
+    }
+    table.expire(START + 900_000_000 * MS, usize::MAX, &mut |_| ended += 1);
+    assert_eq!((ended, table.len()), (4, 0));
+}
+
+proptest! {
+    /// What a map does that looks at all flows for each packet.
+    #[test]
+    fn it_counts_as_a_plain_map_does(
+        steps in proptest::collection::vec((0u32..40, 0u64..400, 0u16..64, any::<bool>()), 1..400),
+    ) {
+        let limits = Limits { flows: 1000, active_ns: 3000 * MS, idle_ns: 500 * MS, ended_ns: None };
+        let mut table = Table::new(limits);
+        let mut plain: HashMap<Parts2, Flow> = HashMap::new();
+        let (mut told, mut wanted) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for (flow, later, flags, expire) in steps {
+            at += later;
+            let packet = packet(flow, at, flags);
+            let now = packet.at_ns;
+            let over = |f: &Flow| now >= f.times_ns[1] + 500 * MS || now >= f.times_ns[0] + 3000 * MS;
+            plain.retain(|_, flow| { if over(flow) { wanted.push(*flow); } !over(flow) });
+            let counted = plain.entry(Parts2(flow)).or_insert(Flow {
+                key: packet.key, packets: 0, octets: 0, times_ns: [now; 2], tcp_flags: 0, ttl: [64; 2],
+                lengths: [40; 2], macs: packet.macs, mpls: packet.mpls,
+            });
+            counted.packets += 1;
+            counted.octets += 40;
+            counted.times_ns[1] = now;
+            counted.tcp_flags |= flags;
+            table.add(&packet, &mut |over| told.push(over.flow));
+            if expire {
+                table.expire(now, usize::MAX, &mut |over| told.push(over.flow));
+            }
+        }
+        table.flush(usize::MAX, &mut |over| told.push(over.flow));
+        wanted.extend(plain.into_values());
+        let order = |flow: &Flow| (flow.times_ns, flow.key.parts().addresses, flow.packets);
+        told.sort_by_key(order);
+        wanted.sort_by_key(order);
+        prop_assert_eq!(told, wanted);
+        prop_assert!(table.is_empty() && table.index.iter().all(|word| *word == 0));
+    }
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct Parts2(u32);

@@ -1,0 +1,339 @@
+//! Which elements a record has, in which order.
+
+use crate::element::{self, Element, Number};
+use crate::table::{Ended, Flow};
+
+/// Whose records are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// NetFlow v5: IPv4 only, one layout.
+    V5,
+    /// NetFlow v9 (RFC 3954).
+    V9,
+    /// IPFIX (RFC 7011).
+    Ipfix,
+}
+
+impl Version {
+    /// As messages have it.
+    pub fn number(self) -> u16 {
+        match self {
+            Version::V5 => 5,
+            Version::V9 => 9,
+            Version::Ipfix => 10,
+        }
+    }
+}
+
+/// A field: an element and its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Field {
+    /// What it is.
+    pub number: Number,
+    /// Its bytes.
+    pub length: u16,
+}
+
+/// The fields of a record that is written, and where their values come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// In their order.
+    pub fields: Vec<Field>,
+    what: Vec<What>,
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadTemplate {
+    /// There is no element of this name.
+    #[error("`{0}` is no element: names are IANA's (octetDeltaCount) or NetFlow's (%IN_BYTES)")]
+    Unknown(String),
+    /// It is an element, but of nothing that a flow has here.
+    #[error("`{0}` is not known of a flow here: leave it out")]
+    NotHad(String),
+    /// It names nothing.
+    #[error("it names no element")]
+    Empty,
+    /// Records would be longer than messages.
+    #[error("a record would have {0} bytes: name fewer elements")]
+    TooLong(usize),
+}
+
+/// Where a field's value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Octets,
+    Packets,
+    Protocol,
+    Tos,
+    TcpFlags,
+    SourcePort,
+    DestinationPort,
+    Source,
+    Destination,
+    Ingress,
+    Egress,
+    FirstUptime,
+    LastUptime,
+    First(Unit),
+    Last(Unit),
+    Duration(Unit),
+    ShortestPacket,
+    LongestPacket,
+    IcmpTypeCode,
+    IcmpType,
+    IcmpCode,
+    LeastTtl,
+    GreatestTtl,
+    SourceMac,
+    DestinationMac,
+    Vlan,
+    Version,
+    Direction,
+    Mpls,
+    EndReason,
+    SamplingInterval,
+    SamplingAlgorithm,
+    Dscp,
+    /// Nothing that is known where packets are only seen: next hops, autonomous systems, prefix lengths.
+    Zero,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    Seconds,
+    Milliseconds,
+    Microseconds,
+    Nanoseconds,
+}
+
+/// What is known beside a flow when its record is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Context {
+    /// When the exporter began, in nanoseconds since 1970: `sysUpTime` counts from there.
+    pub began_ns: u64,
+    /// The interface that packets came in by (ifIndex), and where they leave.
+    pub interfaces: [u32; 2],
+    /// One packet in so many was looked at; 1 is each.
+    pub sampling: u32,
+    /// They were chosen by chance.
+    pub random: bool,
+}
+
+/// nProbe's template, of who names none.
+pub const NPROBE: &str = "%IPV4_SRC_ADDR %IPV4_DST_ADDR %INPUT_SNMP %OUTPUT_SNMP %IN_PKTS %IN_BYTES %FIRST_SWITCHED \
+     %LAST_SWITCHED %L4_SRC_PORT %L4_DST_PORT %TCP_FLAGS %PROTOCOL %SRC_TOS %SRC_AS %DST_AS";
+
+/// Ours: absolute times in milliseconds, and why a record ended.
+pub const USUAL: &str = "sourceIPv4Address destinationIPv4Address sourceTransportPort destinationTransportPort \
+     protocolIdentifier ipClassOfService tcpControlBits octetDeltaCount packetDeltaCount flowStartMilliseconds \
+     flowEndMilliseconds ingressInterface egressInterface vlanId icmpTypeCodeIPv4 ipVersion flowEndReason";
+
+impl Template {
+    /// Reads names with spaces or commas between them. Of addresses, those of `v6` or of IPv4 are taken, whichever version is
+    /// named.
+    ///
+    /// # Errors
+    /// Which name is none, or that there is none.
+    pub fn parse(text: &str, version: Version, v6: bool) -> Result<Template, BadTemplate> {
+        let mut template = Template { fields: Vec::new(), what: Vec::new() };
+        for name in text.split([' ', ',', '\t', '\n', '"']).filter(|name| !name.is_empty()) {
+            let element = element::of_name(name).ok_or_else(|| BadTemplate::Unknown(name.to_owned()))?;
+            let element = of_version(element, v6);
+            let what = what(element.number.id).ok_or_else(|| BadTemplate::NotHad(name.to_owned()))?;
+            if template.fields.iter().any(|field| field.number == element.number) {
+                continue;
+            }
+            let length = if version == Version::V9 { element.length_v9 } else { element.length };
+            template.fields.push(Field { number: element.number, length });
+            template.what.push(what);
+        }
+        match template.length() {
+            0 => Err(BadTemplate::Empty),
+            long if long > 1000 => Err(BadTemplate::TooLong(long)),
+            _ => Ok(template),
+        }
+    }
+
+    /// Bytes of a record.
+    pub fn length(&self) -> usize {
+        self.fields.iter().map(|field| usize::from(field.length)).sum()
+    }
+
+    /// Writes the record of a flow.
+    pub fn write(&self, flow: &Flow, why: Ended, context: &Context, out: &mut Vec<u8>) {
+        for (field, what) in self.fields.iter().zip(&self.what) {
+            let length = usize::from(field.length);
+            match what {
+                What::Source => address(flow, 0, length, out),
+                What::Destination => address(flow, 1, length, out),
+                What::SourceMac => out.extend(flow.macs[0]),
+                What::DestinationMac => out.extend(flow.macs[1]),
+                What::Mpls => out.extend(flow.mpls),
+                // In one byte there are but the classic eight.
+                What::TcpFlags if length == 1 => out.push(flow.tcp_flags as u8),
+                what => number(value(*what, flow, why, context), length, out),
+            }
+        }
+    }
+}
+
+/// Big-endian, in so many bytes. What does not fit is the greatest that does: a counter that is too small would lie.
+fn number(value: u64, length: usize, out: &mut Vec<u8>) {
+    let bytes = value.to_be_bytes();
+    match bytes.get(8usize.wrapping_sub(length)..) {
+        Some(last) if length == 8 || value >> (8 * length) == 0 => out.extend(last),
+        Some(_) => out.extend(std::iter::repeat_n(0xff, length)),
+        None => {
+            out.extend(std::iter::repeat_n(0, length.saturating_sub(8)));
+            out.extend(bytes);
+        }
+    }
+}
+
+fn address(flow: &Flow, which: usize, length: usize, out: &mut Vec<u8>) {
+    let [hi, lo] = flow.key.address_words(which);
+    if length == 16 {
+        out.extend(hi.to_be_bytes());
+        out.extend(lo.to_be_bytes());
+    } else {
+        out.extend((lo as u32).to_be_bytes());
+    }
+}
+
+/// 2^-32 s since 1900 (RFC 7011, 6.1.9): NTP's era began so many seconds before 1970.
+pub(crate) const NTP_TO_UNIX: u64 = 2_208_988_800;
+
+fn ntp(ns: u64, mask: u64) -> u64 {
+    let (seconds, rest) = (ns / 1_000_000_000, ns % 1_000_000_000);
+    // Upwards, so that who reads nanoseconds gets the same ones again.
+    let fraction = (rest << 32).div_ceil(1_000_000_000).min(u64::from(u32::MAX));
+    (seconds + NTP_TO_UNIX) << 32 | fraction & mask
+}
+
+fn time(ns: u64, unit: Unit) -> u64 {
+    match unit {
+        Unit::Seconds => ns / 1_000_000_000,
+        Unit::Milliseconds => ns / 1_000_000,
+        // The last eleven bits are zero (RFC 7011, 6.1.9).
+        Unit::Microseconds => ntp(ns, !0x7ff),
+        Unit::Nanoseconds => ntp(ns, !0),
+    }
+}
+
+fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
+    let [first, last] = flow.times_ns;
+    let uptime = |ns: u64| (ns / 1_000_000).wrapping_sub(context.began_ns / 1_000_000) & u64::from(u32::MAX);
+    let [source_port, destination_port] = flow.key.ports();
+    let is_icmp =
+        matches!(flow.key.protocol(), wire::numbers::protocol::ICMP | wire::numbers::protocol::ICMPV6);
+    let icmp = if is_icmp { destination_port } else { 0 };
+    match what {
+        What::Octets => flow.octets,
+        What::Packets => flow.packets,
+        What::Protocol => flow.key.protocol().into(),
+        What::Tos => flow.key.tos().into(),
+        What::Dscp => (flow.key.tos() >> 2).into(),
+        What::TcpFlags => flow.tcp_flags.into(),
+        What::SourcePort => source_port.into(),
+        What::DestinationPort => destination_port.into(),
+        What::Ingress => context.interfaces[0].into(),
+        What::Egress => context.interfaces[1].into(),
+        What::FirstUptime => uptime(first),
+        What::LastUptime => uptime(last),
+        What::First(unit) => time(first, unit),
+        What::Last(unit) => time(last, unit),
+        What::Duration(Unit::Milliseconds) => last / 1_000_000 - first / 1_000_000,
+        What::Duration(_) => (last - first) / 1000,
+        What::ShortestPacket => flow.lengths[0].into(),
+        What::LongestPacket => flow.lengths[1].into(),
+        What::IcmpTypeCode => icmp.into(),
+        What::IcmpType => (icmp >> 8).into(),
+        What::IcmpCode => (icmp & 0xff).into(),
+        What::LeastTtl => flow.ttl[0].into(),
+        What::GreatestTtl => flow.ttl[1].into(),
+        What::Vlan => flow.key.vlan().unwrap_or(0).into(),
+        What::Version => {
+            if flow.key.is_v6() {
+                6
+            } else {
+                4
+            }
+        }
+        What::EndReason => why as u64,
+        What::SamplingInterval => context.sampling.max(1).into(),
+        What::SamplingAlgorithm => {
+            if context.random {
+                2
+            } else {
+                1
+            }
+        }
+        What::Direction
+        | What::Zero
+        | What::Source
+        | What::Destination
+        | What::SourceMac
+        | What::DestinationMac
+        | What::Mpls => 0,
+    }
+}
+
+/// The element of the wanted IP version that says the same.
+fn of_version(element: &'static Element, v6: bool) -> &'static Element {
+    const SAME: [(u16, u16); 7] = [(8, 27), (12, 28), (9, 29), (13, 30), (15, 62), (18, 63), (32, 139)];
+    let id = element.number.id;
+    let other = SAME.iter().find_map(|(four, six)| match v6 {
+        true if id == *four => Some(*six),
+        false if id == *six => Some(*four),
+        _ => None,
+    });
+    other.and_then(|id| element::of_number(Number::iana(id))).unwrap_or(element)
+}
+
+fn what(id: u16) -> Option<What> {
+    Some(match id {
+        1 | 85 => What::Octets,
+        2 | 86 => What::Packets,
+        4 => What::Protocol,
+        5 | 55 => What::Tos,
+        6 => What::TcpFlags,
+        7 => What::SourcePort,
+        11 => What::DestinationPort,
+        8 | 27 => What::Source,
+        12 | 28 => What::Destination,
+        10 | 252 => What::Ingress,
+        14 | 253 => What::Egress,
+        9 | 13 | 15 | 16 | 17 | 18 | 29 | 30 | 62 | 63 => What::Zero,
+        21 => What::LastUptime,
+        22 => What::FirstUptime,
+        25 => What::ShortestPacket,
+        26 => What::LongestPacket,
+        32 | 139 => What::IcmpTypeCode,
+        34 => What::SamplingInterval,
+        35 => What::SamplingAlgorithm,
+        52 => What::LeastTtl,
+        53 => What::GreatestTtl,
+        56 => What::SourceMac,
+        80 => What::DestinationMac,
+        58 | 243 => What::Vlan,
+        60 => What::Version,
+        61 => What::Direction,
+        70 => What::Mpls,
+        136 => What::EndReason,
+        150 => What::First(Unit::Seconds),
+        151 => What::Last(Unit::Seconds),
+        152 => What::First(Unit::Milliseconds),
+        153 => What::Last(Unit::Milliseconds),
+        154 => What::First(Unit::Microseconds),
+        155 => What::Last(Unit::Microseconds),
+        156 => What::First(Unit::Nanoseconds),
+        157 => What::Last(Unit::Nanoseconds),
+        161 => What::Duration(Unit::Milliseconds),
+        162 => What::Duration(Unit::Microseconds),
+        176 | 178 => What::IcmpType,
+        177 | 179 => What::IcmpCode,
+        195 => What::Dscp,
+        _ => return None,
+    })
+}

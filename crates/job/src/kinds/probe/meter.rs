@@ -1,0 +1,458 @@
+//! The probe's thread: takes frames, counts them by flows, writes records that ended.
+
+use super::sender::{Queue, Sender, Sent, Unsent};
+use anyhow::Result;
+use capture::Reader;
+use clocks::Clock;
+use flow::export::{Exporter, Settings, Status};
+use flow::packet::{Choice, Frame, NoPacket, Walk};
+use flow::table::{self, Over, Table};
+use port::rx::{Blocks, Rx, RxError};
+use report::Collector;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use wire::LinkType;
+
+/// Frames are waited for so long at once.
+const PATIENCE: Duration = Duration::from_millis(5);
+/// Entries of the table that are looked at for each batch of frames: more than frames come in one, so that what ends keeps up.
+const WORK: usize = 1024;
+/// Frames of a capture between two looks at the clock, and at what ended.
+const PIECE: usize = 256;
+/// A frame comes out of the ring so long after it arrived, at most, where none waits.
+const BEHIND_NS: u64 = 2 * port::rx::RETIRE.as_nanos() as u64;
+/// A message that is not full goes out after so long.
+const LINGER_NS: u64 = 200_000_000;
+/// A clock that is so far off was set; less is kept by NTP.
+const STEP_NS: i64 = 50_000_000;
+
+/// Where frames come from.
+pub enum Source {
+    /// An interface, and how long the frames are that it sends.
+    Live { ring: Box<Blocks>, longest: usize },
+    /// Captures, one behind the other.
+    Captures(Vec<Reader>),
+}
+
+impl Source {
+    pub fn captures(files: &[PathBuf]) -> Result<Source> {
+        let mut readers = super::super::replay::open(files, false)?;
+        readers.reverse();
+        Ok(Source::Captures(readers))
+    }
+}
+
+/// What was seen so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    pub frames: u64,
+    pub bytes: u64,
+    pub octets: u64,
+    pub other: u64,
+    pub malformed: u64,
+    pub unsampled: u64,
+    pub dropped: u64,
+    pub joined: u64,
+    pub clock_steps: u64,
+    pub flows: u64,
+    pub most_flows: u64,
+    pub table_bytes: u64,
+    pub table: table::Counters,
+    pub unsayable: u64,
+    pub sent: Sent,
+}
+
+/// What it came to.
+#[derive(Debug)]
+pub struct Done {
+    pub seen: Seen,
+    pub lasted_ns: u64,
+    pub collectors: Vec<Collector>,
+    /// Why it ended before it was to.
+    pub fault: Option<String>,
+}
+
+/// The probe, before it runs.
+pub struct Meter {
+    pub source: Source,
+    pub table: Table,
+    pub choice: Choice,
+    /// One frame in so many is looked at.
+    pub sample: u32,
+    pub random: bool,
+    pub settings: Settings,
+    /// Frames that are looked at.
+    pub count: Option<u64>,
+    /// It is to end.
+    pub over: Arc<AtomicBool>,
+}
+
+/// A probe that runs.
+pub struct Running {
+    seen: Arc<Mutex<Seen>>,
+    thread: JoinHandle<Done>,
+}
+
+impl Running {
+    pub fn seen(&self) -> Seen {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    pub fn finish(self) -> Done {
+        let seen = Arc::clone(&self.seen);
+        self.thread.join().unwrap_or_else(|_| Done {
+            seen: *seen.lock().unwrap_or_else(PoisonError::into_inner),
+            lasted_ns: 0,
+            collectors: Vec::new(),
+            fault: Some("the probe's thread panicked: this is a defect of netdyno".to_owned()),
+        })
+    }
+}
+
+impl Meter {
+    /// Begins, in a thread.
+    pub fn start(self, sender: Sender) -> Result<Running> {
+        let queue = sender.start()?;
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let told = Arc::clone(&seen);
+        let Meter { source, table, choice, sample, random, settings, count, over } = self;
+        let refresh_ns = settings.refresh_ns;
+        let exporter = Exporter::new(settings)?;
+        let work = move || {
+            let mut probe = Probe {
+                status_each_ns: refresh_ns.max(1_000_000_000),
+                walk: Walk::new(choice),
+                records: Records { exporter, queue, unsent: [0; 3], unsent_ns: [0; 2], waits: false },
+                table,
+                sample: Sample::new(sample, random),
+                count,
+                over,
+                told,
+                seen: Seen::default(),
+                lingers_since: 0,
+                status_ns: 0,
+                ignored_ns: [0; 2],
+                now_ns: 0,
+            };
+            let start = Instant::now();
+            let fault = match source {
+                Source::Live { ring, longest } => probe.live(*ring, longest),
+                Source::Captures(readers) => probe.captures(readers),
+            };
+            probe.end(start, fault)
+        };
+        let thread = std::thread::Builder::new().name("probe".to_owned()).spawn(work)?;
+        Ok(Running { seen, thread })
+    }
+}
+
+/// Records on their way out.
+struct Records {
+    exporter: Exporter,
+    queue: Queue,
+    unsent: Unsent,
+    unsent_ns: [u64; 2],
+    /// The queue is waited for: nothing is lost meanwhile.
+    waits: bool,
+}
+
+impl Records {
+    fn with(
+        &mut self,
+        now_ns: u64,
+        write: impl FnOnce(&mut Exporter, &mut dyn FnMut(flow::export::Message<'_>)),
+    ) {
+        let Records { exporter, queue, unsent, unsent_ns, waits } = self;
+        let before = unsent[0];
+        write(exporter, &mut |message| queue.push(message, *waits, unsent));
+        if unsent[0] > before {
+            *unsent_ns = [if unsent_ns[0] == 0 { now_ns } else { unsent_ns[0] }, now_ns];
+        }
+    }
+}
+
+struct Probe {
+    walk: Walk,
+    table: Table,
+    records: Records,
+    sample: Sample,
+    count: Option<u64>,
+    over: Arc<AtomicBool>,
+    told: Arc<Mutex<Seen>>,
+    seen: Seen,
+    /// When the message that is open was begun; zero without one.
+    lingers_since: u64,
+    status_ns: u64,
+    /// The probe says of itself how it does so often: as often as templates.
+    status_each_ns: u64,
+    /// When the first and the last frame was ignored.
+    ignored_ns: [u64; 2],
+    /// The time of the last frame, or now.
+    now_ns: u64,
+}
+
+impl Probe {
+    fn live(&mut self, mut ring: Blocks, longest: usize) -> Option<String> {
+        let mut time = Time::start();
+        let mut dropped_ns = 0;
+        loop {
+            let patience = if self.table.is_empty() { PATIENCE * 4 } else { PATIENCE };
+            let fault = ring.advance(patience).err();
+            let (now_ns, shift) = time.now(&mut self.seen.clock_steps);
+            // What waits in the ring is not later than what was taken last: no flow ends before its packets are counted.
+            let mut until_ns = now_ns.saturating_sub(BEHIND_NS);
+            let mut over = self.over.load(Relaxed);
+            for frame in ring.frames() {
+                if self.is_enough() {
+                    break;
+                }
+                let at_ns = frame.stamp.ns.saturating_add_signed(-shift);
+                until_ns = at_ns;
+                self.seen.joined += u64::from(frame.length > longest);
+                let vlan = frame.tag.map(|(_, control)| control & 0xfff);
+                let segment = frame.offload.segment.map(|segment| segment.size);
+                self.add(&Frame {
+                    link: LinkType::ETHERNET,
+                    bytes: frame.bytes,
+                    length: frame.length,
+                    at_ns,
+                    vlan,
+                    segment,
+                });
+            }
+            // A system call, so not for each batch.
+            if now_ns > dropped_ns + 20_000_000 || over || fault.is_some() {
+                dropped_ns = now_ns;
+                let dropped = ring.counters().dropped;
+                if dropped > self.seen.dropped {
+                    self.seen.dropped = dropped;
+                    self.ignored(now_ns);
+                }
+            }
+            over |= self.is_enough();
+            self.now_ns = self.now_ns.max(until_ns);
+            self.work(WORK);
+            match fault {
+                Some(RxError::Down(_)) | None => {}
+                Some(fault) => return Some(fault.to_string()),
+            }
+            if over {
+                return None;
+            }
+        }
+    }
+
+    fn captures(&mut self, mut readers: Vec<Reader>) -> Option<String> {
+        self.records.waits = true;
+        while let Some(mut reader) = readers.pop() {
+            let mut left = PIECE;
+            loop {
+                if self.is_enough() {
+                    return None;
+                }
+                let record = match reader.next_record() {
+                    Ok(Some(record)) => record,
+                    Ok(None) => break,
+                    Err(error) => return Some(error.to_string()),
+                };
+                if self.seen.frames == 0 {
+                    // Times since the start of the exporter (`sysUpTime`) are times since here, in whole seconds.
+                    self.records.exporter.begin_at(record.time_ns / 1_000_000_000 * 1_000_000_000);
+                }
+                self.now_ns = self.now_ns.max(record.time_ns);
+                let frame = Frame {
+                    link: record.link,
+                    bytes: record.data,
+                    length: (record.wire_len as usize).max(record.data.len()),
+                    at_ns: record.time_ns,
+                    vlan: None,
+                    segment: None,
+                };
+                self.add(&frame);
+                left -= 1;
+                if left == 0 {
+                    left = PIECE;
+                    if self.over.load(Relaxed) {
+                        return None;
+                    }
+                    self.work(usize::MAX);
+                }
+            }
+        }
+        None
+    }
+
+    fn is_enough(&self) -> bool {
+        self.count.is_some_and(|count| self.seen.frames >= count)
+    }
+
+    #[inline]
+    fn add(&mut self, frame: &Frame<'_>) {
+        self.seen.frames += 1;
+        self.seen.bytes += frame.length as u64;
+        if !self.sample.takes() {
+            self.seen.unsampled += 1;
+            return;
+        }
+        match self.walk.packet(frame) {
+            Ok(packet) => {
+                self.seen.octets += packet.octets;
+                let Probe { table, records, now_ns, .. } = self;
+                table.add(&packet, &mut |over| write(records, over, *now_ns));
+            }
+            Err(NoPacket::NotIp) => self.seen.other += 1,
+            Err(NoPacket::Malformed) => {
+                self.seen.malformed += 1;
+                self.ignored(frame.at_ns);
+            }
+        }
+    }
+
+    fn ignored(&mut self, at_ns: u64) {
+        let first = if self.ignored_ns[0] == 0 { at_ns } else { self.ignored_ns[0] };
+        self.ignored_ns = [first, at_ns];
+    }
+
+    /// Ends records whose time is over, and sends what has waited long enough.
+    fn work(&mut self, most: usize) {
+        let now_ns = self.now_ns;
+        let Probe { table, records, .. } = self;
+        table.expire(now_ns, most, &mut |over| write(records, over, now_ns));
+        if self.status_ns == 0 {
+            self.status_ns = now_ns;
+        }
+        if now_ns >= self.status_ns.saturating_add(self.status_each_ns) {
+            self.status_ns = now_ns;
+            self.status();
+        }
+        if now_ns >= self.lingers_since + LINGER_NS {
+            self.lingers_since = now_ns;
+            self.records.with(now_ns, |exporter, send| exporter.flush(now_ns, &mut |m| send(m)));
+            let Records { queue, unsent, waits, .. } = &mut self.records;
+            queue.hand_over(*waits, unsent);
+            self.tell();
+        }
+    }
+
+    fn status(&mut self) {
+        let status = Status {
+            ignored_packets: self.seen.dropped + self.seen.malformed,
+            ignored_octets: 0,
+            ignored_ns: self.ignored_ns,
+            unsent: self.records.unsent,
+            unsent_ns: self.records.unsent_ns,
+        };
+        let now_ns = self.now_ns;
+        self.records.with(now_ns, |exporter, send| exporter.status(&status, now_ns, &mut |m| send(m)));
+    }
+
+    fn tell(&mut self) {
+        let seen = &mut self.seen;
+        seen.flows = self.table.len() as u64;
+        seen.most_flows = seen.most_flows.max(seen.flows);
+        seen.table_bytes = self.table.bytes() as u64;
+        seen.table = *self.table.counters();
+        seen.unsayable = self.records.exporter.counters().unsayable;
+        seen.sent = self.records.queue.sent();
+        seen.sent.unsent_records += self.records.unsent[0];
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = *seen;
+    }
+
+    fn end(mut self, start: Instant, fault: Option<String>) -> Done {
+        let lasted_ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.tell();
+        // What is still under way ends with the probe, and may take its time.
+        self.records.waits = true;
+        let now_ns = self.now_ns;
+        let Probe { table, records, .. } = &mut self;
+        table.expire(now_ns, usize::MAX, &mut |over| write(records, over, now_ns));
+        table.flush(usize::MAX, &mut |over| write(records, over, now_ns));
+        self.status();
+        self.records.with(now_ns, |exporter, send| exporter.flush(now_ns, &mut |m| send(m)));
+        let Records { queue, unsent, .. } = &mut self.records;
+        queue.hand_over(true, unsent);
+        self.tell();
+        let unsent = self.records.unsent[0];
+        let (mut sent, collectors) = self.records.queue.finish();
+        sent.unsent_records += unsent;
+        Done { seen: Seen { flows: 0, sent, ..self.seen }, lasted_ns, collectors, fault }
+    }
+}
+
+#[inline]
+fn write(records: &mut Records, over: &Over, now_ns: u64) {
+    let Records { exporter, queue, unsent, unsent_ns, waits } = records;
+    let before = unsent[0];
+    exporter.add(over, now_ns, &mut |message| queue.push(message, *waits, unsent));
+    if unsent[0] > before {
+        *unsent_ns = [if unsent_ns[0] == 0 { now_ns } else { unsent_ns[0] }, now_ns];
+    }
+}
+
+/// Which frames are looked at.
+struct Sample {
+    one_in: u32,
+    /// Until the next.
+    left: u32,
+    random: Option<u64>,
+}
+
+impl Sample {
+    fn new(one_in: u32, random: bool) -> Sample {
+        let seed = super::super::shared::draw_seed() | 1;
+        Sample { one_in: one_in.max(1), left: 1, random: random.then_some(seed) }
+    }
+
+    #[inline]
+    fn takes(&mut self) -> bool {
+        if self.one_in == 1 {
+            return true;
+        }
+        if let Some(state) = &mut self.random {
+            // xorshift64*: each frame by itself, with a chance of one in so many.
+            *state ^= *state >> 12;
+            *state ^= *state << 25;
+            *state ^= *state >> 27;
+            let drawn = state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
+            return (drawn * u64::from(self.one_in)) >> 32 == 0;
+        }
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.one_in;
+            return true;
+        }
+        false
+    }
+}
+
+/// The time since 1970 as it was when the probe began, and as it went on from there by a clock that nobody sets: so a clock
+/// that is set ends no flow.
+struct Time {
+    ahead_ns: i64,
+    shift_ns: i64,
+}
+
+impl Time {
+    fn start() -> Time {
+        Time { ahead_ns: clocks::ahead(Clock::Realtime, Clock::Monotonic).ns, shift_ns: 0 }
+    }
+
+    /// Now, and how far the host's clock is ahead of that because it was set.
+    fn now(&mut self, steps: &mut u64) -> (u64, i64) {
+        let (real, monotonic) = (clocks::now(Clock::Realtime), clocks::monotonic());
+        let shift = (real as i64).wrapping_sub(monotonic as i64).wrapping_sub(self.ahead_ns);
+        if (shift - self.shift_ns).abs() > STEP_NS {
+            self.shift_ns = shift;
+            *steps += 1;
+        }
+        (real.saturating_add_signed(-self.shift_ns), self.shift_ns)
+    }
+}

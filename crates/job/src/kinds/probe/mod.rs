@@ -1,0 +1,345 @@
+//! `netdyno probe`: what arrives, or what captures hold, is counted by flows, and their records are exported.
+//!
+//! ```text
+//!   frames --> meter (a thread): flow::packet, flow::table, flow::export --queue--> sender (a thread): UDP
+//! ```
+//!
+//! The queue is bounded, and the meter never waits for it while frames arrive: what has no room is counted, and the
+//! collectors are told (RFC 7011, 4.3).
+
+mod meter;
+mod sender;
+
+use super::{Run, passive};
+use crate::carrier::{self, Ends};
+use crate::panel::Names;
+use crate::place::Place;
+use crate::session::{Looked, Session};
+use anyhow::{Context, Result, bail};
+use flow::export::{Exporter, LONGEST, Settings};
+use flow::packet::Choice;
+use flow::table::{Limits, MOST_FLOWS, Table, bytes_per_flow};
+use flow::template::{Context as Beside, USUAL, Version};
+use meter::{Meter, Seen, Source};
+use port::rx::Blocks;
+use report::{Code, Interval, Report, Rx, Totals};
+use sender::Sender;
+use snapshot::{Count, Snapshot, Title};
+use spec::{ExportFormat, Probe};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Of who names none; nProbe has 30 s and 120 s, routers 15 s and 60 s.
+const IDLE: Duration = Duration::from_secs(15);
+const ACTIVE: Duration = Duration::from_secs(60);
+const CLOSED: Duration = Duration::from_secs(1);
+const REFRESH: Duration = Duration::from_secs(60);
+const FLOWS: u32 = 1 << 20;
+/// Records of captures a second: a collector that loses nothing of them is easy to find.
+const CAPTURE_RATE: u32 = 100_000;
+/// Memory for frames that wait: half a second of small ones at 1.5 Mpps.
+const RING: usize = 64 << 20;
+const REFRESH_MESSAGES: u32 = 10_000;
+
+impl Run for Probe {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &Probe, session: &Session) -> Result<Report> {
+    if let Err(wrong) = spec::Kind::check(args) {
+        bail!("`.{}`: {}", wrong.member, wrong.what);
+    }
+    let place = args.on.as_deref().map(Place::find).transpose()?;
+    if let Some(place) = &place {
+        up(place)?;
+    }
+    let limits = limits(args)?;
+    let began_ns = clocks::now(clocks::Clock::Realtime);
+    let settings = settings(args, place.as_ref(), began_ns);
+    // What is wrong with it is said before anything is begun.
+    Exporter::new(settings.clone()).context("`.template`")?;
+    let sender = Sender::open(&args.export, args.balance, rate(args)).context("`.export`")?;
+    session.heed();
+    let mut ends = Ends::none();
+    if let Some(place) = &place {
+        ends.optional(place, "probe")?;
+    }
+    let source = match &place {
+        Some(place) => {
+            let ring = place.run_in(|| Blocks::open_large(&place.target(), true, RING))?;
+            let ring = ring.with_context(|| format!("metering on {}", place.spec))?;
+            Source::Live { ring: Box::new(ring), longest: place.interface.mtu as usize + 18 }
+        }
+        None => Source::captures(&args.captures)?,
+    };
+    let mut report = begun(args, place.as_ref());
+    if place.is_some() {
+        report.warnings.extend(joining(place.as_ref()));
+    }
+    let following = ends.wait(session, &mut report)?;
+    session.meet();
+    session.say(Code::Begun, what_begins(args, place.as_ref(), &limits));
+    session.warn(&report.warnings);
+    let title =
+        Title { rx: place.as_ref().map(|place| place.spec.clone()), engine: None, ..passive::title("probe") };
+    let mut panel = passive::panel(session, title, &report, place.as_slice(), Names::unknown(0))?;
+
+    let over = Arc::new(AtomicBool::new(false));
+    let meter = Meter {
+        source,
+        table: Table::new(limits),
+        choice: Choice { inner: args.inner },
+        sample: args.sample.unwrap_or(1),
+        random: args.sample_at_random,
+        settings,
+        count: args.count.as_deref().copied(),
+        over: Arc::clone(&over),
+    };
+    let running = meter.start(sender).context("a thread of the probe")?;
+    let duration = args.duration.as_deref().copied();
+    let watched = session.watch(&mut panel, duration, |_| look(&running.seen(), running.is_over()));
+    over.store(true, std::sync::atomic::Ordering::Relaxed);
+    let done = running.finish();
+    session.board.end();
+    following.end(None, &mut report);
+    carrier::warn(&mut report);
+    report.intervals = watched.samples.intervals().map(interval).collect();
+    watched.judge(&mut report);
+    fill(&mut report, &done);
+    passive::judge_count(&mut report, args.count.as_deref().copied(), done.seen.frames, "arrived");
+    judge(&mut report, &done, place.as_ref());
+    Ok(report)
+}
+
+fn up(place: &Place) -> Result<()> {
+    if !place.interface.up {
+        bail!("{} is down: bring it up with `ip link set {} up`", place.spec, place.interface.name);
+    }
+    if !place.interface.ethernet {
+        bail!("{} is not an Ethernet interface", place.spec);
+    }
+    Ok(())
+}
+
+fn limits(args: &Probe) -> Result<Limits> {
+    let nanos = |given: &Option<spec::Written<Duration>>, usual: Duration| {
+        let time = given.as_deref().copied().unwrap_or(usual);
+        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
+    };
+    let flows = args.max_flows.unwrap_or(FLOWS);
+    let limits = Limits {
+        flows,
+        active_ns: nanos(&args.active_timeout, ACTIVE),
+        idle_ns: nanos(&args.idle_timeout, IDLE),
+        ended_ns: Some(nanos(&args.end_timeout, CLOSED)),
+    };
+    if limits.idle_ns == 0 || limits.active_ns == 0 {
+        bail!("`.idle_timeout` and `.active_timeout` are more than nothing");
+    }
+    let takes = (f64::from(flows) * bytes_per_flow(flows)) as u64;
+    let available = engine::memory::available();
+    if flows > MOST_FLOWS || takes > available {
+        bail!(
+            "`.max_flows` {flows} take {} of memory, and {} are available: give fewer",
+            report::units::bytes(takes),
+            report::units::bytes(available)
+        );
+    }
+    Ok(limits)
+}
+
+fn rate(args: &Probe) -> Option<u32> {
+    args.export_rate.or((!args.captures.is_empty()).then_some(CAPTURE_RATE))
+}
+
+fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
+    let refresh = args.template_refresh.as_deref().copied().unwrap_or(REFRESH);
+    Settings {
+        version: match args.format {
+            ExportFormat::Ipfix => Version::Ipfix,
+            ExportFormat::V9 => Version::V9,
+            ExportFormat::V5 => Version::V5,
+        },
+        template: args.template.clone().unwrap_or_else(|| USUAL.to_owned()),
+        first_template: args.template_id.unwrap_or(257),
+        domain: args.domain.unwrap_or(0),
+        longest: LONGEST,
+        refresh_messages: REFRESH_MESSAGES,
+        refresh_ns: u64::try_from(refresh.as_nanos()).unwrap_or(u64::MAX),
+        context: Beside {
+            began_ns,
+            interfaces: [place.map_or(0, |place| place.interface.index), 0],
+            sampling: args.sample.unwrap_or(1),
+            random: args.sample_at_random,
+        },
+    }
+}
+
+fn begun(args: &Probe, place: Option<&Place>) -> Report {
+    let limits = (args.count.as_deref().copied(), args.duration.as_deref().copied());
+    match place {
+        Some(place) => passive::report("probe", place, limits),
+        None => {
+            let mut report = Report::new("probe");
+            let files = args.captures.iter().map(|file| file.display().to_string()).collect();
+            report.resolved.source = Some(report::Source::Files { files });
+            report.resolved.count = limits.0;
+            report.environment = crate::environment::collect();
+            report
+        }
+    }
+}
+
+/// Where the kernel joins frames, several packets are counted as one.
+fn joining(place: Option<&Place>) -> Option<report::Said> {
+    let place = place?;
+    let on = place
+        .run_in(|| {
+            let device = port::ethtool::Ethtool::open(&place.interface.name).ok()?;
+            let gro = device.offload(port::ethtool::Offload::Gro).unwrap_or(false);
+            Some(gro || device.large_receive_offload().unwrap_or(false))
+        })
+        .ok()??;
+    let name = &place.interface.name;
+    on.then(|| {
+        let said = format!(
+            "{} joins frames it receives: several packets of a flow may be counted as one",
+            place.spec
+        );
+        Code::FramesJoined.says((said, format!("`ethtool -K {name} gro off lro off`")))
+    })
+}
+
+fn what_begins(args: &Probe, place: Option<&Place>, limits: &Limits) -> String {
+    let what = match place {
+        Some(place) => format!("on {} by a packet socket", place.spec),
+        None => report::units::counted(args.captures.len() as u64, "capture"),
+    };
+    let to = match args.export.is_empty() {
+        true => "to nobody".to_owned(),
+        false => format!("as {} to {}", named(args.format), args.export.join(", ")),
+    };
+    let flows = report::units::count(limits.flows.into());
+    format!("metering {what}, up to {flows} flows at once, and exporting {to}; Ctrl-C ends and reports")
+}
+
+fn named(format: ExportFormat) -> &'static str {
+    match format {
+        ExportFormat::Ipfix => "IPFIX",
+        ExportFormat::V9 => "NetFlow v9",
+        ExportFormat::V5 => "NetFlow v5",
+    }
+}
+
+/// How it stands.
+fn look(seen: &Seen, over: bool) -> Looked<'static, (u64, u64)> {
+    let snapshot = Snapshot {
+        rx: Some(Count { frames: seen.frames, bytes: seen.bytes }),
+        flows: Some(snapshot::Flows {
+            active: seen.flows,
+            ended: seen.table.ended(),
+            sent: seen.sent.records,
+            unsent: seen.sent.unsent_records,
+            dropped: seen.dropped,
+        }),
+        ..Snapshot::default()
+    };
+    Looked::of((seen.frames, seen.bytes), over, snapshot)
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, (u64, u64)); 2]) -> Interval {
+    Interval {
+        start_ns,
+        end_ns,
+        rx_frames: Some(now.0 - before.0),
+        rx_bytes: Some(now.1 - before.1),
+        ..Interval::default()
+    }
+}
+
+fn fill(report: &mut Report, done: &meter::Done) {
+    let seen = &done.seen;
+    let [idle, active, closed, forced, displaced] = seen.table.over;
+    report.result.rx =
+        Some(Rx { totals: Totals::over(seen.frames, seen.bytes, done.lasted_ns), ..Rx::default() });
+    report.result.metering = Some(report::Metering {
+        packets: seen.table.packets,
+        octets: seen.octets,
+        other_frames: seen.other,
+        malformed_frames: seen.malformed,
+        unsampled_frames: seen.unsampled,
+        dropped_frames: seen.dropped,
+        joined_frames: seen.joined,
+        idle_records: idle,
+        active_records: active,
+        closed_records: closed,
+        forced_records: forced,
+        displaced_records: displaced,
+        records_per_second: Totals::over(seen.table.begun, 0, done.lasted_ns).frames_per_second,
+        most_flows: seen.most_flows,
+        table_bytes: seen.table_bytes,
+        longest_search: seen.table.longest_search,
+        sent_records: seen.sent.records,
+        sent_messages: seen.sent.messages,
+        sent_bytes: seen.sent.bytes,
+        unsent_records: seen.sent.unsent_records,
+        unsayable_records: seen.unsayable,
+        collectors: done.collectors.clone(),
+    });
+}
+
+/// Was all of it metered and sent?
+fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
+    let seen = &done.seen;
+    let counted = report::units::counted;
+    let verdict = &mut report.result.verdict;
+    if let Some(fault) = &done.fault {
+        match place {
+            Some(_) => verdict.fall_short(Code::InterfaceGone, fault.clone()),
+            None => verdict.fall_short(Code::CaptureDamaged, fault.clone()),
+        }
+    }
+    if seen.dropped > 0 {
+        let said =
+            format!("{} arrived and were not metered: the probe was slower", counted(seen.dropped, "frame"));
+        verdict.fall_short(Code::FramesUnmetered, said);
+    }
+    if seen.sent.unsent_records > 0 {
+        let said = format!("{} ended and were not sent", counted(seen.sent.unsent_records, "record"));
+        verdict.fall_short(Code::RecordsUnsent, said);
+    }
+    for collector in done.collectors.iter().filter(|collector| collector.refused_messages > 0) {
+        let said = format!(
+            "{} of {} to {} were refused: nobody takes them there",
+            report::units::count(collector.refused_messages),
+            counted(collector.messages + collector.refused_messages, "message"),
+            collector.to
+        );
+        verdict.fall_short(Code::RecordsUnsent, said);
+    }
+    if seen.unsayable > 0 {
+        let said =
+            format!("{} of IPv6 were not exported: NetFlow v5 has none", counted(seen.unsayable, "record"));
+        verdict.fall_short(Code::RecordsUnsent, (said, "`.format` 9 or ipfix"));
+    }
+    if seen.table.over[4] > 0 {
+        let said = format!(
+            "{} ended early, because there was no room for more flows",
+            counted(seen.table.over[4], "record")
+        );
+        report.warnings.add(Code::TableFull, (said, "`.max_flows`"));
+    }
+    if seen.joined > 0 {
+        let said = format!("{} had been joined, and count as one packet each", counted(seen.joined, "frame"));
+        report.warnings.add(Code::FramesJoined, said);
+    }
+    if seen.clock_steps > 0 {
+        report.warnings.add(
+            Code::ClockSet,
+            "the clock was set while it ran: times of records go on as if it had not been",
+        );
+    }
+}

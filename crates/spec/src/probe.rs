@@ -1,0 +1,97 @@
+//! A flow probe: what arrives is counted by flows, and their records are exported.
+
+use crate::check::{self, Contradiction};
+use crate::kind::Kind;
+use crate::no;
+use crate::words::words;
+use crate::written::Written;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+words! {
+    /// How records are written.
+    ExportFormat {
+        /// IPFIX (RFC 7011).
+        Ipfix = "ipfix",
+        /// NetFlow v9 (RFC 3954).
+        V9 = "9",
+        /// NetFlow v5: IPv4 only.
+        V5 = "5",
+    }
+}
+
+/// What arrives is counted by flows, and their records are exported.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Probe {
+    /// What arrives on this interface (IFACE, or IFACE@NAMESPACE).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Or these captures, in this order, as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<PathBuf>,
+    /// Collectors (HOST:PORT) that get the records, by UDP.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub export: Vec<String>,
+    /// Each message goes to one collector in turn. Default: each goes to all.
+    #[serde(default, skip_serializing_if = "no")]
+    pub balance: bool,
+    /// How records are written.
+    #[serde(default)]
+    pub format: ExportFormat,
+    /// What they hold: IANA's names (`octetDeltaCount`) or NetFlow's (`%IN_BYTES`), with spaces between.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// The number of IPv4's template; IPv6's is the next. Default: 257.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<u16>,
+    /// Templates and what the probe says of itself are sent again after so long. Default: 1m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template_refresh: Option<Written<Duration>>,
+    /// Observation domain of IPFIX, source of v9, engine of v5. Default: 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<u32>,
+    /// A record ends so long after its flow's last packet. Default: 15s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<Written<Duration>>,
+    /// A record ends so long after its first packet, although more come. Default: 1m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active_timeout: Option<Written<Duration>>,
+    /// A record ends so long after TCP's FIN or RST. Default: 1s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end_timeout: Option<Written<Duration>>,
+    /// Flows at once; with more, the one that is idle longest ends. Default: 1048576.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_flows: Option<u32>,
+    /// Of GTP-U, VXLAN and GRE the headers inside.
+    #[serde(default, skip_serializing_if = "no")]
+    pub inner: bool,
+    /// One packet in so many is looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<u32>,
+    /// Which ones is left to chance. Default: every so manyth.
+    #[serde(default, skip_serializing_if = "no")]
+    pub sample_at_random: bool,
+    /// At most so many records a second are sent; others wait. Default: no limit on an interface, 100000 of captures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub export_rate: Option<u32>,
+    /// For so long. Default: until it is stopped, or the captures end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+    /// Until so many frames were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<Written<u64>>,
+}
+
+impl Kind for Probe {
+    fn yes_disrupt(&self) -> &[String] {
+        // It only looks on.
+        &[]
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        check::probe(self)
+    }
+}
