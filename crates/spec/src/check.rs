@@ -50,11 +50,6 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             ("sample", job.sample == Some(0), zero),
             ("max_flows", job.max_flows == Some(0), zero),
             ("export_rate", job.export_rate == Some(0), zero),
-            (
-                "balance",
-                job.balance && job.export.len() < 2,
-                "among whom? Name a second collector, or leave it out",
-            ),
         ],
     )
 }

@@ -29,7 +29,7 @@ pub struct Probe {
     #[arg(short = 'T', long, value_name = "NAMES", allow_hyphen_values = true)]
     pub template: Option<String>,
     /// The number of the template for IPv4; IPv6's is the next. Default: 257.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(256..))]
     pub template_id: Option<u16>,
     /// Send templates again after this long. Default: 1m.
     #[arg(long, value_name = "TIME")]
@@ -47,19 +47,19 @@ pub struct Probe {
     #[arg(long, value_name = "TIME")]
     pub end_timeout: Option<Written<Duration>>,
     /// Flows at once, at most 128 bytes of memory each; with more, the one idle longest ends. Default: 1048576.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_flows: Option<u32>,
     /// Of GTP-U, VXLAN, GRE and IP in IP, meter the packets inside.
     #[arg(long)]
     pub inner: bool,
     /// Look at one packet in N only; the records say so.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: Option<u32>,
     /// Leave to chance which packet in N that is. Default: every Nth.
     #[arg(long, requires = "sample")]
     pub sample_at_random: bool,
     /// Send at most N records a second; others wait. Default: no limit on an interface, 100000 of captures.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub export_rate: Option<u32>,
     /// Meter for this long. Default: until interrupted, or to the captures' end.
     #[arg(long, value_name = "TIME")]

@@ -52,6 +52,9 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     if let Err(wrong) = spec::Kind::check(args) {
         bail!("`.{}`: {}", wrong.member, wrong.what);
     }
+    if args.balance && args.export.len() < 2 {
+        bail!("`.balance` shares messages among collectors: name a second one by `.export`, or leave it out");
+    }
     let place = args.on.as_deref().map(Place::find).transpose()?;
     if let Some(place) = &place {
         up(place)?;
