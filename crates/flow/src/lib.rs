@@ -11,9 +11,11 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+pub mod collect;
 pub mod element;
 pub mod export;
 pub mod key;
 pub mod packet;
+pub mod record;
 pub mod table;
 pub mod template;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "link-layer addresses and packet socket options, which rustix does not have")]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// A packet socket of the calling thread's network namespace, which receives nothing until it is bound.
 ///
@@ -88,4 +88,29 @@ pub fn take_drops(socket: &OwnedFd) -> io::Result<u64> {
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_STATISTICS, at, &raw mut size)
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(statistics.tp_drops.into()) }
+}
+
+/// Messages that a socket's receive buffer had no room for since it was opened (SO_MEMINFO, Linux 4.12).
+///
+/// # Errors
+/// What `getsockopt` answers.
+pub fn receive_drops(socket: impl AsFd) -> io::Result<u64> {
+    /// `SK_MEMINFO_DROPS` (linux/sock_diag.h), and how many there are.
+    const DROPS: usize = 8;
+    let mut info = [0u32; DROPS + 1];
+    let mut length = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: `info` is as long as `length` says, and any bytes are valid numbers.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MEMINFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(info[DROPS].into())
 }

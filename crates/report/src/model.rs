@@ -13,6 +13,7 @@ use crate::note::{Note, Severity, Warnings};
 use crate::search::{SearchResult, Throughput, Trial};
 pub use crate::sections::bridge::{Impaired, Passage};
 pub use crate::sections::by_hand::{Adjustment, Change};
+pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;
 pub use crate::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
 pub use crate::sections::environment::{Choice, Environment, Interface, NotTaken};
@@ -157,6 +158,9 @@ pub struct Achieved {
     /// What a flow probe counted, and what became of its records (`netdyno probe`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metering: Option<Metering>,
+    /// What a flow collector received (`netdyno collect`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection: Option<Collection>,
     /// TCP connections that were played against a server (`netdyno live`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<Conversation>,

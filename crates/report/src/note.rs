@@ -258,6 +258,14 @@ pub enum Code {
     RecordsUnsent,
     /// Records ended early, because there was no room for more flows.
     TableFull,
+    /// A collector lost messages that had arrived.
+    MessagesDropped,
+    /// Records or messages are missing by their exporters' numbers.
+    RecordsMissing,
+    /// Messages could not be read, or their templates did not come.
+    MessagesUnread,
+    /// Records were received and not written.
+    RecordsUnwritten,
     // Of trials and searches.
     /// What was searched for was not found, or not for all of it.
     GoalNotReached,

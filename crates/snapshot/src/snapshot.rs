@@ -196,6 +196,25 @@ pub struct Flows {
     pub dropped: u64,
 }
 
+/// What a flow collector received.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Collected {
+    /// Flow records.
+    pub records: u64,
+    /// Messages that they came in.
+    pub messages: u64,
+    /// Exporters.
+    pub exporters: u64,
+    /// Records that did not arrive, by the exporters' numbers.
+    pub missing_records: u64,
+    /// Messages that did not arrive, by their numbers.
+    pub missing_messages: u64,
+    /// Messages that this collector lost.
+    pub dropped_messages: u64,
+    /// Records that were not written.
+    pub unwritten_records: u64,
+}
+
 /// How far a search has come.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Search {
@@ -390,6 +409,9 @@ pub struct Snapshot {
     /// Of a flow probe.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flows: Option<Flows>,
+    /// Of a flow collector.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collected: Option<Collected>,
     /// Of a search or a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<Arc<Search>>,

@@ -1,7 +1,9 @@
 //! What contradicts itself in a job, as far as that is seen without looking at the machine.
 
 use crate::bench::{Bench, Find};
-use crate::{Bridge, Edits, ExportFormat, Faults, Impair, Link, Live, Pattern, Probe, Replay, Send, Sign};
+use crate::{
+    Bridge, Collect, Edits, ExportFormat, Faults, Impair, Link, Live, Pattern, Probe, Replay, Send, Sign,
+};
 
 /// Two members that do not go together, or one that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,6 +35,17 @@ pub(crate) fn bridge(job: &Bridge) -> Result<(), Contradiction> {
     let already = "what comes from an Ethernet interface is Ethernet already; leave it out";
     hold("edits.", &[("to_ethernet", edits_given.to_ethernet, already)])?;
     edits(edits_given)
+}
+
+pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
+    let none = job.threads == Some(0);
+    hold(
+        "",
+        &[
+            ("listen", job.listen.is_empty(), "where do messages come to? Name ADDR:PORT"),
+            ("threads", none, "it is at least 1"),
+        ],
+    )
 }
 
 pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {

@@ -10,6 +10,7 @@
 
 mod bench;
 mod check;
+mod collect;
 mod consent;
 mod cores;
 mod edits;
@@ -28,6 +29,7 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use check::Contradiction;
+pub use collect::Collect;
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
 pub use edits::{Edits, FixLength, VlanKind};
@@ -60,6 +62,8 @@ kinds! { ($)
     "impair" Impair,
     /// What arrives is counted by flows, and their records are exported.
     "probe" Probe,
+    /// Records of flows are received, checked and written.
+    "collect" Collect,
     /// The clients of captured TCP connections, against a real server.
     "live" Live,
     /// One load, and whether the device keeps to a goal.

@@ -2,7 +2,7 @@
 
 use super::edit::{Edits, FixLengthChoice};
 use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
-use super::{bridge::Bridge, impair::Impair, live::Live, probe::Probe, search::Trial};
+use super::{bridge::Bridge, collect::Collect, impair::Impair, live::Live, probe::Probe, search::Trial};
 use clap::Subcommand;
 use spec::{FixLength, Link, Sign};
 
@@ -25,6 +25,8 @@ pub enum Typed {
     Reflect(Reflect),
     /// Meter an interface or captures by flows, and export their records: NetFlow v5, v9, IPFIX.
     Probe(Box<Probe>),
+    /// Receive flow records (NetFlow v5, v9, IPFIX, sFlow v5), check what is missing, and write them.
+    Collect(Collect),
     /// Try a device with one load: send it, measure what comes back, say whether it passed.
     Trial(Box<Trial>),
 }
@@ -41,6 +43,7 @@ impl Typed {
             Typed::Measure(args) => args.job(),
             Typed::Reflect(args) => args.job(),
             Typed::Probe(args) => args.job(),
+            Typed::Collect(args) => args.job(),
             Typed::Trial(args) => args.job(),
         }
     }

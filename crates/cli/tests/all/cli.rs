@@ -2,7 +2,7 @@
 
 use crate::common::*;
 
-const VERBS: [&str; 15] = [
+const VERBS: [&str; 17] = [
     "demo",
     "send",
     "craft",
@@ -18,6 +18,8 @@ const VERBS: [&str; 15] = [
     "rerun",
     "completions",
     "man",
+    "probe",
+    "collect",
 ];
 
 #[test]

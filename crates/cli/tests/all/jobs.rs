@@ -15,7 +15,7 @@ fn readme_examples() -> Vec<(String, bool)> {
             Some((_, words)) => (words, true),
             None => (words, false),
         };
-        let verbs = ["send ", "replay ", "live ", "impair ", "trial ", "search "];
+        let verbs = ["send ", "replay ", "live ", "impair ", "probe ", "collect ", "trial ", "search "];
         (verbs.iter().any(|verb| words.starts_with(verb)) && !words.contains("--print-job"))
             .then(|| (words.to_owned(), lab))
     });
@@ -83,6 +83,9 @@ fn each_kind_of_job_is_printed_as_it_is_read() {
         "search burst --lab --throughput 1mpps --max-burst 1k",
         "search recovery --lab --max 1mpps --min 1kpps --trial-duration 1s",
         "search reset --lab --rate 5mbps --command reboot",
+        "probe --on rx0 --export 192.0.2.1:2055 --format 9 -T %IN_BYTES,%IN_PKTS --idle-timeout 5s --sample 10 --inner",
+        "probe a.pcap b.pcap --export 192.0.2.1:2055 --export 192.0.2.2:2055 --balance --max-flows 1000 --count 5k",
+        "collect --listen 127.0.0.1:2055 --listen [::1]:4739 --write a.csv --write b.jsonl --threads 2 --count 1M",
         "search soak --lab --rate 5mbps --gateway 02:00:00:00:00:01",
     ] {
         let printed = run(format!("netdyno {line} --print-job")).ok();

@@ -394,3 +394,160 @@ fn of_tunnels_the_inside_is_metered_on_request() {
         }
     }
 }
+
+/// Records of a collector's CSV file, as those of nfdump.
+fn written(file: &str) -> Records {
+    let text = std::fs::read_to_string(file).expect("the file");
+    let mut lines = text.lines();
+    let columns: Vec<&str> = lines.next().expect("columns").split(',').collect();
+    let mut records = Records::new();
+    for line in lines {
+        let values: BTreeMap<&str, &str> = columns.iter().copied().zip(line.split(',')).collect();
+        let count = |name: &str| values[name].parse::<u64>().unwrap_or_else(|_| panic!("{name}: {line}"));
+        let ms = |name: &str| count(name) / 1_000_000;
+        let counted = [
+            count("packets"),
+            count("bytes"),
+            count("tcp_flags") & 0x3f,
+            ms("time_flow_start_ns"),
+            ms("time_flow_end_ns"),
+        ];
+        // As nfdump has them: addresses and ports; of ICMPv6 there is none here.
+        let of = ["src_addr", "dst_addr", "src_port", "dst_port", "proto", "ip_tos"].map(|name| values[name]);
+        records.entry(of.join(" ")).or_default().push(counted);
+    }
+    records
+}
+
+/// A collector of ours on a port of the net, once it listens.
+fn collector(net: &Net, arguments: &str) -> crate::common::Running {
+    let mut running = net.start(format!("netdyno collect --listen 127.0.0.1:9995 --json {arguments}"));
+    running.until_it_says("Ctrl-C ends");
+    running
+}
+
+fn ended(running: crate::common::Running) -> Value {
+    running.signal("INT");
+    running.wait().ok().json()
+}
+
+#[test]
+fn what_the_probe_exports_is_collected_exactly() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    for format in ["ipfix", "9", "5"] {
+        let truth = truth(&capture, format != "5");
+        let (csv, lines) = (path(&dir, &format!("{format}.csv")), path(&dir, &format!("{format}.jsonl")));
+        let running = collector(&net, &format!("--write {csv} --write {lines} --threads 2"));
+        let whole = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";
+        let line =
+            format!("netdyno probe {capture} --export 127.0.0.1:9995 --format {format} {whole} --json");
+        net.run(line).with(i32::from(format == "5"));
+        let report = ended(running);
+        assert_eq!(written(&csv), truth, "{format}");
+        let collection = &report["result"]["collection"];
+        let of = |name: &str| number(&collection[name]);
+        assert_eq!(of("records"), truth.len() as u64, "{report}");
+        assert_eq!(of("written_records"), 2 * truth.len() as u64, "{report}");
+        for none in
+            ["missing_records", "missing_messages", "malformed_messages", "unread_sets", "dropped_messages"]
+        {
+            assert_eq!(of(none), 0, "{none}: {report}");
+        }
+        let packets: u64 = truth.values().flatten().map(|of| of[0]).sum();
+        assert_eq!(of("packets"), packets, "{report}");
+        // Each line is JSON with the same columns, and fields that have none.
+        let text = std::fs::read_to_string(&lines).expect("lines");
+        assert_eq!(text.lines().count(), truth.len());
+        for line in text.lines() {
+            let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            assert!(value["packets"].is_u64() && value["src_addr"].is_string(), "{line}");
+            assert_eq!(value["ipVersion"].is_u64(), format != "5", "{line}");
+        }
+    }
+}
+
+#[test]
+fn what_softflowd_exports_is_collected() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = path(&dir, "small.pcap");
+    run(format!("netdyno synth --profile smallflows -w {capture}")).ok();
+    for version in ["5", "9", "10"] {
+        let csv = path(&dir, &format!("softflowd-{version}.csv"));
+        let running = collector(&net, &format!("--write {csv}"));
+        // It removes this file when it ends.
+        let pid = path(&dir, "softflowd.pid");
+        // -A milli and -a: its times are otherwise those of the day on which it runs.
+        let times = if version == "5" { "" } else { "-a -A milli" };
+        let whole =
+            "-t maxlife=1h -t general=1h -t tcp=1h -t udp=1h -t tcp.fin=1h -t tcp.rst=1h -t expint=1h";
+        net.run(format!(
+            "softflowd -r {capture} -n 127.0.0.1:9995 -v {version} -c none -p {pid} -m 100000 {whole} {times}"
+        ));
+        let report = ended(running);
+        let collection = &report["result"]["collection"];
+        let of = |name: &str| number(&collection[name]);
+        // It counts 1,209 flows of 14,243 packets, in both directions.
+        assert_eq!((of("records"), of("packets")), (1209, 14_243), "{version}: {report}");
+        assert_eq!((of("missing_records"), of("missing_messages")), (0, 0), "{version}: {report}");
+        assert_eq!((of("malformed_messages"), of("unread_sets")), (0, 0), "{version}: {report}");
+        assert_eq!(written(&csv).values().map(Vec::len).sum::<usize>(), 1209, "{version}");
+    }
+}
+
+#[test]
+fn what_cannot_be_collected_is_refused() {
+    let net = Net::new();
+    let dir = folder();
+    net.run("netdyno collect --listen nowhere").refused(&["--listen nowhere", "ADDR:PORT"]);
+    net.run("netdyno collect --listen 192.0.2.77:2055").refused(&["--listen 192.0.2.77:2055"]);
+    let odd = path(&dir, "records.txt");
+    net.run(format!("netdyno collect --write {odd}")).refused(&["--write", ".csv or .jsonl"]);
+    net.run("netdyno collect --write /no/such/folder/x.csv").refused(&["--write /no/such/folder/x.csv"]);
+    assert!(!std::path::Path::new(&odd).exists());
+    // A file of jobs writes nothing that was not allowed.
+    let (job, csv) = (path(&dir, "job.yaml"), path(&dir, "x.csv"));
+    let text = format!(
+        "schema: netdyno.job/1\njobs:\n- kind: collect\n  listen: [\"127.0.0.1:9995\"]\n  write: [{csv}]\n  duration: 1s\n"
+    );
+    std::fs::write(&job, text).expect("a file");
+    net.run(format!("netdyno run {job}")).refused(&["it would write", "--write"]);
+    net.run(format!("netdyno run {job} --write {csv}")).ok();
+    assert!(std::path::Path::new(&csv).exists());
+}
+
+#[test]
+fn hostile_messages_are_counted_and_harm_nothing() {
+    let (net, dir) = (Net::new(), folder());
+    let running = collector(&net, "");
+    let script = path(&dir, "hostile.py");
+    std::fs::write(
+        &script,
+        r#"
+import socket, struct, random
+random.seed(3)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+def send(b): s.sendto(b, ("127.0.0.1", 9995))
+def ipfix(sets, seq=0, domain=1): return struct.pack("!HHIII", 10, 16 + len(sets), 1700000000, seq, domain) + sets
+for n in range(3000):
+    send(ipfix(struct.pack("!HHHHHH", 2, 12, 256 + n % 60000, 1, 1, 0)))
+    send(ipfix(struct.pack("!HHHHHH", 2, 12, 256 + n, 1, 2, 4), 0, n))
+    send(ipfix(struct.pack("!HH", 256, 65535)))
+    send(bytes(random.randrange(256) for _ in range(random.randrange(200))))
+    send(struct.pack("!H", random.choice([0, 5, 9, 10])) + bytes(random.randrange(256) for _ in range(60)))
+"#,
+    )
+    .expect("a script");
+    net.run(format!("/usr/bin/python3 {script}")).ok();
+    // One that is sound still counts.
+    let capture = many_kinds(&dir);
+    net.run(format!("netdyno probe {capture} --export 127.0.0.1:9995 --json")).ok();
+    running.signal("INT");
+    let (ran, weight) = running.wait_and_weigh();
+    let report = ran.ok().json();
+    let collection = &report["result"]["collection"];
+    assert!(number(&collection["malformed_messages"]) > 3000, "{report}");
+    assert!(number(&collection["records"]) > 500, "{report}");
+    assert!(weight < 200 << 20, "{weight}");
+    assert!(report["warnings"].to_string().contains("could not be read"), "{report}");
+}

@@ -160,6 +160,7 @@ pub fn render(moment: &Snapshot, format: Format) -> String {
     passages(&mut page, moment);
     connections(&mut page, moment);
     flows(&mut page, moment);
+    collected(&mut page, moment);
     search(&mut page, moment);
     streams(&mut page, moment);
     let explaining = "Rise of counters of hosts and interfaces that tell where frames were lost.";
@@ -310,6 +311,26 @@ fn connections(page: &mut Page, moment: &Snapshot) {
         ("netdyno_connection_retransmitted_segments", "Segments that were sent again.", c.retransmitted),
         ("netdyno_connection_said_bytes", "Bytes that servers have acknowledged.", c.said),
         ("netdyno_connection_heard_bytes", "Bytes that servers have said.", c.heard),
+    ] {
+        page.one(name, "counter", help, &[], &value);
+    }
+}
+
+/// Of a flow collector.
+fn collected(page: &mut Page, moment: &Snapshot) {
+    let Some(c) = moment.collected else { return };
+    page.one("netdyno_collector_exporters", "gauge", "Exporters.", &[], &c.exporters);
+    for (name, help, value) in [
+        ("netdyno_collector_records_total", "Flow records received.", c.records),
+        ("netdyno_collector_messages_total", "Messages received.", c.messages),
+        ("netdyno_collector_missing_records_total", "Records that did not arrive.", c.missing_records),
+        ("netdyno_collector_missing_messages_total", "Messages that did not arrive.", c.missing_messages),
+        (
+            "netdyno_collector_dropped_messages_total",
+            "Messages that this collector lost.",
+            c.dropped_messages,
+        ),
+        ("netdyno_collector_unwritten_records_total", "Records that were not written.", c.unwritten_records),
     ] {
         page.one(name, "counter", help, &[], &value);
     }

@@ -46,9 +46,6 @@ struct Section {
     lines: Vec<Line<'static>>,
 }
 
-/// Which section the table of streams or trials is.
-const TABLE: usize = 7;
-
 /// All lines, at most `height`.
 pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Line<'static>> {
     let Some(now) = &view.now else {
@@ -65,16 +62,21 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: 8, lines: trials::progress(now, manner) },
         Section { weight: 8, lines: surroundings::connections(now, manner) },
         Section { weight: 8, lines: surroundings::flows(now, manner) },
+        Section { weight: 8, lines: surroundings::collected(now, manner) },
         Section { weight: 5, lines: surroundings::passages(view, now, manner) },
         Section { weight: 6, lines: times(view, now, manner) },
         Section { weight: bars, lines: history(view, now, manner, width) },
+    ];
+    // Where streams or trials go, as far as there is room.
+    let table_at = sections.len();
+    sections.extend([
         Section { weight: 5, lines: Vec::new() },
         Section { weight: cores, lines: surroundings::load(view, now, manner, width, height) },
         Section { weight: 1, lines: surroundings::queues(view, now, manner, width, height) },
         Section { weight: 3, lines: surroundings::counters(now, manner) },
         Section { weight: 7, lines: warnings(now, manner) },
         Section { weight: 8, lines: vec![footer(view, now, manner, width)] },
-    ];
+    ]);
     let used = |sections: &[Section]| sections.iter().map(|s| s.lines.len()).sum::<usize>();
     let rows = now.search.as_ref().map_or(now.streams.len(), |search| search.rows.len());
     // A table is worth its place from its header and two rows on.
@@ -90,7 +92,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
     }
     let room = height.saturating_sub(used(&sections));
     if table > 0 && room >= 2 {
-        sections[TABLE].lines = match &now.search {
+        sections[table_at].lines = match &now.search {
             Some(search) => trials::table(search, manner, room),
             None => streams(view, now, manner, width, room),
         };

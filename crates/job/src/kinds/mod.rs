@@ -5,6 +5,7 @@ use anyhow::Result;
 use report::Report;
 
 pub mod bridge;
+pub(crate) mod collect;
 pub mod edits;
 pub mod given;
 pub mod impair;

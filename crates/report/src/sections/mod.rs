@@ -6,6 +6,7 @@
 
 pub mod bridge;
 pub mod by_hand;
+pub mod collection;
 pub mod conversations;
 pub mod counters;
 pub mod environment;
@@ -68,7 +69,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 14] = [
+pub(crate) const ALL: [&dyn Section; 15] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
@@ -78,6 +79,7 @@ pub(crate) const ALL: [&dyn Section; 14] = [
     &bridge::Bridge,
     &flows::OfFlows,
     &metering::Metered,
+    &collection::Collected,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

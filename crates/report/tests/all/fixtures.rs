@@ -112,6 +112,7 @@ pub fn lossy_replay() -> Report {
         trials: Vec::new(),
         reflection: None,
         metering: None,
+        collection: None,
         passages: Vec::new(),
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),

@@ -155,6 +155,21 @@ pub fn passages(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static
     now.passages.iter().enumerate().map(passage).collect()
 }
 
+/// Records that were received.
+pub fn collected(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+    let Some(c) = now.collected else { return Vec::new() };
+    let text = format!(
+        "{} of {} exporters in {} messages; missing {} and {} messages; {} messages lost here",
+        count(c.records),
+        count(c.exporters),
+        count(c.messages),
+        count(c.missing_records),
+        count(c.missing_messages),
+        count(c.dropped_messages)
+    );
+    vec![Line::from(vec![label("records", manner), text.into()])]
+}
+
 /// Flows that are metered.
 pub fn flows(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(f) = now.flows else { return Vec::new() };

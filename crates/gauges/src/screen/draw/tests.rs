@@ -298,6 +298,38 @@ fn directions_and_connections_are_told_under_the_rates() {
     );
 }
 
+#[test]
+fn a_probe_and_a_collector_say_what_became_of_records() {
+    let mut view = view();
+    let flows = snapshot::Flows { active: 7, ended: 1234, sent: 1200, unsent: 34, dropped: 5 };
+    let collected = snapshot::Collected {
+        records: 9000,
+        messages: 300,
+        exporters: 2,
+        missing_records: 31,
+        dropped_messages: 4,
+        ..snapshot::Collected::default()
+    };
+    view.update(Arc::new(Snapshot { flows: Some(flows), collected: Some(collected), ..moment(11) }));
+    let lines = text(&view, 100, 40);
+    let probe = line(&lines, "flows");
+    assert!(
+        probe.contains("7 under way; 1,234 records ended, 1,200 sent, 34 not sent; 5 frames not metered")
+    );
+    let collector = line(&lines, "records");
+    assert!(
+        collector.contains(
+            "9,000 of 2 exporters in 300 messages; missing 31 and 0 messages; 4 messages lost here"
+        )
+    );
+    // Bars of the last minute, and the table of streams behind them.
+    let history = lines.iter().filter(|line| line.contains(" <")).count();
+    assert!(history >= 2, "{lines:#?}");
+    let table = lines.iter().position(|line| line.contains("stream")).expect("the table of streams");
+    let bars = lines.iter().position(|line| line.contains(" <")).expect("bars");
+    assert!(bars < table, "{lines:#?}");
+}
+
 proptest! {
     #[test]
     fn any_size_and_any_counts_can_be_drawn(

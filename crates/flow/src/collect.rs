@@ -1,0 +1,691 @@
+//! Reads messages: NetFlow v5 and v9, IPFIX, sFlow v5.
+//!
+//! A [`Session`] is what is known of one exporter (address and port): templates, numbers that are expected, sampling, of each
+//! of its domains. Everything read is taken for hostile: what a message can make grow is bounded, and nothing panics.
+
+use crate::element::{self, Kind, Number, REVERSE};
+use crate::packet::{self, Choice, Walk};
+use crate::record::{Format, Other, Record, time_ns, unsigned};
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::LinkType;
+
+mod sflow;
+#[cfg(test)]
+mod tests;
+
+/// Templates of a domain; an exporter has some.
+const MOST_TEMPLATES: usize = 2048;
+/// Fields of a template. IANA knows some 500 elements.
+const MOST_FIELDS: usize = 1024;
+/// Domains of an exporter.
+const MOST_DOMAINS: usize = 1024;
+/// Bytes of sets that wait for their templates.
+const MOST_WAITING: usize = 64 << 10;
+/// A gap of more is no loss: the exporter began anew.
+const RESTART: u32 = 1 << 24;
+
+/// What was read of an exporter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Records of flows.
+    pub records: u64,
+    /// Records of options.
+    pub options: u64,
+    /// Templates, each as often as it came.
+    pub templates: u64,
+    /// Messages that could not be read to their end.
+    pub malformed: u64,
+    /// Sets without a template: they wait for it, within bounds,
+    pub waiting_sets: u64,
+    /// and of those, sets that were given up.
+    pub lost_sets: u64,
+    /// By the exporters' numbers, what did not arrive: flows (v5), records (IPFIX),
+    pub missing_records: u64,
+    /// or messages (v9, sFlow).
+    pub missing_messages: u64,
+    /// Messages that came behind later ones; what they hold is not missing.
+    pub late_messages: u64,
+    /// Exporters that began to count anew.
+    pub restarts: u64,
+    /// Templates and domains that had no room.
+    pub refused: u64,
+    /// Records, packets and bytes that the exporters say they did not send (`notSent...TotalCount`).
+    pub unsent: [u64; 3],
+    /// Packets that they say they did not meter (`ignoredPacketTotalCount`).
+    pub ignored_packets: u64,
+}
+
+/// What is known of an exporter.
+#[derive(Debug)]
+pub struct Session {
+    domains: HashMap<(Format, u32), Domain, foldhash::fast::RandomState>,
+    counters: Counters,
+    walk: Option<Box<Walk>>,
+    /// Fields without a place in the record, in the order of the template.
+    keeps_others: bool,
+}
+
+#[derive(Debug, Default)]
+struct Domain {
+    templates: BTreeMap<u16, Template>,
+    /// The last message's number, and what it held.
+    last: Option<(u32, Holds)>,
+    /// Ways of counting that this exporter does not have: see [`Session::follow`].
+    not_its_way: u8,
+    sampling: u32,
+    waiting: Vec<(u16, Head, Vec<u8>)>,
+    waiting_bytes: usize,
+    unsent: [u64; 3],
+    ignored: u64,
+}
+
+/// By how much a message raises the number.
+#[derive(Debug, Clone, Copy)]
+struct Holds {
+    /// All that count: records, those of options among them; or the message itself.
+    records: u32,
+    /// Records of flows.
+    flows: u32,
+}
+
+impl Holds {
+    fn of(count: u32) -> Holds {
+        Holds { records: count, flows: count }
+    }
+}
+
+/// What a message says ahead of its records.
+#[derive(Debug, Clone, Copy)]
+struct Head {
+    format: Format,
+    domain: u32,
+    exported_ns: u64,
+    /// When the exporter began, in milliseconds since 1970.
+    began_ms: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Template {
+    fields: Vec<Field>,
+    /// Bytes of a record, those of varying fields as one each.
+    least: usize,
+    varies: bool,
+    /// So many fields of options say whose they are.
+    scopes: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Field {
+    number: Number,
+    length: u16,
+    kind: Kind,
+    to: Place,
+}
+
+/// Where a field goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Address(u8),
+    Port(u8),
+    Protocol,
+    Tos,
+    Flags,
+    Packets,
+    Octets,
+    Uptime(u8),
+    Time(u8),
+    Interface(u8),
+    System(u8),
+    Prefix(u8),
+    NextHop,
+    Vlan(u8),
+    Mac(u8),
+    EndReason,
+    Sampling,
+    Icmp,
+    Elsewhere,
+}
+
+/// What stands wrong in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Malformed;
+
+/// Reads from the beginning of what is left.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn u8(&mut self) -> Result<u8, Malformed> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn u16(&mut self) -> Result<u16, Malformed> {
+        self.take(2).map(|bytes| u16::from_be_bytes([bytes[0], bytes[1]]))
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        self.take(4).map(|bytes| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+}
+
+impl Session {
+    /// Nothing is known yet. With `keeps_others` fields that have no place in a record are handed out, too.
+    pub fn new(keeps_others: bool) -> Session {
+        Session { domains: HashMap::default(), counters: Counters::default(), walk: None, keeps_others }
+    }
+
+    /// What was read so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Reads a message that came in a datagram; each record goes to `each`.
+    pub fn message(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) {
+        self.counters.messages += 1;
+        self.counters.bytes += bytes.len() as u64;
+        let version = bytes.first_chunk::<2>().map(|two| u16::from_be_bytes(*two));
+        let read = match version {
+            Some(5) => self.v5(bytes, each),
+            Some(9) => self.v9(bytes, each),
+            Some(10) => self.ipfix(bytes, each),
+            // sFlow's version has four bytes.
+            Some(0) => self.sflow(bytes, each),
+            _ => Err(Malformed),
+        };
+        if read.is_err() {
+            self.counters.malformed += 1;
+        }
+    }
+
+    fn domain(&mut self, key: (Format, u32)) -> Option<&mut Domain> {
+        if self.domains.len() >= MOST_DOMAINS && !self.domains.contains_key(&key) {
+            self.counters.refused += 1;
+            return None;
+        }
+        Some(self.domains.entry(key).or_default())
+    }
+
+    /// Compares a message's number with the one that was expected.
+    fn follow(&mut self, key: (Format, u32), number: u32, holds: Holds) {
+        if self.domain(key).is_none() {
+            return;
+        }
+        let Some(domain) = self.domains.get_mut(&key) else { return };
+        let Some((last, held)) = domain.last.replace((number, holds)) else { return };
+        let step = number.wrapping_sub(last);
+        // What it is raised by from one message to the next, as exporters have it: the last one's records, with those of options
+        // (RFC 7011) or without; or this one's (softflowd).
+        let ways = [held.records, held.flows, holds.records, holds.flows];
+        let fits = ways.iter().zip(1u8..).filter(|(way, _)| **way == step).map(|(_, bit)| 1 << (bit - 1));
+        let fits = fits.fold(0, |all: u8, bit: u8| all | bit);
+        let ways_left = if key.0 == Format::Ipfix { !domain.not_its_way & 0xf } else { 1 };
+        if fits & ways_left != 0 {
+            domain.not_its_way |= !fits & 0xf;
+            return;
+        }
+        let way = ways.get(ways_left.trailing_zeros() as usize).copied().unwrap_or(held.records);
+        let gap = step.wrapping_sub(way);
+        let behind = way.wrapping_sub(step);
+        let missing = match key.0 {
+            Format::V5 | Format::Ipfix => &mut self.counters.missing_records,
+            Format::V9 | Format::Sflow => &mut self.counters.missing_messages,
+        };
+        if gap < RESTART {
+            *missing += u64::from(gap);
+        } else if behind < RESTART && number != 0 {
+            self.counters.late_messages += 1;
+            *missing = missing.saturating_sub(holds.records.into());
+            // What is expected is what follows the latest.
+            domain.last = Some((last, held));
+        } else {
+            domain.not_its_way = 0;
+            self.counters.restarts += 1;
+        }
+    }
+
+    fn v5(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
+        let mut cursor = Cursor(bytes);
+        let (_, count) = (cursor.u16()?, cursor.u16()?);
+        let (uptime, seconds, ns, number) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
+        let (kind, engine, sampling) = (cursor.u8()?, cursor.u8()?, cursor.u16()?);
+        let domain = u32::from(u16::from_be_bytes([kind, engine]));
+        if !(1..=30).contains(&count) {
+            return Err(Malformed);
+        }
+        self.follow((Format::V5, domain), number, Holds::of(count.into()));
+        let exported_ns = u64::from(seconds) * 1_000_000_000 + u64::from(ns.min(999_999_999));
+        let began_ms = (exported_ns / 1_000_000).wrapping_sub(u64::from(uptime));
+        let sampling = u32::from(sampling & 0x3fff).max(1);
+        for _ in 0..count {
+            let record: &[u8; 48] = cursor.take(48)?.first_chunk().ok_or(Malformed)?;
+            let u16_at = |at: usize| u16::from_be_bytes([record[at], record[at + 1]]);
+            let u32_at =
+                |at: usize| u32::from_be_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
+            let address = |at: usize| Some(IpAddr::V4(Ipv4Addr::from_bits(u32_at(at))));
+            let time = |at: usize| began_ms.wrapping_add(u32_at(at).into()).saturating_mul(1_000_000);
+            let record = Record {
+                addresses: [address(0), address(4)],
+                next_hop: address(8).filter(|hop| !hop.is_unspecified()),
+                interfaces: [u16_at(12).into(), u16_at(14).into()],
+                packets: u32_at(16).into(),
+                octets: u32_at(20).into(),
+                times_ns: [time(24), time(28)],
+                ports: [u16_at(32), u16_at(34)],
+                tcp_flags: record[37].into(),
+                protocol: record[38],
+                tos: record[39],
+                systems: [u16_at(40).into(), u16_at(42).into()],
+                prefixes: [record[44], record[45]],
+                ..Record::blank(Format::V5, domain, exported_ns, sampling)
+            };
+            self.counters.records += 1;
+            each(&record, &[]);
+        }
+        Ok(())
+    }
+
+    fn v9(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
+        let mut cursor = Cursor(bytes);
+        let (_, _count) = (cursor.u16()?, cursor.u16()?);
+        let (uptime, seconds, number, domain) = (cursor.u32()?, cursor.u32()?, cursor.u32()?, cursor.u32()?);
+        self.follow((Format::V9, domain), number, Holds::of(1));
+        let exported_ns = u64::from(seconds) * 1_000_000_000;
+        let head = Head {
+            format: Format::V9,
+            domain,
+            exported_ns,
+            began_ms: (u64::from(seconds) * 1000).wrapping_sub(u64::from(uptime)),
+        };
+        self.sets(cursor, head, each).map(|_| ())
+    }
+
+    fn ipfix(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) -> Result<(), Malformed> {
+        let mut cursor = Cursor(bytes);
+        let (_, length) = (cursor.u16()?, cursor.u16()?);
+        let (seconds, number, domain) = (cursor.u32()?, cursor.u32()?, cursor.u32()?);
+        let body = usize::from(length).checked_sub(16).ok_or(Malformed)?;
+        let rest = Cursor(cursor.take(body)?);
+        let head = Head {
+            format: Format::Ipfix,
+            domain,
+            exported_ns: u64::from(seconds) * 1_000_000_000,
+            began_ms: 0,
+        };
+        let before = [self.counters.records, self.counters.options];
+        let read = self.sets(rest, head, each);
+        let flows = (self.counters.records - before[0]) as u32;
+        let records = flows + (self.counters.options - before[1]) as u32;
+        self.follow((Format::Ipfix, domain), number, Holds { records, flows });
+        // How many records wait for their template is not known, nor then the next message's number.
+        if read.unwrap_or(0) > 0
+            && let Some(domain) = self.domains.get_mut(&(Format::Ipfix, domain))
+        {
+            domain.last = None;
+        }
+        read.map(|_| ())
+    }
+
+    /// Reads sets. How many there were that nobody can read yet.
+    fn sets(
+        &mut self,
+        mut cursor: Cursor<'_>,
+        head: Head,
+        each: &mut impl FnMut(&Record, &[Other<'_>]),
+    ) -> Result<usize, Malformed> {
+        let mut unknown = 0;
+        // What is left may be padding.
+        while cursor.0.len() >= 4 {
+            let (number, length) = (cursor.u16()?, cursor.u16()?);
+            let body = usize::from(length).checked_sub(4).ok_or(Malformed)?;
+            let body = cursor.take(body)?;
+            match (head.format, number) {
+                (Format::V9, 0) | (Format::Ipfix, 2) => self.templates(body, head, false, each)?,
+                (Format::V9, 1) | (Format::Ipfix, 3) => self.templates(body, head, true, each)?,
+                (_, 256..) => unknown += usize::from(!self.data(number, body, head, each)?),
+                _ => return Err(Malformed),
+            }
+        }
+        Ok(unknown)
+    }
+
+    fn templates(
+        &mut self,
+        body: &[u8],
+        head: Head,
+        options: bool,
+        each: &mut impl FnMut(&Record, &[Other<'_>]),
+    ) -> Result<(), Malformed> {
+        let mut cursor = Cursor(body);
+        while cursor.0.len() >= 4 {
+            let (number, count) = (cursor.u16()?, usize::from(cursor.u16()?));
+            if number < 256 {
+                // Padding, or nonsense.
+                return if number == 0 { Ok(()) } else { Err(Malformed) };
+            }
+            let (fields, scopes) = match (options, head.format) {
+                (false, _) => (count, 0),
+                // In bytes: of the scope (which was read as `count`), and of the rest.
+                (true, Format::V9) => {
+                    let scope = count / 4;
+                    (scope + usize::from(cursor.u16()?) / 4, scope)
+                }
+                (true, _) if count == 0 => (0, 0),
+                (true, _) => (count, usize::from(cursor.u16()?)),
+            };
+            let template = Template::read(&mut cursor, fields, scopes, head.format)?;
+            self.counters.templates += 1;
+            self.keep(number, template, head, each)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a template, and reads what has waited for it.
+    fn keep(
+        &mut self,
+        number: u16,
+        template: Option<Template>,
+        head: Head,
+        each: &mut impl FnMut(&Record, &[Other<'_>]),
+    ) -> Result<(), Malformed> {
+        let Some(domain) = self.domain((head.format, head.domain)) else { return Ok(()) };
+        // A withdrawal (RFC 7011, 8.1) means nothing over UDP, where messages may overtake each other (8.4).
+        let Some(template) = template else { return Ok(()) };
+        if domain.templates.len() >= MOST_TEMPLATES && !domain.templates.contains_key(&number) {
+            self.counters.refused += 1;
+            return Ok(());
+        }
+        domain.templates.insert(number, template);
+        let (ready, rest) =
+            std::mem::take(&mut domain.waiting).into_iter().partition(|(id, ..)| *id == number);
+        domain.waiting = rest;
+        domain.waiting_bytes = domain.waiting.iter().map(|(_, _, bytes)| bytes.len()).sum();
+        let ready: Vec<(u16, Head, Vec<u8>)> = ready;
+        for (number, head, body) in ready {
+            self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(1);
+            self.data(number, &body, head, each)?;
+        }
+        Ok(())
+    }
+
+    /// Reads records. False: their template is not known, and they wait for it.
+    fn data(
+        &mut self,
+        number: u16,
+        body: &[u8],
+        head: Head,
+        each: &mut impl FnMut(&Record, &[Other<'_>]),
+    ) -> Result<bool, Malformed> {
+        let key = (head.format, head.domain);
+        let keeps_others = self.keeps_others;
+        if self.domain(key).is_none() {
+            return Ok(true);
+        }
+        let Some(domain) = self.domains.get_mut(&key) else { return Ok(true) };
+        let Some(template) = domain.templates.get(&number) else {
+            if domain.waiting_bytes + body.len() <= MOST_WAITING {
+                domain.waiting_bytes += body.len();
+                domain.waiting.push((number, head, body.to_vec()));
+                self.counters.waiting_sets += 1;
+            } else {
+                self.counters.lost_sets += 1;
+            }
+            return Ok(false);
+        };
+        let mut cursor = Cursor(body);
+        let (mut records, mut options) = (0, 0);
+        let mut said: Vec<(u16, u64)> = Vec::new();
+        let blank = Record::blank(head.format, head.domain, head.exported_ns, domain.sampling.max(1));
+        let mut others = Vec::new();
+        let mut read = Ok(());
+        // What is shorter than a record is padding.
+        while cursor.0.len() >= template.least {
+            if template.scopes > 0 {
+                match template.options(&mut cursor, &mut said) {
+                    Ok(()) => options += 1,
+                    Err(wrong) => {
+                        read = Err(wrong);
+                        break;
+                    }
+                }
+                continue;
+            }
+            let mut record = blank;
+            others.clear();
+            let kept = keeps_others.then_some(&mut others);
+            if let Err(wrong) = template.record(&mut cursor, head, &mut record, kept) {
+                read = Err(wrong);
+                break;
+            }
+            records += 1;
+            each(&record, &others);
+        }
+        domain.heed(&said, &mut self.counters);
+        self.counters.records += records;
+        self.counters.options += options;
+        read.map(|()| true)
+    }
+}
+
+impl Domain {
+    /// What options say of sampling and of what was not exported.
+    fn heed(&mut self, said: &[(u16, u64)], counters: &mut Counters) {
+        let (mut interval, mut space) = (0, None);
+        for (id, value) in said {
+            let small = u32::try_from(*value).unwrap_or(u32::MAX);
+            match id {
+                34 | 50 => self.sampling = small,
+                305 => interval = small,
+                306 => space = Some(small),
+                166..=168 => {
+                    // Totals: what each domain said last counts.
+                    let at = usize::from(id - 166);
+                    if let (Some(before), Some(sum)) = (self.unsent.get_mut(at), counters.unsent.get_mut(at))
+                    {
+                        *sum += value.saturating_sub(*before);
+                        *before = *value;
+                    }
+                }
+                164 => {
+                    counters.ignored_packets += value.saturating_sub(self.ignored);
+                    self.ignored = *value;
+                }
+                _ => {}
+            }
+        }
+        if let Some(space) = space.filter(|_| interval > 0) {
+            self.sampling = (interval.saturating_add(space)) / interval;
+        }
+    }
+}
+
+impl Template {
+    /// `None`: it is withdrawn.
+    fn read(
+        cursor: &mut Cursor<'_>,
+        count: usize,
+        scopes: usize,
+        format: Format,
+    ) -> Result<Option<Template>, Malformed> {
+        if count == 0 {
+            return Ok(None);
+        }
+        if count > MOST_FIELDS || scopes > count {
+            return Err(Malformed);
+        }
+        let mut fields = Vec::with_capacity(count.min(64));
+        let (mut least, mut varies) = (0usize, false);
+        for at in 0..count {
+            let (id, length) = (cursor.u16()?, cursor.u16()?);
+            let own = format == Format::Ipfix && id & 0x8000 != 0;
+            let enterprise = if own { cursor.u32()? } else { 0 };
+            let number = Number { enterprise, id: if own { id & 0x7fff } else { id } };
+            // Scopes of v9 have numbers of their own.
+            let known = element::of_number(number).filter(|_| format == Format::Ipfix || at >= scopes);
+            let kind = known.map_or(Kind::Octets, |element| element.kind);
+            let to = known.map_or(Place::Elsewhere, |element| place(element.number.id));
+            let is_varying = format == Format::Ipfix && length == element::VARIES;
+            varies |= is_varying;
+            least += if is_varying { 1 } else { usize::from(length) };
+            fields.push(Field { number, length, kind, to });
+        }
+        // Records of no length would be without number.
+        if least == 0 {
+            return Err(Malformed);
+        }
+        Ok(Some(Template { fields, least, varies, scopes }))
+    }
+
+    /// The bytes of a field.
+    #[inline]
+    fn field<'a>(&self, cursor: &mut Cursor<'a>, field: &Field) -> Result<&'a [u8], Malformed> {
+        if !self.varies || field.length != element::VARIES {
+            return cursor.take(field.length.into());
+        }
+        let length = match cursor.u8()? {
+            255 => usize::from(cursor.u16()?),
+            short => short.into(),
+        };
+        cursor.take(length)
+    }
+
+    fn options(&self, cursor: &mut Cursor<'_>, said: &mut Vec<(u16, u64)>) -> Result<(), Malformed> {
+        for (at, field) in self.fields.iter().enumerate() {
+            let bytes = self.field(cursor, field)?;
+            if at >= self.scopes && field.number.enterprise == 0 && said.len() < MOST_FIELDS {
+                said.push((field.number.id, unsigned(bytes)));
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn record<'a>(
+        &self,
+        cursor: &mut Cursor<'a>,
+        head: Head,
+        record: &mut Record,
+        mut others: Option<&mut Vec<Other<'a>>>,
+    ) -> Result<(), Malformed> {
+        for field in &self.fields {
+            let bytes = self.field(cursor, field)?;
+            match field.to {
+                Place::Address(which) => record.addresses[usize::from(which & 1)] = address(bytes),
+                Place::Port(which) => record.ports[usize::from(which & 1)] = unsigned(bytes) as u16,
+                Place::Protocol => record.protocol = unsigned(bytes) as u8,
+                Place::Tos => record.tos = unsigned(bytes) as u8,
+                Place::Flags => record.tcp_flags = unsigned(bytes) as u16,
+                Place::Packets => record.packets = unsigned(bytes),
+                Place::Octets => record.octets = unsigned(bytes),
+                Place::Uptime(which) => {
+                    let ms = head.began_ms.wrapping_add(unsigned(bytes));
+                    record.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+                }
+                Place::Time(which) => {
+                    record.times_ns[usize::from(which & 1)] = time_ns(field.kind, bytes).unwrap_or(0);
+                }
+                Place::Interface(which) => record.interfaces[usize::from(which & 1)] = unsigned(bytes) as u32,
+                Place::System(which) => record.systems[usize::from(which & 1)] = unsigned(bytes) as u32,
+                Place::Prefix(which) => record.prefixes[usize::from(which & 1)] = unsigned(bytes) as u8,
+                Place::NextHop => record.next_hop = address(bytes).filter(|hop| !hop.is_unspecified()),
+                Place::Vlan(which) => record.vlans[usize::from(which & 1)] = unsigned(bytes) as u16,
+                Place::Mac(which) => {
+                    if let Some(mac) = bytes.first_chunk() {
+                        record.macs[usize::from(which & 1)] = *mac;
+                    }
+                }
+                Place::EndReason => record.end_reason = unsigned(bytes) as u8,
+                Place::Sampling => record.sampling = (unsigned(bytes) as u32).max(1),
+                // Where ports are said, too, those of ICMP are this.
+                Place::Icmp => {
+                    let value = unsigned(bytes) as u16;
+                    if value != 0 {
+                        record.ports[1] = value;
+                    }
+                }
+                Place::Elsewhere => {
+                    if let Some(others) = &mut others {
+                        others.push(Other { number: field.number, bytes });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    match bytes.len() {
+        4 => Some(Ipv4Addr::from_bits(unsigned(bytes) as u32).into()),
+        16 => bytes.first_chunk::<16>().map(|bytes| Ipv6Addr::from(*bytes).into()),
+        _ => None,
+    }
+}
+
+fn place(id: u16) -> Place {
+    match id {
+        1 | 85 => Place::Octets,
+        2 | 86 => Place::Packets,
+        4 => Place::Protocol,
+        5 => Place::Tos,
+        6 => Place::Flags,
+        7 => Place::Port(0),
+        11 => Place::Port(1),
+        8 | 27 => Place::Address(0),
+        12 | 28 => Place::Address(1),
+        9 | 29 => Place::Prefix(0),
+        13 | 30 => Place::Prefix(1),
+        10 => Place::Interface(0),
+        14 => Place::Interface(1),
+        15 | 62 => Place::NextHop,
+        16 => Place::System(0),
+        17 => Place::System(1),
+        22 => Place::Uptime(0),
+        21 => Place::Uptime(1),
+        32 | 139 => Place::Icmp,
+        34 => Place::Sampling,
+        56 => Place::Mac(0),
+        80 => Place::Mac(1),
+        58 | 243 => Place::Vlan(0),
+        59 | 254 => Place::Vlan(1),
+        136 => Place::EndReason,
+        150 | 152 | 154 | 156 => Place::Time(0),
+        151 | 153 | 155 | 157 => Place::Time(1),
+        _ => Place::Elsewhere,
+    }
+}
+
+/// Elements of the other direction are handed out with IANA's numbers and this enterprise.
+pub const OTHER_DIRECTION: u32 = REVERSE;
+
+/// A record of one packet that sFlow sampled.
+fn sampled(walk: &mut Walk, header: &[u8], length: usize, blank: Record) -> Option<Record> {
+    let frame = packet::Frame { length, ..packet::Frame::ethernet(header, blank.exported_ns) };
+    let packet = walk.packet(&packet::Frame { link: LinkType::ETHERNET, ..frame }).ok()?;
+    let parts = packet.key.parts();
+    Some(Record {
+        addresses: parts.addresses.map(Some),
+        ports: parts.ports,
+        protocol: parts.protocol,
+        tos: parts.tos,
+        tcp_flags: packet.tcp_flags,
+        packets: 1,
+        octets: packet.octets,
+        vlans: [parts.vlan.unwrap_or(0), 0],
+        macs: packet.macs,
+        ..blank
+    })
+}
+
+fn walk() -> Box<Walk> {
+    Box::new(Walk::new(Choice::default()))
+}

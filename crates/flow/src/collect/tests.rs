@@ -1,0 +1,313 @@
+use super::*;
+use crate::export::{Exporter, Settings, Status};
+use crate::key::{Key, Parts};
+use crate::table::{Ended, Flow, Over};
+use crate::template::{Context, USUAL, Version};
+use proptest::prelude::*;
+
+const NOW: u64 = 1_700_000_123_456_000_000;
+
+fn settings(version: Version) -> Settings {
+    Settings {
+        version,
+        template: USUAL.to_owned(),
+        first_template: 257,
+        domain: 7,
+        longest: 1452,
+        refresh_messages: 20,
+        refresh_ns: 60_000_000_000,
+        context: Context { began_ns: NOW - 100_000_000_000, interfaces: [3, 0], sampling: 1, random: false },
+    }
+}
+
+fn over() -> impl Strategy<Value = Over> {
+    let addresses = prop_oneof![
+        any::<[u32; 2]>().prop_map(|a| a.map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits)))),
+        any::<[u128; 2]>().prop_map(|a| a.map(|bits| IpAddr::V6(Ipv6Addr::from_bits(bits)))),
+    ];
+    let counts = (1..u64::from(u32::MAX), 1..u64::from(u32::MAX), 0..90_000u64, 0..9_000u64);
+    (addresses, any::<[u16; 2]>(), any::<(u8, u8)>(), proptest::option::of(1u16..4095), counts, 0..64u16)
+        .prop_map(|(addresses, ports, (protocol, tos), vlan, (packets, octets, first, lasted), tcp_flags)| {
+            let key = Key::new(Parts { addresses, ports, protocol, tos, vlan }).expect("one version");
+            let first = NOW - 100_000_000_000 + first * 1_000_000;
+            let flow = Flow {
+                key,
+                packets,
+                octets,
+                times_ns: [first, first + lasted * 1_000_000],
+                tcp_flags,
+                ttl: [1, 2],
+                lengths: [40, 1500],
+                macs: [[2; 6]; 2],
+                mpls: [0; 3],
+            };
+            Over { flow, why: Ended::Idle }
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_is_written_is_read(overs in proptest::collection::vec(over(), 1..200), which in 0usize..3) {
+        let version = [Version::V5, Version::V9, Version::Ipfix][which];
+        let mut exporter = Exporter::new(settings(version)).expect("a template");
+        let mut messages = Vec::new();
+        let mut send = |message: crate::export::Message<'_>| messages.push(message.bytes.to_vec());
+        for over in &overs {
+            exporter.add(over, NOW, &mut send);
+        }
+        exporter.status(&Status { unsent: [5, 6, 7], ignored_packets: 9, ..Status::default() }, NOW, &mut send);
+        exporter.flush(NOW, &mut send);
+        let mut session = Session::new(true);
+        let mut read = Vec::new();
+        for message in &messages {
+            prop_assert!(message.len() <= 1464, "{}", message.len());
+            session.message(message, &mut |record, _| read.push(*record));
+        }
+        let wanted: Vec<&Over> =
+            overs.iter().filter(|over| version != Version::V5 || !over.flow.key.is_v6()).collect();
+        prop_assert_eq!(read.len(), wanted.len());
+        // Of IPv4 and IPv6 each are in their order.
+        let key = |record: &Record| record.addresses.map(|address| address.expect("an address"));
+        let mut left: Vec<&Over> = wanted;
+        for record in &read {
+            let at = left.iter().position(|over| {
+                over.flow.key.parts().addresses == key(record)
+                    && over.flow.packets == record.packets
+                    && over.flow.octets == record.octets
+            });
+            let over = left.remove(at.expect("one that was written"));
+            let parts = over.flow.key.parts();
+            let icmp = matches!(parts.protocol, 1 | 58);
+            prop_assert!(record.ports == parts.ports || icmp, "{:?} {:?}", record.ports, parts.ports);
+            prop_assert_eq!((record.protocol, record.tos), (parts.protocol, parts.tos));
+            prop_assert_eq!(record.tcp_flags, over.flow.tcp_flags);
+            prop_assert_eq!(record.times_ns, over.flow.times_ns);
+            prop_assert_eq!(record.interfaces, [3, 0]);
+            if version != Version::V5 {
+                prop_assert_eq!(record.vlans[0], parts.vlan.unwrap_or(0));
+                prop_assert_eq!(record.end_reason, 1);
+            }
+        }
+        let counters = session.counters();
+        prop_assert_eq!((counters.malformed, counters.missing_records, counters.missing_messages), (0, 0, 0));
+        if version == Version::Ipfix {
+            prop_assert_eq!((counters.unsent, counters.ignored_packets), ([5, 6, 7], 9));
+        }
+    }
+
+    #[test]
+    fn damage_is_no_panic(
+        overs in proptest::collection::vec(over(), 1..60),
+        which in 0usize..3,
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..12),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let version = [Version::V5, Version::V9, Version::Ipfix][which];
+        let mut exporter = Exporter::new(settings(version)).expect("a template");
+        let mut messages = Vec::new();
+        let mut send = |message: crate::export::Message<'_>| messages.push(message.bytes.to_vec());
+        overs.iter().for_each(|over| exporter.add(over, NOW, &mut send));
+        exporter.flush(NOW, &mut send);
+        let mut session = Session::new(true);
+        for mut message in messages {
+            for (at, value) in &changes {
+                let at = at.index(message.len());
+                message[at] = *value;
+            }
+            message.truncate(cut.index(message.len() + 1));
+            session.message(&message, &mut |_, _| ());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), version in prop_oneof![Just([0, 5]), Just([0, 9]), Just([0, 10]), Just([0, 0])]) {
+        let mut session = Session::new(true);
+        let message: Vec<u8> = version.into_iter().chain(bytes).collect();
+        session.message(&message, &mut |_, _| ());
+    }
+}
+
+/// RFC 7011, appendix A: the example's message, its template of five elements and three records.
+fn example() -> Vec<u8> {
+    let mut sets = Vec::new();
+    // A.2.1: template set 256.
+    sets.extend([0, 2, 0, 28, 1, 0, 0, 5]);
+    for (id, length) in [(8u16, 4u16), (12, 4), (15, 4), (2, 4), (1, 4)] {
+        sets.extend(id.to_be_bytes());
+        sets.extend(length.to_be_bytes());
+    }
+    // A.3: data set 256.
+    sets.extend([1, 0, 0, 64]);
+    for (last, next, packets, octets) in [
+        ([192, 0, 2, 12], [192, 0, 2, 254], [198, 51, 100, 1], (5009u32, 5_344_385u32)),
+        ([192, 0, 2, 27], [192, 0, 2, 23], [198, 51, 100, 2], (748, 388_934)),
+        ([192, 0, 2, 56], [192, 0, 2, 65], [198, 51, 100, 3], (5, 6534)),
+    ]
+    .map(|(a, b, c, d)| (a, b, c, d))
+    {
+        sets.extend(last);
+        sets.extend(next);
+        sets.extend(packets);
+        sets.extend(octets.0.to_be_bytes());
+        sets.extend(octets.1.to_be_bytes());
+    }
+    message(0, &sets)
+}
+
+fn message(number: u32, sets: &[u8]) -> Vec<u8> {
+    let mut message = vec![0, 10];
+    message.extend((16 + sets.len() as u16).to_be_bytes());
+    message.extend(1_700_000_000u32.to_be_bytes());
+    message.extend(number.to_be_bytes());
+    message.extend(1u32.to_be_bytes());
+    message.extend(sets);
+    message
+}
+
+#[test]
+fn the_example_of_the_rfc_is_read() {
+    let mut session = Session::new(false);
+    let mut read = Vec::new();
+    session.message(&example(), &mut |record, _| read.push(*record));
+    let counted: Vec<_> = read.iter().map(|record| (record.packets, record.octets)).collect();
+    assert_eq!(counted, [(5009, 5_344_385), (748, 388_934), (5, 6534)]);
+    assert_eq!(read[0].addresses[0], Some("192.0.2.12".parse().expect("an address")));
+    assert_eq!(read[2].next_hop, Some("198.51.100.3".parse().expect("an address")));
+}
+
+#[test]
+fn records_wait_for_a_late_template() {
+    let whole = example();
+    let (template, data) = (&whole[16..44], &whole[44..]);
+    let mut session = Session::new(false);
+    let mut count = 0;
+    session.message(&message(0, data), &mut |_, _| count += 1);
+    assert_eq!((count, session.counters().waiting_sets), (0, 1));
+    session.message(&message(3, template), &mut |_, _| count += 1);
+    assert_eq!((count, session.counters().waiting_sets, session.counters().missing_records), (3, 0, 0));
+    // They wait within bounds.
+    let mut session = Session::new(false);
+    for _ in 0..3000 {
+        session.message(&message(0, data), &mut |_, _| panic!("no template"));
+    }
+    assert!(session.counters().lost_sets > 1000);
+}
+
+#[test]
+fn gaps_are_counted_and_late_messages_make_them_good() {
+    let whole = example();
+    let (template, data) = (&whole[16..44], &whole[44..]);
+    let mut session = Session::new(false);
+    let mut each = |_: &Record, _: &[Other<'_>]| ();
+    session.message(&message(100, &whole[16..]), &mut each);
+    session.message(&message(103, data), &mut each);
+    assert_eq!(session.counters().missing_records, 0);
+    session.message(&message(112, data), &mut each);
+    assert_eq!(session.counters().missing_records, 6);
+    session.message(&message(106, data), &mut each);
+    assert_eq!((session.counters().missing_records, session.counters().late_messages), (3, 1));
+    session.message(&message(115, data), &mut each);
+    assert_eq!(session.counters().missing_records, 3);
+    session.message(&message(0, template), &mut each);
+    assert_eq!((session.counters().missing_records, session.counters().restarts), (3, 1));
+}
+
+#[test]
+fn ways_of_counting_are_found_out() {
+    let whole = example();
+    let (template, data) = (&whole[16..44], &whole[44..]);
+    // An options template of two fields and a record of it; a second message holds both kinds of records.
+    let options =
+        [0, 3, 0, 18, 2, 0, 0, 2, 0, 1, 0, 149, 0, 4, 0, 41, 0, 4, 2, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 9];
+    let both = [data, &options].concat();
+    let first = [template, data].concat();
+    for numbers in [
+        [0, 3, 7, 10],  // RFC 7011: what came before, options among it
+        [0, 3, 6, 9],   // without options
+        [3, 7, 10, 13], // this message's, too
+        [3, 6, 9, 12],  // softflowd
+    ] {
+        for lost in [false, true] {
+            let mut session = Session::new(false);
+            let mut each = |_: &Record, _: &[Other<'_>]| ();
+            for (sets, number) in
+                [&first, &both].into_iter().chain([&data.to_vec(), &data.to_vec()]).zip(numbers)
+            {
+                session.message(&message(number, sets), &mut each);
+            }
+            let last = numbers[3] + if lost { 6 } else { 3 };
+            session.message(&message(last, data), &mut each);
+            let missing = if lost { 3 } else { 0 };
+            assert_eq!(session.counters().missing_records, missing, "{numbers:?} {lost}");
+            assert_eq!((session.counters().late_messages, session.counters().restarts), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn hostile_templates_are_bounded() {
+    let mut session = Session::new(false);
+    let mut each = |_: &Record, _: &[Other<'_>]| ();
+    for number in 0..5000u16 {
+        let mut set = vec![0, 2, 0, 12];
+        set.extend((256 + number).to_be_bytes());
+        set.extend([0, 1, 0, 1, 0, 4]);
+        session.message(&message(0, &set), &mut each);
+    }
+    assert_eq!(session.counters().refused, 5000 - MOST_TEMPLATES as u64);
+    // Without a length there would be records without end.
+    let mut session = Session::new(false);
+    session.message(&message(0, &[0, 2, 0, 12, 1, 0, 0, 1, 0, 1, 0, 0]), &mut each);
+    session.message(&message(0, &[1, 0, 0, 8, 0, 0, 0, 0]), &mut each);
+    assert_eq!((session.counters().malformed, session.counters().records), (1, 0));
+    // A set that is longer than its message.
+    session.message(&message(0, &[1, 0, 0xff, 0xff]), &mut each);
+    assert_eq!(session.counters().malformed, 2);
+    for domain in 0..3000u32 {
+        let mut message = message(0, &[1, 0, 0, 8, 0, 0, 0, 0]);
+        message[12..16].copy_from_slice(&domain.to_be_bytes());
+        session.message(&message, &mut each);
+    }
+    assert!(session.domains.len() <= MOST_DOMAINS);
+}
+
+#[test]
+fn varying_lengths_and_enterprises_are_read() {
+    let mut session = Session::new(true);
+    let mut sets =
+        vec![0, 2, 0, 24, 1, 0, 0, 3, 0, 82, 255, 255, 0x80, 7, 255, 255, 0, 0, 0x8b, 0x30, 0, 2, 0, 4];
+    let mut data = vec![4, b'e', b't', b'h', b'7', 255, 1, 0];
+    data.extend([9; 256]);
+    data.extend(77u32.to_be_bytes());
+    sets.extend([1, 0]);
+    sets.extend((4 + data.len() as u16).to_be_bytes());
+    sets.extend(data);
+    let mut read = Vec::new();
+    session.message(&message(0, &sets), &mut |record, others| {
+        assert_eq!((others[0].number, others[0].bytes), (Number::iana(82), b"eth7".as_slice()));
+        assert_eq!((others[1].number, others[1].bytes.len()), (Number { enterprise: 35_632, id: 7 }, 256));
+        read.push(record.packets);
+    });
+    assert_eq!(read, [77]);
+}
+
+#[test]
+fn times_of_all_kinds_are_read() {
+    let ns = 1_700_000_123_456_789_000u64;
+    let seconds = 1_700_000_123 + NTP;
+    let fraction = (456_789_000u64 << 32).div_ceil(1_000_000_000);
+    let ntp = seconds << 32 | fraction;
+    const NTP: u64 = 2_208_988_800;
+    assert_eq!(time_ns(Kind::Nanoseconds, &ntp.to_be_bytes()), Some(ns));
+    assert_eq!(
+        time_ns(Kind::Milliseconds, &(ns / 1_000_000).to_be_bytes()),
+        Some(ns / 1_000_000 * 1_000_000)
+    );
+    assert_eq!(time_ns(Kind::Seconds, &1_700_000_123u32.to_be_bytes()), Some(1_700_000_123_000_000_000));
+    let both = [1_700_000_123u64.to_be_bytes(), 456_789u64.to_be_bytes()].concat();
+    assert_eq!(time_ns(Kind::Microseconds, &both), Some(ns));
+    assert_eq!(time_ns(Kind::Seconds, &u64::MAX.to_be_bytes()), None);
+    assert_eq!(time_ns(Kind::Nanoseconds, &[0; 8]), None);
+}

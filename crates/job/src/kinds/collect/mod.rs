@@ -1,0 +1,237 @@
+//! `netdyno collect`: flow records of NetFlow, IPFIX and sFlow are received, checked and written.
+//!
+//! ```text
+//!   UDP --> receiver (threads, SO_REUSEPORT): flow::collect, a session for each exporter --queues--> writers (a thread each)
+//! ```
+//!
+//! The queues are bounded, and receiving never waits for a writer: what finds no room is counted.
+
+mod receive;
+mod sink;
+
+use super::{Run, passive};
+use crate::panel::Names;
+use crate::session::{Looked, Session};
+use anyhow::{Context, Result, bail};
+use receive::{Done, Receiver, Standing};
+use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved};
+use sink::Sink;
+use snapshot::{Snapshot, Title};
+use spec::Collect;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Exporters that the result lists.
+const MOST_LISTED: usize = 1000;
+
+impl Run for Collect {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+fn run(args: &Collect, session: &Session) -> Result<Report> {
+    if let Err(wrong) = spec::Kind::check(args) {
+        bail!("`.{}`: {}", wrong.member, wrong.what);
+    }
+    let places: Vec<SocketAddr> = args.listen.iter().map(|name| place(name)).collect::<Result<_>>()?;
+    let threads = args.threads.unwrap_or(1);
+    let over = Arc::new(AtomicBool::new(false));
+    // Where it cannot listen or write is said before anything is begun.
+    let mut sockets = Vec::new();
+    for at in &places {
+        for _ in 0..threads {
+            sockets.push(receive::socket(*at).with_context(|| format!("`.listen` {at}"))?);
+        }
+    }
+    let sinks: Vec<Sink> = args
+        .write
+        .iter()
+        .map(|file| Sink::create(file).with_context(|| format!("`.write` {}", file.display())))
+        .collect::<Result<_>>()?;
+    session.heed();
+    let mut report = Report::new("collect");
+    report.resolved = Resolved {
+        count: args.count.as_deref().copied(),
+        duration_ns: args.duration.as_deref().map(|d| d.as_nanos() as u64),
+        ..Resolved::default()
+    };
+    report.environment = crate::environment::collect();
+    session.meet();
+    session.say(Code::Begun, format!("collecting at {}; Ctrl-C ends and reports", args.listen.join(", ")));
+    let title = Title { rx: Some(args.listen.join(", ")), ..passive::title("collect") };
+    let mut panel = passive::panel(session, title, &report, &[], Names::unknown(0))?;
+
+    let mut writers = Vec::new();
+    let mut queues = Vec::new();
+    for sink in sinks {
+        let (queue, writer) = sink.start().context("a thread of a writer")?;
+        queues.push(queue);
+        writers.push(writer);
+    }
+    let mut receivers = Vec::new();
+    for socket in sockets {
+        let receiver = Receiver { socket, queues: queues.clone(), over: Arc::clone(&over) };
+        receivers.push(receiver.start().context("a thread of a receiver")?);
+    }
+    drop(queues);
+    let count = args.count.as_deref().copied();
+    let duration = args.duration.as_deref().copied();
+    let watched = session.watch(&mut panel, duration, |_| {
+        let all: Vec<Standing> = receivers.iter().map(receive::Running::standing).collect();
+        look(&all, count)
+    });
+    over.store(true, Relaxed);
+    let done: Vec<Done> = receivers.into_iter().map(receive::Running::finish).collect();
+    let written: Vec<sink::Written> = writers.into_iter().map(sink::Writer::finish).collect();
+    session.board.end();
+    report.intervals = watched.samples.intervals().map(interval).collect();
+    watched.judge(&mut report);
+    fill(&mut report, &done, &written);
+    judge(&mut report, &written);
+    let came = report.result.collection.as_ref().map_or(0, |collection| collection.all.records);
+    passive::judge_count(&mut report, count, came, "came");
+    Ok(report)
+}
+
+fn place(name: &str) -> Result<SocketAddr> {
+    let found = name
+        .to_socket_addrs()
+        .with_context(|| format!("`.listen` {name}: give ADDR:PORT, such as 0.0.0.0:2055 or [::]:4739"))?;
+    found.into_iter().next().with_context(|| format!("`.listen` {name} has no address"))
+}
+
+/// How it stands.
+fn look(all: &[Standing], count: Option<u64>) -> Looked<'static, (u64, u64)> {
+    let sum = all.iter().fold(Standing::default(), |sum, one| sum.plus(one));
+    let snapshot = Snapshot {
+        collected: Some(snapshot::Collected {
+            records: sum.records,
+            messages: sum.messages,
+            exporters: sum.exporters,
+            missing_records: sum.missing_records,
+            missing_messages: sum.missing_messages,
+            dropped_messages: sum.dropped,
+            unwritten_records: sum.unwritten,
+        }),
+        ..Snapshot::default()
+    };
+    let over = count.is_some_and(|count| sum.records >= count);
+    Looked::of((sum.messages, sum.bytes), over, snapshot)
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, (u64, u64)); 2]) -> Interval {
+    Interval {
+        start_ns,
+        end_ns,
+        rx_frames: Some(now.0 - before.0),
+        rx_bytes: Some(now.1 - before.1),
+        ..Interval::default()
+    }
+}
+
+fn exported(of: &receive::Exporter) -> Exported {
+    let counters = of.session.counters();
+    Exported {
+        messages: counters.messages,
+        message_bytes: counters.bytes,
+        records: counters.records,
+        packets: of.packets,
+        octets: of.octets,
+        options_records: counters.options,
+        templates: counters.templates,
+        malformed_messages: counters.malformed,
+        unread_sets: counters.waiting_sets + counters.lost_sets,
+        missing_records: counters.missing_records,
+        missing_messages: counters.missing_messages,
+        late_messages: counters.late_messages,
+        restarts: counters.restarts,
+        unsent_records: counters.unsent[0],
+        unmetered_packets: counters.ignored_packets,
+    }
+}
+
+fn plus(a: Exported, b: &Exported) -> Exported {
+    Exported {
+        messages: a.messages + b.messages,
+        message_bytes: a.message_bytes + b.message_bytes,
+        records: a.records + b.records,
+        packets: a.packets.saturating_add(b.packets),
+        octets: a.octets.saturating_add(b.octets),
+        options_records: a.options_records + b.options_records,
+        templates: a.templates + b.templates,
+        malformed_messages: a.malformed_messages + b.malformed_messages,
+        unread_sets: a.unread_sets + b.unread_sets,
+        missing_records: a.missing_records + b.missing_records,
+        missing_messages: a.missing_messages + b.missing_messages,
+        late_messages: a.late_messages + b.late_messages,
+        restarts: a.restarts + b.restarts,
+        unsent_records: a.unsent_records.saturating_add(b.unsent_records),
+        unmetered_packets: a.unmetered_packets.saturating_add(b.unmetered_packets),
+    }
+}
+
+fn fill(report: &mut Report, done: &[Done], written: &[sink::Written]) {
+    let mut by_exporter: Vec<Exporter> = done
+        .iter()
+        .flat_map(|done| &done.exporters)
+        .map(|(from, of)| Exporter { from: from.to_string(), exported: exported(of) })
+        .collect();
+    by_exporter.sort_by(|a, b| b.exported.records.cmp(&a.exported.records).then_with(|| a.from.cmp(&b.from)));
+    let all = by_exporter.iter().fold(Exported::default(), |sum, one| plus(sum, &one.exported));
+    let first = done.iter().map(|done| done.first_ns).filter(|first| *first > 0).min().unwrap_or(0);
+    let last = done.iter().map(|done| done.last_ns).max().unwrap_or(0);
+    let lasted_ns = last.saturating_sub(first);
+    let exporters = by_exporter.len() as u64;
+    by_exporter.truncate(MOST_LISTED);
+    report.result.collection = Some(Collection {
+        records_per_second: report::Totals::over(all.records, 0, lasted_ns).frames_per_second,
+        dropped_messages: done.iter().map(|done| done.standing.dropped).sum(),
+        written_records: written.iter().map(|written| written.records).sum(),
+        unwritten_records: done.iter().map(|done| done.standing.unwritten).sum::<u64>()
+            + written.iter().map(|written| written.lost).sum::<u64>(),
+        exporters,
+        all,
+        by_exporter,
+    });
+}
+
+fn judge(report: &mut Report, written: &[sink::Written]) {
+    let Some(collection) = report.result.collection.clone() else { return };
+    let counted = report::units::counted;
+    let verdict = &mut report.result.verdict;
+    for fault in written.iter().filter_map(|written| written.fault.as_ref()) {
+        verdict.fall_short(Code::RecordsUnwritten, fault.clone());
+    }
+    if collection.unwritten_records > 0 {
+        let said = format!("{} came and were not written", counted(collection.unwritten_records, "record"));
+        verdict.fall_short(Code::RecordsUnwritten, said);
+    }
+    if collection.dropped_messages > 0 {
+        let said = format!(
+            "this collector lost {} that had arrived: what is missing of them is no exporter's loss",
+            counted(collection.dropped_messages, "message")
+        );
+        verdict.fall_short(Code::MessagesDropped, said);
+    }
+    let all = &collection.all;
+    let warnings = &mut report.warnings;
+    if all.missing_records + all.missing_messages > 0 {
+        let said = format!(
+            "by the exporters' numbers {} and {} did not arrive",
+            counted(all.missing_records, "record"),
+            counted(all.missing_messages, "message")
+        );
+        warnings.add(Code::RecordsMissing, said);
+    }
+    if all.malformed_messages + all.unread_sets > 0 {
+        let said = format!(
+            "{} could not be read to their end, and {} had no template",
+            counted(all.malformed_messages, "message"),
+            counted(all.unread_sets, "set")
+        );
+        warnings.add(Code::MessagesUnread, said);
+    }
+}

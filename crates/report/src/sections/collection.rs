@@ -1,0 +1,167 @@
+//! What a flow collector received.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Line, Section};
+use crate::figure::{Measured, figures};
+use crate::html::grid::Facts;
+use crate::model::Report;
+use crate::units;
+
+/// What a flow collector received (`netdyno collect`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Collection {
+    /// Of all exporters together.
+    #[serde(flatten)]
+    pub all: Exported,
+    /// Records a second, from the first message to the last.
+    pub records_per_second: f64,
+    /// Messages that the kernel had no room for: this collector lost them, no exporter did.
+    pub dropped_messages: u64,
+    /// Records that were written, to each file as often,
+    pub written_records: u64,
+    /// and those for which a writer had no room or no disk.
+    pub unwritten_records: u64,
+    /// Exporters.
+    pub exporters: u64,
+    /// Each of them, those with the most records first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_exporter: Vec<Exporter>,
+}
+
+/// An exporter: an address and port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exporter {
+    /// Where its messages come from.
+    pub from: String,
+    /// What came.
+    #[serde(flatten)]
+    pub exported: Exported,
+}
+
+/// What came of exporters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Exported {
+    /// Messages.
+    pub messages: u64,
+    /// Their bytes.
+    pub message_bytes: u64,
+    /// Records of flows,
+    pub records: u64,
+    /// the packets that they count,
+    pub packets: u64,
+    /// and the bytes of IP.
+    pub octets: u64,
+    /// Records of options.
+    pub options_records: u64,
+    /// Templates, each as often as it came.
+    pub templates: u64,
+    /// Messages that could not be read to their end.
+    pub malformed_messages: u64,
+    /// Sets of records whose template never came, or came too late.
+    pub unread_sets: u64,
+    /// By the exporters' numbers: records that did not arrive (NetFlow v5, IPFIX).
+    pub missing_records: u64,
+    /// By their numbers: messages that did not arrive (NetFlow v9, sFlow).
+    pub missing_messages: u64,
+    /// Messages that came behind later ones.
+    pub late_messages: u64,
+    /// How often an exporter began to count anew.
+    pub restarts: u64,
+    /// Records that exporters say they did not send (`notSentFlowTotalCount`).
+    pub unsent_records: u64,
+    /// Packets that they say they did not meter (`ignoredPacketTotalCount`).
+    pub unmetered_packets: u64,
+}
+
+figures! {
+    /// Flow records that a collector received.
+    RECORDS = "collected_flow_records", "flow records received", Count;
+    /// Flow records a second, from the first message to the last.
+    RATE = "collected_flow_records_per_second", "flow records a second", Count, Higher;
+    /// Export messages that the collector itself lost.
+    DROPPED = "collector_dropped_messages", "messages lost by the collector", Count, Lower;
+    /// Flow records that are missing by the exporters' numbers.
+    MISSING = "missing_flow_records", "flow records missing", Count, Lower;
+}
+
+pub(super) struct Collected;
+
+impl Section for Collected {
+    fn figures(&self, report: &Report) -> Vec<Measured> {
+        let all = report.result.collection.iter();
+        all.flat_map(|c| {
+            [
+                RECORDS.count(c.all.records),
+                RATE.is(c.records_per_second),
+                DROPPED.count(c.dropped_messages),
+                MISSING.count(c.all.missing_records),
+            ]
+        })
+        .collect()
+    }
+
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let Some(c) = &report.result.collection else { return Vec::new() };
+        let mut received = vec![
+            units::counted(c.all.records, "record"),
+            format!("{} records/s", units::count(c.records_per_second.round() as u64)),
+            units::counted(c.all.messages, "message"),
+            units::counted(c.exporters, "exporter"),
+            format!("{} lost by this collector", units::count(c.dropped_messages)),
+        ];
+        received.extend(c.all.odd());
+        let counted =
+            vec![units::counted(c.all.packets, "packet"), format!("{} of IP", units::bytes(c.all.octets))];
+        let mut lines = vec![Line::facts("received", received), Line::facts("counting", counted)];
+        if c.written_records + c.unwritten_records > 0 {
+            let written = vec![
+                units::counted(c.written_records, "record"),
+                format!("{} not written", units::count(c.unwritten_records)),
+            ];
+            lines.push(Line::facts("written", written));
+        }
+        for exporter in c.by_exporter.iter().take(MOST_LINES) {
+            let e = &exporter.exported;
+            let mut facts = vec![units::counted(e.records, "record"), units::counted(e.messages, "message")];
+            facts.extend(e.odd());
+            lines.push(Line::text(
+                "from",
+                format!("{}: {}", units::printable(&exporter.from), facts.join(", ")),
+            ));
+        }
+        lines
+    }
+
+    fn facts(&self, report: &Report, facts: &mut Facts) {
+        let Some(c) = &report.result.collection else { return };
+        facts.add("flow records received", &units::count(c.all.records));
+        facts.add("records a second", &units::count(c.records_per_second.round() as u64));
+        facts.add("messages lost by this collector", &units::count(c.dropped_messages));
+        facts.add("records missing", &units::count(c.all.missing_records));
+        facts.add("messages missing", &units::count(c.all.missing_messages));
+        facts.add("exporters", &units::count(c.exporters));
+    }
+}
+
+/// Exporters that the summary lists; the result has more.
+const MOST_LINES: usize = 8;
+
+impl Exported {
+    /// What is out of order.
+    fn odd(&self) -> Vec<String> {
+        let all = [
+            ("records missing", self.missing_records),
+            ("messages missing", self.missing_messages),
+            ("messages late", self.late_messages),
+            ("messages malformed", self.malformed_messages),
+            ("sets without a template", self.unread_sets),
+            ("restarts", self.restarts),
+            ("records not sent, as exporters say", self.unsent_records),
+            ("packets not metered, as exporters say", self.unmetered_packets),
+        ];
+        let there = all.into_iter().filter(|(_, count)| *count > 0);
+        there.map(|(what, count)| format!("{} {what}", units::count(count))).collect()
+    }
+}

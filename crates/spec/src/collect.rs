@@ -1,0 +1,44 @@
+//! A flow collector: records of NetFlow, IPFIX and sFlow are received, checked and written.
+
+use crate::check::{self, Contradiction};
+use crate::kind::Kind;
+use crate::{Consent, Written};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received by UDP, checked and written.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Collect {
+    /// Addresses and ports (ADDR:PORT) that messages of any of the protocols come to.
+    pub listen: Vec<String>,
+    /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub write: Vec<PathBuf>,
+    /// Threads that receive, among which the kernel shares out exporters. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// For so long. Default: until it is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+    /// Until so many records came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<Written<u64>>,
+}
+
+impl Kind for Collect {
+    fn yes_disrupt(&self) -> &[String] {
+        // It takes nothing from anybody.
+        &[]
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { write: self.write.clone(), ..Consent::default() }
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        check::collect(self)
+    }
+}
