@@ -60,12 +60,35 @@ pub struct Counters {
     pub ignored_packets: u64,
 }
 
+/// Memory that sessions may still take, in bytes, together: for templates, domains, and sets that wait. Who receives from anybody
+/// cannot keep all that anybody sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room(usize);
+
+impl Room {
+    /// So many bytes.
+    pub fn of(bytes: usize) -> Room {
+        Room(bytes)
+    }
+
+    fn take(&mut self, bytes: usize) -> bool {
+        let left = self.0.checked_sub(bytes);
+        self.0 = left.unwrap_or(self.0);
+        left.is_some()
+    }
+
+    fn give_back(&mut self, bytes: usize) {
+        self.0 += bytes;
+    }
+}
+
 /// What is known of an exporter.
 #[derive(Debug)]
 pub struct Session {
     domains: HashMap<(Format, u32), Domain, foldhash::fast::RandomState>,
     counters: Counters,
     walk: Option<Box<Walk>>,
+    room: Room,
     /// Fields without a place in the record, in the order of the template.
     keeps_others: bool,
 }
@@ -181,7 +204,13 @@ impl<'a> Cursor<'a> {
 impl Session {
     /// Nothing is known yet. With `keeps_others` fields that have no place in a record are handed out, too.
     pub fn new(keeps_others: bool) -> Session {
-        Session { domains: HashMap::default(), counters: Counters::default(), walk: None, keeps_others }
+        Session {
+            domains: HashMap::default(),
+            counters: Counters::default(),
+            walk: None,
+            room: Room(0),
+            keeps_others,
+        }
     }
 
     /// What was read so far.
@@ -189,8 +218,15 @@ impl Session {
         &self.counters
     }
 
-    /// Reads a message that came in a datagram; each record goes to `each`.
-    pub fn message(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) {
+    /// Reads a message that came in a datagram; each record goes to `each`. What is kept of it takes of `room`.
+    pub fn message(&mut self, bytes: &[u8], room: &mut Room, each: &mut impl FnMut(&Record, &[Other<'_>])) {
+        // Lent for this message, so that all that reads it knows how much may be kept.
+        self.room = std::mem::replace(room, Room(0));
+        self.read(bytes, each);
+        *room = std::mem::replace(&mut self.room, Room(0));
+    }
+
+    fn read(&mut self, bytes: &[u8], each: &mut impl FnMut(&Record, &[Other<'_>])) {
         self.counters.messages += 1;
         self.counters.bytes += bytes.len() as u64;
         let version = bytes.first_chunk::<2>().map(|two| u16::from_be_bytes(*two));
@@ -208,7 +244,9 @@ impl Session {
     }
 
     fn domain(&mut self, key: (Format, u32)) -> Option<&mut Domain> {
-        if self.domains.len() >= MOST_DOMAINS && !self.domains.contains_key(&key) {
+        if !self.domains.contains_key(&key)
+            && (self.domains.len() >= MOST_DOMAINS || !self.room.take(2 * size_of::<Domain>()))
+        {
             self.counters.refused += 1;
             return None;
         }
@@ -397,11 +435,19 @@ impl Session {
         head: Head,
         each: &mut impl FnMut(&Record, &[Other<'_>]),
     ) -> Result<(), Malformed> {
-        let Some(domain) = self.domain((head.format, head.domain)) else { return Ok(()) };
+        let key = (head.format, head.domain);
+        if self.domain(key).is_none() {
+            return Ok(());
+        }
         // A withdrawal (RFC 7011, 8.1) means nothing over UDP, where messages may overtake each other (8.4).
-        let Some(template) = template else { return Ok(()) };
-        if domain.templates.len() >= MOST_TEMPLATES && !domain.templates.contains_key(&number) {
+        let (Some(template), Some(domain)) = (template, self.domains.get_mut(&key)) else { return Ok(()) };
+        let before = domain.templates.get(&number).map(Template::bytes);
+        self.room.give_back(before.unwrap_or(0));
+        let full = before.is_none() && domain.templates.len() >= MOST_TEMPLATES;
+        if full || !self.room.take(template.bytes()) {
             self.counters.refused += 1;
+            // The one that was there is of another kind now.
+            domain.templates.remove(&number);
             return Ok(());
         }
         domain.templates.insert(number, template);
@@ -411,6 +457,7 @@ impl Session {
         domain.waiting_bytes = domain.waiting.iter().map(|(_, _, bytes)| bytes.len()).sum();
         let ready: Vec<(u16, Head, Vec<u8>)> = ready;
         for (number, head, body) in ready {
+            self.room.give_back(body.len());
             self.counters.waiting_sets = self.counters.waiting_sets.saturating_sub(1);
             self.data(number, &body, head, each)?;
         }
@@ -432,7 +479,7 @@ impl Session {
         }
         let Some(domain) = self.domains.get_mut(&key) else { return Ok(true) };
         let Some(template) = domain.templates.get(&number) else {
-            if domain.waiting_bytes + body.len() <= MOST_WAITING {
+            if domain.waiting_bytes + body.len() <= MOST_WAITING && self.room.take(body.len()) {
                 domain.waiting_bytes += body.len();
                 domain.waiting.push((number, head, body.to_vec()));
                 self.counters.waiting_sets += 1;
@@ -509,6 +556,11 @@ impl Domain {
 }
 
 impl Template {
+    /// What it takes, about.
+    fn bytes(&self) -> usize {
+        size_of::<Template>() + 32 + self.fields.capacity() * size_of::<Field>()
+    }
+
     /// `None`: it is withdrawn.
     fn read(
         cursor: &mut Cursor<'_>,

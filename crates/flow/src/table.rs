@@ -350,8 +350,9 @@ impl Table {
         if let Some(ended_ns) = closed {
             self.close(at, uses, packet.at_ns.saturating_add(ended_ns));
         }
-        if self.tick == 0 {
-            self.tick = packet.at_ns / self.tick_ns;
+        if self.live == 1 {
+            // The wheel is empty: nothing is passed over.
+            self.tick = self.tick.max(packet.at_ns / self.tick_ns);
         }
         self.stand(at);
     }

@@ -45,6 +45,33 @@ fn over() -> impl Strategy<Value = Over> {
         })
 }
 
+fn room() -> Room {
+    Room::of(1 << 24)
+}
+
+#[test]
+fn all_sessions_together_keep_no_more_than_there_is_room() {
+    let mut left = Room::of(100_000);
+    let mut sessions: Vec<Session> = (0..50).map(|_| Session::new(false)).collect();
+    for (number, session) in (0..60_000u32).zip((0..50).cycle()) {
+        let id = (256 + number % 60_000) as u16;
+        let mut set = vec![0, 2, 0, 12];
+        set.extend(id.to_be_bytes());
+        set.extend([0, 1, 0, 1, 0, 4]);
+        // Data that waits for a template takes of it, too.
+        set.extend([0xff, 0xff, 0, 104]);
+        set.extend([0; 100]);
+        sessions[session].message(&message(0, &set), &mut left, &mut |_, _| ());
+    }
+    let kept: usize = sessions
+        .iter()
+        .flat_map(|session| session.domains.values())
+        .map(|domain| domain.templates.values().map(Template::bytes).sum::<usize>() + domain.waiting_bytes)
+        .sum();
+    assert!(kept <= 100_000 && kept > 50_000, "{kept}");
+    assert!(sessions.iter().all(|session| session.counters().refused > 0));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -63,7 +90,7 @@ proptest! {
         let mut read = Vec::new();
         for message in &messages {
             prop_assert!(message.len() <= 1464, "{}", message.len());
-            session.message(message, &mut |record, _| read.push(*record));
+            session.message(message, &mut room(), &mut |record, _| read.push(*record));
         }
         let wanted: Vec<&Over> =
             overs.iter().filter(|over| version != Version::V5 || !over.flow.key.is_v6()).collect();
@@ -117,7 +144,7 @@ proptest! {
                 message[at] = *value;
             }
             message.truncate(cut.index(message.len() + 1));
-            session.message(&message, &mut |_, _| ());
+            session.message(&message, &mut room(), &mut |_, _| ());
         }
     }
 
@@ -125,7 +152,7 @@ proptest! {
     fn any_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), version in prop_oneof![Just([0, 5]), Just([0, 9]), Just([0, 10]), Just([0, 0])]) {
         let mut session = Session::new(true);
         let message: Vec<u8> = version.into_iter().chain(bytes).collect();
-        session.message(&message, &mut |_, _| ());
+        session.message(&message, &mut room(), &mut |_, _| ());
     }
 }
 
@@ -170,7 +197,7 @@ fn message(number: u32, sets: &[u8]) -> Vec<u8> {
 fn the_example_of_the_rfc_is_read() {
     let mut session = Session::new(false);
     let mut read = Vec::new();
-    session.message(&example(), &mut |record, _| read.push(*record));
+    session.message(&example(), &mut room(), &mut |record, _| read.push(*record));
     let counted: Vec<_> = read.iter().map(|record| (record.packets, record.octets)).collect();
     assert_eq!(counted, [(5009, 5_344_385), (748, 388_934), (5, 6534)]);
     assert_eq!(read[0].addresses[0], Some("192.0.2.12".parse().expect("an address")));
@@ -183,14 +210,14 @@ fn records_wait_for_a_late_template() {
     let (template, data) = (&whole[16..44], &whole[44..]);
     let mut session = Session::new(false);
     let mut count = 0;
-    session.message(&message(0, data), &mut |_, _| count += 1);
+    session.message(&message(0, data), &mut room(), &mut |_, _| count += 1);
     assert_eq!((count, session.counters().waiting_sets), (0, 1));
-    session.message(&message(3, template), &mut |_, _| count += 1);
+    session.message(&message(3, template), &mut room(), &mut |_, _| count += 1);
     assert_eq!((count, session.counters().waiting_sets, session.counters().missing_records), (3, 0, 0));
     // They wait within bounds.
     let mut session = Session::new(false);
     for _ in 0..3000 {
-        session.message(&message(0, data), &mut |_, _| panic!("no template"));
+        session.message(&message(0, data), &mut room(), &mut |_, _| panic!("no template"));
     }
     assert!(session.counters().lost_sets > 1000);
 }
@@ -201,16 +228,16 @@ fn gaps_are_counted_and_late_messages_make_them_good() {
     let (template, data) = (&whole[16..44], &whole[44..]);
     let mut session = Session::new(false);
     let mut each = |_: &Record, _: &[Other<'_>]| ();
-    session.message(&message(100, &whole[16..]), &mut each);
-    session.message(&message(103, data), &mut each);
+    session.message(&message(100, &whole[16..]), &mut room(), &mut each);
+    session.message(&message(103, data), &mut room(), &mut each);
     assert_eq!(session.counters().missing_records, 0);
-    session.message(&message(112, data), &mut each);
+    session.message(&message(112, data), &mut room(), &mut each);
     assert_eq!(session.counters().missing_records, 6);
-    session.message(&message(106, data), &mut each);
+    session.message(&message(106, data), &mut room(), &mut each);
     assert_eq!((session.counters().missing_records, session.counters().late_messages), (3, 1));
-    session.message(&message(115, data), &mut each);
+    session.message(&message(115, data), &mut room(), &mut each);
     assert_eq!(session.counters().missing_records, 3);
-    session.message(&message(0, template), &mut each);
+    session.message(&message(0, template), &mut room(), &mut each);
     assert_eq!((session.counters().missing_records, session.counters().restarts), (3, 1));
 }
 
@@ -235,10 +262,10 @@ fn ways_of_counting_are_found_out() {
             for (sets, number) in
                 [&first, &both].into_iter().chain([&data.to_vec(), &data.to_vec()]).zip(numbers)
             {
-                session.message(&message(number, sets), &mut each);
+                session.message(&message(number, sets), &mut room(), &mut each);
             }
             let last = numbers[3] + if lost { 6 } else { 3 };
-            session.message(&message(last, data), &mut each);
+            session.message(&message(last, data), &mut room(), &mut each);
             let missing = if lost { 3 } else { 0 };
             assert_eq!(session.counters().missing_records, missing, "{numbers:?} {lost}");
             assert_eq!((session.counters().late_messages, session.counters().restarts), (0, 0));
@@ -254,21 +281,21 @@ fn hostile_templates_are_bounded() {
         let mut set = vec![0, 2, 0, 12];
         set.extend((256 + number).to_be_bytes());
         set.extend([0, 1, 0, 1, 0, 4]);
-        session.message(&message(0, &set), &mut each);
+        session.message(&message(0, &set), &mut room(), &mut each);
     }
     assert_eq!(session.counters().refused, 5000 - MOST_TEMPLATES as u64);
     // Without a length there would be records without end.
     let mut session = Session::new(false);
-    session.message(&message(0, &[0, 2, 0, 12, 1, 0, 0, 1, 0, 1, 0, 0]), &mut each);
-    session.message(&message(0, &[1, 0, 0, 8, 0, 0, 0, 0]), &mut each);
+    session.message(&message(0, &[0, 2, 0, 12, 1, 0, 0, 1, 0, 1, 0, 0]), &mut room(), &mut each);
+    session.message(&message(0, &[1, 0, 0, 8, 0, 0, 0, 0]), &mut room(), &mut each);
     assert_eq!((session.counters().malformed, session.counters().records), (1, 0));
     // A set that is longer than its message.
-    session.message(&message(0, &[1, 0, 0xff, 0xff]), &mut each);
+    session.message(&message(0, &[1, 0, 0xff, 0xff]), &mut room(), &mut each);
     assert_eq!(session.counters().malformed, 2);
     for domain in 0..3000u32 {
         let mut message = message(0, &[1, 0, 0, 8, 0, 0, 0, 0]);
         message[12..16].copy_from_slice(&domain.to_be_bytes());
-        session.message(&message, &mut each);
+        session.message(&message, &mut room(), &mut each);
     }
     assert!(session.domains.len() <= MOST_DOMAINS);
 }
@@ -285,7 +312,7 @@ fn varying_lengths_and_enterprises_are_read() {
     sets.extend((4 + data.len() as u16).to_be_bytes());
     sets.extend(data);
     let mut read = Vec::new();
-    session.message(&message(0, &sets), &mut |record, others| {
+    session.message(&message(0, &sets), &mut room(), &mut |record, others| {
         assert_eq!((others[0].number, others[0].bytes), (Number::iana(82), b"eth7".as_slice()));
         assert_eq!((others[1].number, others[1].bytes.len()), (Number { enterprise: 35_632, id: 7 }, 256));
         read.push(record.packets);

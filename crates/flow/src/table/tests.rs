@@ -138,6 +138,17 @@ fn a_clock_that_goes_back_or_far_ahead_loses_nothing() {
     assert_eq!((ended, table.len()), (4, 0));
 }
 
+#[test]
+fn a_flow_that_begins_in_1970_ends_in_time() {
+    let mut table = Table::new(limits());
+    let mut ended = 0;
+    for (flow, at_ms) in [(1, 0), (2, 3), (3, 900)] {
+        table.add(&Packet { at_ns: at_ms * MS, ..packet(flow, 0, 0) }, &mut |_| ended += 1);
+    }
+    table.expire(1020 * MS, 100, &mut |_| ended += 1);
+    assert_eq!(ended, 2);
+}
+
 proptest! {
     /// What a map does that looks at all flows for each packet.
     #[test]

@@ -2,7 +2,7 @@
 
 use super::sink::{Queue, Row};
 use anyhow::Result;
-use flow::collect::Session;
+use flow::collect::{Room, Session};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,6 +17,8 @@ use std::time::Duration;
 const BUFFER: usize = 64 << 20;
 /// Exporters of a receiver: each takes some kilobytes.
 const MOST_EXPORTERS: usize = 16_384;
+/// What the exporters of a receiver may make it keep, in bytes.
+const ROOM: usize = 128 << 20;
 /// Messages between two looks at the clock and at whether it is over.
 const PIECE: u32 = 256;
 /// Rows that are handed to the writers together.
@@ -131,6 +133,7 @@ impl Receiver {
         let mut done =
             Done { exporters: HashMap::new(), standing: Standing::default(), first_ns: 0, last_ns: 0 };
         let mut refused = 0;
+        let mut room = Room::of(ROOM);
         let mut rows = Vec::new();
         let mut buffer = vec![0; 65_536];
         let mut now_ns = clocks::now(clocks::Clock::Realtime);
@@ -169,7 +172,7 @@ impl Receiver {
                 octets: 0,
             });
             let Exporter { session, packets, octets } = exporter;
-            session.message(buffer.get(..length).unwrap_or_default(), &mut |record, others| {
+            session.message(buffer.get(..length).unwrap_or_default(), &mut room, &mut |record, others| {
                 *packets = packets.saturating_add(record.packets);
                 *octets = octets.saturating_add(record.octets);
                 if writes {

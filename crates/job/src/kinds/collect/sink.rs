@@ -15,8 +15,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// Batches that may wait.
-const QUEUE: usize = 512;
+/// Batches that may wait: some 130,000 rows.
+const QUEUE: usize = 128;
+/// Bytes of fields without a column that a row keeps; what does not fit is left out. A single one may have 65,535.
+const MOST_OTHERS: usize = 1024;
 
 /// A record, and what is known beside it.
 #[derive(Debug)]
@@ -30,7 +32,13 @@ pub struct Row {
 
 impl Row {
     pub fn of(record: &Record, others: &[Other<'_>], from: IpAddr, received_ns: u64) -> Row {
-        let others = others.iter().map(|other| (other.number, other.bytes.to_vec())).collect();
+        let mut left = MOST_OTHERS;
+        let fits = others.iter().filter(|other| {
+            let fits = left.checked_sub(other.bytes.len());
+            left = fits.unwrap_or(left);
+            fits.is_some()
+        });
+        let others = fits.map(|other| (other.number, other.bytes.to_vec())).collect();
         Row { record: *record, from, received_ns, others }
     }
 }
