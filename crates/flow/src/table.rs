@@ -181,7 +181,7 @@ fn slots(flows: u32) -> usize {
 }
 
 impl Table {
-    /// An empty table. Its memory is taken as flows come.
+    /// An empty table. Its memory is set aside and taken as flows come: it is never moved, which would take time.
     pub fn new(limits: Limits) -> Table {
         let flows = limits.flows.clamp(1, MOST_FLOWS);
         let slots = slots(flows);
@@ -189,7 +189,7 @@ impl Table {
         Table {
             limits: Limits { flows, ..limits },
             index: vec![0; slots],
-            entries: Vec::new(),
+            entries: Vec::with_capacity(flows as usize),
             free: NONE,
             live: 0,
             wheel: vec![NONE; WHEEL],
@@ -220,7 +220,7 @@ impl Table {
 
     /// Bytes of memory that flows have taken, the index with them.
     pub fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.index.len() * size_of::<u64>()
+        self.entries.len() * size_of::<Entry>() + self.index.len() * size_of::<u64>()
     }
 
     /// Counts a packet. What has to make room for it goes to `over`.

@@ -114,6 +114,10 @@ fn truth(capture: &str, v6: bool) -> Records {
     flows.into_iter().map(|(flow, counted)| (flow, vec![counted])).collect()
 }
 
+/// What is sent over lo by one CPU arrives in order: messages that overtake each other are gaps to nfcapd, and records without a
+/// template to tshark.
+const IN_ORDER: &str = "taskset -c 0";
+
 /// A collector of others.
 struct Nfcapd {
     running: crate::common::Running,
@@ -187,8 +191,9 @@ fn records_of_a_capture_are_the_truth_in_all_formats() {
         assert!(truth.len() > 380, "{}", truth.len());
         let collector = Nfcapd::start(&net, &dir, format);
         let whole = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";
-        let line =
-            format!("netdyno probe {capture} --export 127.0.0.1:9995 --format {format} {whole} --json");
+        let line = format!(
+            "{IN_ORDER} netdyno probe {capture} --export 127.0.0.1:9995 --format {format} {whole} --json"
+        );
         let report = net.run(line).with(i32::from(format == "5")).json();
         let (said, records) = collector.records();
         assert_eq!(records, truth, "{format}");
@@ -213,7 +218,7 @@ fn timeouts_cut_flows_and_lose_nothing_of_them() {
     let total = |records: &Records, which: usize| records.values().flatten().map(|of| of[which]).sum::<u64>();
     for limits in ["--idle-timeout 50ms", "--active-timeout 30ms", "--end-timeout 1ms", "--max-flows 7"] {
         let collector = Nfcapd::start(&net, &dir, &limits.replace([' ', '-'], ""));
-        let line = format!("netdyno probe {capture} --export 127.0.0.1:9995 {limits} --json");
+        let line = format!("{IN_ORDER} netdyno probe {capture} --export 127.0.0.1:9995 {limits} --json");
         let report = net.run(line).ok().json();
         let (_, records) = collector.records();
         let count = records.values().map(Vec::len).sum::<usize>();
@@ -247,7 +252,8 @@ fn tshark_dissects_every_message() {
         sniffer.until_it_says("listening on");
         // Somebody takes them, so that none is refused.
         let collector = Nfcapd::start(&net, &dir, &format!("taken-{format}-{template}"));
-        let mut line = vec!["netdyno".to_owned(), "probe".to_owned(), capture.clone()];
+        let mut line: Vec<String> = IN_ORDER.split(' ').map(str::to_owned).collect();
+        line.extend(["netdyno".to_owned(), "probe".to_owned(), capture.clone()]);
         line.extend(
             format!("--export 127.0.0.1:9995 --format {format} --template-refresh 1s {sample} --json")
                 .split_whitespace()
@@ -290,7 +296,7 @@ fn every_flow_that_arrives_is_exported() {
         let collector = Nfcapd::start(&net, &dir, format);
         let limits = "--idle-timeout 500ms --duration 20s --count 20000";
         let probe = net.start(format!(
-            "netdyno probe --on rx0 --export 127.0.0.1:9995 --format {format} {limits} --json"
+            "{IN_ORDER} netdyno probe --on rx0 --export 127.0.0.1:9995 --format {format} {limits} --json"
         ));
         let mut probe = probe;
         probe.until_it_says("Ctrl-C ends");
@@ -352,7 +358,8 @@ fn an_unreachable_collector_is_told() {
 fn a_signal_ends_a_probe_and_what_it_has_is_exported() {
     let (net, dir) = (Net::new(), folder());
     let collector = Nfcapd::start(&net, &dir, "signal");
-    let mut probe = net.start("netdyno probe --on rx0 --export 127.0.0.1:9995 --idle-timeout 1h --json");
+    let mut probe = net
+        .start(format!("{IN_ORDER} netdyno probe --on rx0 --export 127.0.0.1:9995 --idle-timeout 1h --json"));
     probe.until_it_says("Ctrl-C ends");
     let what = "ipv4(src=10.0.0.0/24,dst=198.18.0.2)/udp(sport=7,dport=9)";
     net.run(format!("netdyno send {what} --on tx0 --count 256 --rate 10kpps --engine packet --json")).json();
@@ -385,7 +392,8 @@ fn of_tunnels_the_inside_is_metered_on_request() {
             let shifted = path(&dir, &format!("{number}-shifted{inner}.pcap"));
             run(format!("editcap -t 1700000000 {capture} {shifted}")).ok();
             let collector = Nfcapd::start(&net, &dir, &format!("{number}{inner}"));
-            net.run(format!("netdyno probe {shifted} --export 127.0.0.1:9995 {inner} --json")).ok();
+            net.run(format!("{IN_ORDER} netdyno probe {shifted} --export 127.0.0.1:9995 {inner} --json"))
+                .ok();
             let (_, records) = collector.records();
             let (flow, counted) = records.first_key_value().expect("a record");
             assert_eq!((flow, counted[0][0], records.len()), (&wanted, 3, 1));
@@ -440,8 +448,9 @@ fn what_the_probe_exports_is_collected_exactly() {
         let (csv, lines) = (path(&dir, &format!("{format}.csv")), path(&dir, &format!("{format}.jsonl")));
         let running = collector(&net, &format!("--write {csv} --write {lines} --threads 2"));
         let whole = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";
-        let line =
-            format!("netdyno probe {capture} --export 127.0.0.1:9995 --format {format} {whole} --json");
+        let line = format!(
+            "{IN_ORDER} netdyno probe {capture} --export 127.0.0.1:9995 --format {format} {whole} --json"
+        );
         net.run(line).with(i32::from(format == "5"));
         let report = ended(running);
         assert_eq!(written(&csv), truth, "{format}");
@@ -541,7 +550,7 @@ for n in range(3000):
     net.run(format!("/usr/bin/python3 {script}")).ok();
     // One that is sound still counts.
     let capture = many_kinds(&dir);
-    net.run(format!("netdyno probe {capture} --export 127.0.0.1:9995 --json")).ok();
+    net.run(format!("{IN_ORDER} netdyno probe {capture} --export 127.0.0.1:9995 --json")).ok();
     running.signal("INT");
     let (ran, weight) = running.wait_and_weigh();
     let report = ran.ok().json();
