@@ -3,12 +3,11 @@
 //! A [`Session`] is what is known of one exporter (address and port): templates, numbers that are expected, sampling, of each
 //! of its domains. Everything read is taken for hostile: what a message can make grow is bounded, and nothing panics.
 
-use crate::element::{self, Kind, Number, REVERSE};
+use crate::element::{self, Kind, Number};
 use crate::packet::{self, Choice, Walk};
 use crate::record::{Format, Other, Record, time_ns, unsigned};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::LinkType;
 
 mod sflow;
 #[cfg(test)]
@@ -264,8 +263,7 @@ impl Session {
         // What it is raised by from one message to the next, as exporters have it: the last one's records, with those of options
         // (RFC 7011) or without; or this one's (softflowd).
         let ways = [held.records, held.flows, holds.records, holds.flows];
-        let fits = ways.iter().zip(1u8..).filter(|(way, _)| **way == step).map(|(_, bit)| 1 << (bit - 1));
-        let fits = fits.fold(0, |all: u8, bit: u8| all | bit);
+        let fits = ways.iter().rev().fold(0u8, |fits, way| fits << 1 | u8::from(*way == step));
         let ways_left = if key.0 == Format::Ipfix { !domain.not_its_way & 0xf } else { 1 };
         if fits & ways_left != 0 {
             domain.not_its_way |= !fits & 0xf;
@@ -716,13 +714,10 @@ fn place(id: u16) -> Place {
     }
 }
 
-/// Elements of the other direction are handed out with IANA's numbers and this enterprise.
-pub const OTHER_DIRECTION: u32 = REVERSE;
-
 /// A record of one packet that sFlow sampled.
 fn sampled(walk: &mut Walk, header: &[u8], length: usize, blank: Record) -> Option<Record> {
     let frame = packet::Frame { length, ..packet::Frame::ethernet(header, blank.exported_ns) };
-    let packet = walk.packet(&packet::Frame { link: LinkType::ETHERNET, ..frame }).ok()?;
+    let packet = walk.packet(&frame).ok()?;
     let parts = packet.key.parts();
     Some(Record {
         addresses: parts.addresses.map(Some),

@@ -64,9 +64,6 @@ pub struct Element {
 /// The length of what varies.
 pub const VARIES: u16 = u16::MAX;
 
-/// Elements of the other direction (RFC 5103).
-pub const REVERSE: u32 = 29_305;
-
 const fn element(
     id: u16,
     name: &'static str,

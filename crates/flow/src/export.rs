@@ -142,7 +142,7 @@ impl Exporter {
     }
 
     /// Writes the record of a flow; messages that are full go to `send`.
-    pub fn add(&mut self, over: &Over, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    pub fn add(&mut self, over: &Over, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         if self.settings.version == Version::V5 {
             return self.add_v5(over, now_ns, send);
         }
@@ -167,7 +167,7 @@ impl Exporter {
     }
 
     /// Writes what the probe says of itself.
-    pub fn status(&mut self, status: &Status, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    pub fn status(&mut self, status: &Status, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         if self.settings.version == Version::V5 {
             return;
         }
@@ -188,14 +188,14 @@ impl Exporter {
     }
 
     /// Sends what is written.
-    pub fn flush(&mut self, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    pub fn flush(&mut self, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         if self.count > 0 {
             self.finish(now_ns, send);
         }
     }
 
     /// Sends templates ahead of what comes, if it is time to.
-    fn refresh(&mut self, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    fn refresh(&mut self, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         let due = self.since.is_none_or(|(messages, at_ns)| {
             messages >= self.settings.refresh_messages
                 || now_ns >= at_ns.saturating_add(self.settings.refresh_ns)
@@ -239,7 +239,13 @@ impl Exporter {
     }
 
     /// Sees to it that a record of so many bytes can be written into the set of this number.
-    fn open_set(&mut self, number: u16, length: usize, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    fn open_set(
+        &mut self,
+        number: u16,
+        length: usize,
+        now_ns: u64,
+        send: &mut (impl FnMut(Message<'_>) + ?Sized),
+    ) {
         let head = if self.set.is_some_and(|(open, _)| open == number) { 0 } else { SET };
         // Three bytes of padding for the set that is closed, and three for the one that is opened.
         if self.message.len() + head + length + 6 > self.settings.longest {
@@ -277,7 +283,7 @@ impl Exporter {
         }
     }
 
-    fn finish(&mut self, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    fn finish(&mut self, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         self.close_set();
         let (seconds, ns) = ((now_ns / 1_000_000_000) as u32, (now_ns % 1_000_000_000) as u32);
         // Of v9, whose time has but seconds, the uptime of that second: so who adds the two gets times to the millisecond.
@@ -336,13 +342,13 @@ impl Exporter {
     }
 
     /// Version 5 has one layout: 30 records of 48 bytes at most.
-    fn add_v5(&mut self, over: &Over, now_ns: u64, send: &mut impl FnMut(Message<'_>)) {
+    fn add_v5(&mut self, over: &Over, now_ns: u64, send: &mut (impl FnMut(Message<'_>) + ?Sized)) {
         let flow = &over.flow;
         if flow.key.is_v6() {
             self.counters.unsayable += 1;
             return;
         }
-        if self.count >= 30 || self.message.len() + 48 > self.settings.longest.max(LONGEST + 12) {
+        if self.count >= 30 {
             self.flush(now_ns, send);
         }
         self.begin();

@@ -89,13 +89,13 @@ enum What {
     DestinationMac,
     Vlan,
     Version,
-    Direction,
     Mpls,
     EndReason,
     SamplingInterval,
     SamplingAlgorithm,
     Dscp,
-    /// Nothing that is known where packets are only seen: next hops, autonomous systems, prefix lengths.
+    /// Nothing that is known where arrivals are only seen: next hops, autonomous systems, prefix lengths; and the direction, which
+    /// is always inwards.
     Zero,
 }
 
@@ -119,10 +119,6 @@ pub struct Context {
     /// They were chosen by chance.
     pub random: bool,
 }
-
-/// nProbe's template, of who names none.
-pub const NPROBE: &str = "%IPV4_SRC_ADDR %IPV4_DST_ADDR %INPUT_SNMP %OUTPUT_SNMP %IN_PKTS %IN_BYTES %FIRST_SWITCHED \
-     %LAST_SWITCHED %L4_SRC_PORT %L4_DST_PORT %TCP_FLAGS %PROTOCOL %SRC_TOS %SRC_AS %DST_AS";
 
 /// Ours: absolute times in milliseconds, and why a record ended.
 pub const USUAL: &str = "sourceIPv4Address destinationIPv4Address sourceTransportPort destinationTransportPort \
@@ -269,8 +265,7 @@ fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
                 1
             }
         }
-        What::Direction
-        | What::Zero
+        What::Zero
         | What::Source
         | What::Destination
         | What::SourceMac
@@ -304,7 +299,7 @@ fn what(id: u16) -> Option<What> {
         12 | 28 => What::Destination,
         10 | 252 => What::Ingress,
         14 | 253 => What::Egress,
-        9 | 13 | 15 | 16 | 17 | 18 | 29 | 30 | 62 | 63 => What::Zero,
+        9 | 13 | 15 | 16 | 17 | 18 | 29 | 30 | 61 | 62 | 63 => What::Zero,
         21 => What::LastUptime,
         22 => What::FirstUptime,
         25 => What::ShortestPacket,
@@ -318,7 +313,6 @@ fn what(id: u16) -> Option<What> {
         80 => What::DestinationMac,
         58 | 243 => What::Vlan,
         60 => What::Version,
-        61 => What::Direction,
         70 => What::Mpls,
         136 => What::EndReason,
         150 => What::First(Unit::Seconds),

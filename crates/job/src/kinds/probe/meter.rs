@@ -1,10 +1,10 @@
 //! The probe's thread: takes frames, counts them by flows, writes records that ended.
 
-use super::sender::{Queue, Sender, Sent, Unsent};
+use super::sender::{self, Counts, Queue, Sender, Sent};
 use anyhow::Result;
 use capture::Reader;
 use clocks::Clock;
-use flow::export::{Exporter, Settings, Status};
+use flow::export::{Exporter, Message, Settings, Status};
 use flow::packet::{Choice, Frame, NoPacket, Walk};
 use flow::table::{self, Over, Table};
 use port::rx::{Blocks, Rx, RxError};
@@ -158,25 +158,43 @@ impl Meter {
 struct Records {
     exporter: Exporter,
     queue: Queue,
-    unsent: Unsent,
+    /// What found no room in the queue.
+    unsent: Counts,
     unsent_ns: [u64; 2],
     /// The queue is waited for: nothing is lost meanwhile.
     waits: bool,
 }
 
 impl Records {
-    fn with(
-        &mut self,
-        now_ns: u64,
-        write: impl FnOnce(&mut Exporter, &mut dyn FnMut(flow::export::Message<'_>)),
-    ) {
+    fn with(&mut self, now_ns: u64, write: impl FnOnce(&mut Exporter, &mut dyn FnMut(Message<'_>))) {
         let Records { exporter, queue, unsent, unsent_ns, waits } = self;
         let before = unsent[0];
         write(exporter, &mut |message| queue.push(message, *waits, unsent));
         if unsent[0] > before {
-            *unsent_ns = [if unsent_ns[0] == 0 { now_ns } else { unsent_ns[0] }, now_ns];
+            stretch(unsent_ns, now_ns);
         }
     }
+
+    fn write(&mut self, over: &Over, now_ns: u64) {
+        self.with(now_ns, |exporter, send| exporter.add(over, now_ns, send));
+    }
+
+    fn flush(&mut self, now_ns: u64) {
+        self.with(now_ns, |exporter, send| exporter.flush(now_ns, send));
+        self.queue.hand_over(self.waits, &mut self.unsent);
+    }
+
+    /// What was sent so far. What found no room in the queue is among what was not.
+    fn sent(&self) -> Sent {
+        let mut sent = self.queue.sent();
+        sender::add(&mut sent.unsent, &self.unsent);
+        sent
+    }
+}
+
+/// The times of the first and the last of something; zero before it.
+fn stretch(times_ns: &mut [u64; 2], at_ns: u64) {
+    *times_ns = [if times_ns[0] == 0 { at_ns } else { times_ns[0] }, at_ns];
 }
 
 struct Probe {
@@ -188,7 +206,7 @@ struct Probe {
     over: Arc<AtomicBool>,
     told: Arc<Mutex<Seen>>,
     seen: Seen,
-    /// When the message that is open was begun; zero without one.
+    /// When what had waited was sent last.
     lingers_since: u64,
     status_ns: u64,
     /// The probe says of itself how it does so often: as often as templates.
@@ -234,7 +252,7 @@ impl Probe {
                 let dropped = ring.counters().dropped;
                 if dropped > self.seen.dropped {
                     self.seen.dropped = dropped;
-                    self.ignored(now_ns);
+                    stretch(&mut self.ignored_ns, now_ns);
                 }
             }
             over |= self.is_enough();
@@ -306,26 +324,21 @@ impl Probe {
             Ok(packet) => {
                 self.seen.octets += packet.octets;
                 let Probe { table, records, now_ns, .. } = self;
-                table.add(&packet, &mut |over| write(records, over, *now_ns));
+                table.add(&packet, &mut |over| records.write(over, *now_ns));
             }
             Err(NoPacket::NotIp) => self.seen.other += 1,
             Err(NoPacket::Malformed) => {
                 self.seen.malformed += 1;
-                self.ignored(frame.at_ns);
+                stretch(&mut self.ignored_ns, frame.at_ns);
             }
         }
-    }
-
-    fn ignored(&mut self, at_ns: u64) {
-        let first = if self.ignored_ns[0] == 0 { at_ns } else { self.ignored_ns[0] };
-        self.ignored_ns = [first, at_ns];
     }
 
     /// Ends records whose time is over, and sends what has waited long enough.
     fn work(&mut self, most: usize) {
         let now_ns = self.now_ns;
         let Probe { table, records, .. } = self;
-        table.expire(now_ns, most, &mut |over| write(records, over, now_ns));
+        table.expire(now_ns, most, &mut |over| records.write(over, now_ns));
         if self.status_ns == 0 {
             self.status_ns = now_ns;
         }
@@ -335,9 +348,7 @@ impl Probe {
         }
         if now_ns >= self.lingers_since + LINGER_NS {
             self.lingers_since = now_ns;
-            self.records.with(now_ns, |exporter, send| exporter.flush(now_ns, &mut |m| send(m)));
-            let Records { queue, unsent, waits, .. } = &mut self.records;
-            queue.hand_over(*waits, unsent);
+            self.records.flush(now_ns);
             self.tell();
         }
     }
@@ -347,11 +358,11 @@ impl Probe {
             ignored_packets: self.seen.dropped + self.seen.malformed,
             ignored_octets: 0,
             ignored_ns: self.ignored_ns,
-            unsent: self.records.unsent,
+            unsent: self.records.sent().unsent,
             unsent_ns: self.records.unsent_ns,
         };
         let now_ns = self.now_ns;
-        self.records.with(now_ns, |exporter, send| exporter.status(&status, now_ns, &mut |m| send(m)));
+        self.records.with(now_ns, |exporter, send| exporter.status(&status, now_ns, send));
     }
 
     fn tell(&mut self) {
@@ -361,8 +372,7 @@ impl Probe {
         seen.table_bytes = self.table.bytes() as u64;
         seen.table = *self.table.counters();
         seen.unsayable = self.records.exporter.counters().unsayable;
-        seen.sent = self.records.queue.sent();
-        seen.sent.unsent_records += self.records.unsent[0];
+        seen.sent = self.records.sent();
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = *seen;
     }
 
@@ -373,27 +383,15 @@ impl Probe {
         self.records.waits = true;
         let now_ns = self.now_ns;
         let Probe { table, records, .. } = &mut self;
-        table.expire(now_ns, usize::MAX, &mut |over| write(records, over, now_ns));
-        table.flush(usize::MAX, &mut |over| write(records, over, now_ns));
+        table.expire(now_ns, usize::MAX, &mut |over| records.write(over, now_ns));
+        table.flush(usize::MAX, &mut |over| records.write(over, now_ns));
         self.status();
-        self.records.with(now_ns, |exporter, send| exporter.flush(now_ns, &mut |m| send(m)));
-        let Records { queue, unsent, .. } = &mut self.records;
-        queue.hand_over(true, unsent);
+        self.records.flush(now_ns);
         self.tell();
-        let unsent = self.records.unsent[0];
-        let (mut sent, collectors) = self.records.queue.finish();
-        sent.unsent_records += unsent;
+        let Records { queue, unsent, .. } = self.records;
+        let (mut sent, collectors) = queue.finish();
+        sender::add(&mut sent.unsent, &unsent);
         Done { seen: Seen { flows: 0, sent, ..self.seen }, lasted_ns, collectors, fault }
-    }
-}
-
-#[inline]
-fn write(records: &mut Records, over: &Over, now_ns: u64) {
-    let Records { exporter, queue, unsent, unsent_ns, waits } = records;
-    let before = unsent[0];
-    exporter.add(over, now_ns, &mut |message| queue.push(message, *waits, unsent));
-    if unsent[0] > before {
-        *unsent_ns = [if unsent_ns[0] == 0 { now_ns } else { unsent_ns[0] }, now_ns];
     }
 }
 

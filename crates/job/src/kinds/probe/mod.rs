@@ -245,7 +245,7 @@ fn look(seen: &Seen, over: bool) -> Looked<'static, (u64, u64)> {
             active: seen.flows,
             ended: seen.table.ended(),
             sent: seen.sent.records,
-            unsent: seen.sent.unsent_records,
+            unsent: seen.sent.unsent[0],
             dropped: seen.dropped,
         }),
         ..Snapshot::default()
@@ -288,7 +288,7 @@ fn fill(report: &mut Report, done: &meter::Done) {
         sent_records: seen.sent.records,
         sent_messages: seen.sent.messages,
         sent_bytes: seen.sent.bytes,
-        unsent_records: seen.sent.unsent_records,
+        unsent_records: seen.sent.unsent[0],
         unsayable_records: seen.unsayable,
         collectors: done.collectors.clone(),
     });
@@ -310,8 +310,8 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
             format!("{} arrived and were not metered: the probe was slower", counted(seen.dropped, "frame"));
         verdict.fall_short(Code::FramesUnmetered, said);
     }
-    if seen.sent.unsent_records > 0 {
-        let said = format!("{} ended and were not sent", counted(seen.sent.unsent_records, "record"));
+    if seen.sent.unsent[0] > 0 {
+        let said = format!("{} ended and were not sent", counted(seen.sent.unsent[0], "record"));
         verdict.fall_short(Code::RecordsUnsent, said);
     }
     for collector in done.collectors.iter().filter(|collector| collector.refused_messages > 0) {

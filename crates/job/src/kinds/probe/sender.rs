@@ -13,23 +13,22 @@ use std::time::{Duration, Instant};
 /// Batches of messages that may wait: 30 records and 1,452 bytes a message, up to [`BATCH`] of them a batch.
 const QUEUE: usize = 1024;
 /// Messages of a batch.
-pub const BATCH: usize = 64;
+const BATCH: usize = 64;
 /// A collector gets so much at once, where a rate is kept.
 const BURST: Duration = Duration::from_millis(10);
 
 /// A message that waits.
 #[derive(Debug)]
-pub struct Waiting {
+struct Waiting {
     bytes: Vec<u8>,
-    records: u32,
+    counts: Counts,
 }
 
-impl Waiting {
-    pub fn of(message: Message<'_>) -> (Waiting, [u64; 3]) {
-        let [packets, octets] = message.counted;
-        let waiting = Waiting { bytes: message.bytes.to_vec(), records: message.records };
-        (waiting, [message.records.into(), packets, octets])
-    }
+/// Records, and the packets and bytes that they count.
+pub type Counts = [u64; 3];
+
+pub fn add(sum: &mut Counts, counts: &Counts) {
+    sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
 }
 
 /// What was sent so far.
@@ -38,8 +37,8 @@ pub struct Sent {
     pub records: u64,
     pub messages: u64,
     pub bytes: u64,
-    /// Of messages that no collector got.
-    pub unsent_records: u64,
+    /// What was in messages that no collector got.
+    pub unsent: Counts,
 }
 
 /// Collectors, before anything is sent.
@@ -89,7 +88,7 @@ impl Sender {
             let mut sum = Sent::default();
             for message in batch {
                 if let Some(pace) = &mut pace {
-                    pace.wait(message.records);
+                    pace.wait(message.counts[0] as u32);
                 }
                 let all = self.sockets.len();
                 let to = match self.balance && all > 0 {
@@ -103,18 +102,18 @@ impl Sender {
                 }
                 match taken {
                     true => {
-                        sum.records += u64::from(message.records);
+                        sum.records += message.counts[0];
                         sum.messages += 1;
                         sum.bytes += message.bytes.len() as u64;
                     }
-                    false => sum.unsent_records += u64::from(message.records),
+                    false => add(&mut sum.unsent, &message.counts),
                 }
             }
             let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
             told.records += sum.records;
             told.messages += sum.messages;
             told.bytes += sum.bytes;
-            told.unsent_records += sum.unsent_records;
+            add(&mut told.unsent, &sum.unsent);
         }
         // That nobody took the last message comes back a moment later.
         std::thread::sleep(Duration::from_millis(1));
@@ -182,23 +181,22 @@ pub struct Queue {
     thread: JoinHandle<Vec<Collector>>,
 }
 
-/// Of messages that found no room: records, packets and bytes of flows.
-pub type Unsent = [u64; 3];
-
 impl Queue {
     /// Takes a message along; it is handed over with others. `waits`: the queue is waited for.
-    pub fn push(&mut self, message: Message<'_>, waits: bool, unsent: &mut Unsent) {
+    pub fn push(&mut self, message: Message<'_>, waits: bool, unsent: &mut Counts) {
         if self.nobody {
             return;
         }
-        self.batch.push(Waiting::of(message).0);
+        let [packets, octets] = message.counted;
+        let counts = [message.records.into(), packets, octets];
+        self.batch.push(Waiting { bytes: message.bytes.to_vec(), counts });
         if self.batch.len() >= BATCH {
             self.hand_over(waits, unsent);
         }
     }
 
     /// Hands over what was taken along.
-    pub fn hand_over(&mut self, waits: bool, unsent: &mut Unsent) {
+    pub fn hand_over(&mut self, waits: bool, unsent: &mut Counts) {
         if self.batch.is_empty() {
             return;
         }
@@ -210,7 +208,7 @@ impl Queue {
         }
         if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = self.into.try_send(batch)
         {
-            unsent[0] += batch.iter().map(|message| u64::from(message.records)).sum::<u64>();
+            batch.iter().for_each(|message| add(unsent, &message.counts));
         }
     }
 
