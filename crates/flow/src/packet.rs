@@ -71,7 +71,7 @@ pub struct Choice {
 pub struct Walk {
     choice: Choice,
     /// By a hash of addresses, protocol and identification.
-    fragments: Box<[Remembered; FRAGMENTS]>,
+    fragments: Vec<Remembered>,
     hasher: foldhash::fast::RandomState,
 }
 
@@ -94,8 +94,7 @@ struct Remembered {
 impl Walk {
     /// Nothing was seen yet.
     pub fn new(choice: Choice) -> Walk {
-        let fragments = vec![Remembered::default(); FRAGMENTS].into_boxed_slice();
-        let fragments = fragments.try_into().unwrap_or_else(|_| Box::new([Remembered::default(); FRAGMENTS]));
+        let fragments = vec![Remembered::default(); FRAGMENTS];
         Walk { choice, fragments, hasher: foldhash::fast::RandomState::default() }
     }
 

@@ -108,6 +108,13 @@ pub struct Other<'a> {
     pub bytes: &'a [u8],
 }
 
+impl Other<'_> {
+    /// Its value as a number.
+    pub fn unsigned(&self) -> u64 {
+        unsigned(self.bytes)
+    }
+}
+
 /// A big-endian number of at most eight bytes; of longer ones the last eight.
 #[inline]
 pub(crate) fn unsigned(bytes: &[u8]) -> u64 {

@@ -109,15 +109,14 @@ pub fn sentence(report: &Report) -> String {
         (None, None) if !result.conversations.is_empty() => {
             crate::conversations::sentence(&result.conversations)
         }
-        (None, None) if result.collection.is_some() => {
-            let collection = result.collection.clone().unwrap_or_default();
-            format!(
+        (None, None) => match &result.collection {
+            Some(collection) => format!(
                 "Received {} of {}",
                 units::counted(collection.all.records, "flow record"),
                 units::counted(collection.exporters, "exporter")
-            )
-        }
-        (None, None) => "Nothing was sent or received".to_owned(),
+            ),
+            None => "Nothing was sent or received".to_owned(),
+        },
     };
     if let Some(latency) = result.latency_ns.as_ref().filter(|d| d.count > 0) {
         let (half, most) = (units::time(latency.p50), units::time(latency.p99));

@@ -199,9 +199,8 @@ fn fill(report: &mut Report, done: &[Done], written: &[sink::Written]) {
 }
 
 fn judge(report: &mut Report, written: &[sink::Written]) {
-    let Some(collection) = report.result.collection.clone() else { return };
     let counted = report::units::counted;
-    let verdict = &mut report.result.verdict;
+    let report::Achieved { collection: Some(collection), verdict, .. } = &mut report.result else { return };
     for fault in written.iter().filter_map(|written| written.fault.as_ref()) {
         verdict.fall_short(Code::RecordsUnwritten, fault.clone());
     }

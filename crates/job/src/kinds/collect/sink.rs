@@ -242,8 +242,7 @@ fn json(row: &Row, out: &mut String) {
         let is_number =
             known.is_some_and(|element| element.kind == element::Kind::Unsigned) && bytes.len() <= 8;
         if is_number {
-            let value = bytes.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
-            let _ = write!(out, "{value}");
+            let _ = write!(out, "{}", Other { number: *number, bytes }.unsigned());
         } else {
             out.push('"');
             bytes.iter().for_each(|byte| {
