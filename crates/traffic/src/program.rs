@@ -347,8 +347,12 @@ impl Program {
     /// Is anything in it random, so that the seed matters?
     pub fn uses_seed(&self) -> bool {
         self.streams.iter().any(|stream| {
-            let random =
-                |field: &Field| matches!(field.values, Values::Random { .. } | Values::RandomList { .. });
+            let random = |field: &Field| {
+                matches!(
+                    field.values,
+                    Values::Random { .. } | Values::RandomList { .. } | Values::Shuffled { .. }
+                )
+            };
             matches!(stream.lengths, Lengths::Random { .. }) || stream.fields.iter().any(random)
         })
     }

@@ -30,6 +30,17 @@ pub enum Values {
         /// How many values there are to pick from; 0 means 2^64.
         count: u64,
     },
+    /// `start + step * shuffle(key, j, bits)`: each of 2^`bits` values once, in an order of chance, then again in the same.
+    Shuffled {
+        /// Selects the order.
+        key: u64,
+        /// Lowest value.
+        start: u64,
+        /// Distance between neighbouring values.
+        step: u64,
+        /// How many values there are, as a power of two: 1 to 63.
+        bits: u8,
+    },
     /// A uniformly picked item.
     RandomList {
         /// Selects the sequence.
@@ -54,6 +65,9 @@ impl Values {
             Values::Random { key, start, step, count } => {
                 start.wrapping_add(step.wrapping_mul(pick(hash(*key, j), *count)))
             }
+            Values::Shuffled { key, start, step, bits } => {
+                start.wrapping_add(step.wrapping_mul(Shuffle::new(*key, *bits).at(j)))
+            }
             Values::RandomList { key, items } => match items.len() as u64 {
                 0 => 0,
                 len => items[pick(hash(*key, j), len) as usize],
@@ -67,6 +81,7 @@ impl Values {
             Values::Range { count: 0, .. } => None,
             Values::Range { count, .. } => Some(*count),
             Values::List(items) => Some(items.len() as u64),
+            Values::Shuffled { bits, .. } => Some(1 << (bits & 63)),
             Values::Random { .. } | Values::RandomList { .. } => None,
         }
     }
@@ -81,6 +96,7 @@ impl Values {
                     *count
                 }
             }
+            Values::Shuffled { bits, .. } => 1 << (bits & 63),
             Values::List(items) | Values::RandomList { items, .. } => items.len() as u64,
         }
     }
@@ -92,6 +108,38 @@ pub fn hash(key: u64, index: u64) -> u64 {
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
     x = (x ^ (x >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
     x ^ (x >> 33)
+}
+
+/// An order of 2^n numbers, of which none comes twice: each of its steps can be undone (a number is added by exclusive or,
+/// multiplied by an odd one, or its upper bits are added to its lower ones), so that all together map each number to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shuffle {
+    /// Added first.
+    pub key: u64,
+    /// Multipliers, odd.
+    pub factors: [u64; 3],
+    /// Bits by which the upper part is moved down: half of them, at least one.
+    pub shift: u32,
+    /// All bits of a number.
+    pub mask: u64,
+}
+
+impl Shuffle {
+    /// The order that a key selects.
+    pub fn new(key: u64, bits: u8) -> Shuffle {
+        let bits = u32::from(bits).clamp(1, 63);
+        let mask = (1 << bits) - 1;
+        let factors = [1, 2, 3].map(|round| (hash(key, round) | 1) & mask);
+        Shuffle { key: hash(key, 4) & mask, factors, shift: bits.div_ceil(2), mask }
+    }
+
+    /// The number at place `j`, modulo how many there are.
+    pub fn at(&self, j: u64) -> u64 {
+        self.factors.iter().fold((j & self.mask) ^ self.key, |x, factor| {
+            let x = x.wrapping_mul(*factor) & self.mask;
+            x ^ x >> self.shift
+        })
+    }
 }
 
 /// Scales 64 hash bits to `0..count` without division or modulo bias worth measuring; 0 means the full range.
@@ -109,6 +157,29 @@ mod tests {
         assert_eq!((0..6).map(|j| up.at(j)).collect::<Vec<_>>(), [10, 13, 16, 19, 10, 13]);
         let down = Values::Range { start: 2, step: 1u64.wrapping_neg(), count: 3 };
         assert_eq!((0..4).map(|j| down.at(j)).collect::<Vec<_>>(), [2, 1, 0, 2]);
+    }
+
+    #[test]
+    fn shuffled_values_come_once_each_and_in_no_order_that_is_seen() {
+        for (bits, step) in [(1, 1), (2, 3), (7, 1), (16, 1), (20, 256)] {
+            let count = 1u64 << bits;
+            let law = Values::Shuffled { key: 7, start: 5, step, bits };
+            assert_eq!((law.period(), law.distinct()), (Some(count), count));
+            let values: Vec<u64> = (0..count).map(|j| law.at(j)).collect();
+            let mut sorted = values.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).map(|n| 5 + n * step).collect::<Vec<_>>());
+            assert!((0..count).all(|j| law.at(j + count) == values[j as usize]));
+            let other = Values::Shuffled { key: 8, start: 5, step, bits };
+            if bits > 6 {
+                assert!((0..count).any(|j| other.at(j) != law.at(j)));
+                // Of neighbours in the order few are neighbours in value, and half go down.
+                let near = values.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) <= 16 * step).count();
+                let down = values.windows(2).filter(|pair| pair[0] > pair[1]).count();
+                assert!(near as f64 <= values.len() as f64 * 64.0 / count as f64 + 64.0, "{near} of {count}");
+                assert!((0.4..0.6).contains(&(down as f64 / count as f64)), "{down} of {count}");
+            }
+        }
     }
 
     #[test]

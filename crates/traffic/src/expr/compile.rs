@@ -247,6 +247,20 @@ fn laws(sequence: &Sequence, bits: u32, key: u64) -> Result<Vec<(u32, u32, Value
                 return Err(WITHIN);
             }
         }
+        Sequence::Shuffled { first, last, step } => {
+            let (start, end) = (*first.min(last), *first.max(last));
+            let count = (end - start) / *step + 1;
+            if !count.is_power_of_two() || count > 1 << 63 {
+                return Err(
+                    "shuffled() orders 2, 4, 8, ... values (up to 2^63): give a prefix, or a range of so many",
+                );
+            }
+            if high(start) != high(end) {
+                return Err(WITHIN);
+            }
+            let (step, bits) = (u64::try_from(*step).unwrap_or(u64::MAX), count.trailing_zeros() as u8);
+            vec![(low, width, Values::Shuffled { key, start: start as u64, step, bits })]
+        }
         Sequence::List(list) => {
             let mut laws = Vec::new();
             if bits > 64 && !same_high(list) {
@@ -353,6 +367,7 @@ fn payload_lengths(start: usize, sequence: &Sequence, key: u64) -> Result<Length
             Lengths::Random { key, min: frame(first.min(last)), max: frame(first.max(last)) }
         }
         Sequence::Random { .. } => return Err("random lengths take no step="),
+        Sequence::Shuffled { .. } => return Err("lengths are not shuffled; write random(a..b)"),
         Sequence::RandomList(_) => return Err("random lengths take a range: random(a..b)"),
     })
 }

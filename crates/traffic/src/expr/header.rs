@@ -363,7 +363,9 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
     if let Some((sequence, span)) = length {
         let shortest = match &sequence {
             Sequence::One(length) => *length,
-            Sequence::Range { first, last, .. } | Sequence::Random { first, last, .. } => *first.min(last),
+            Sequence::Range { first, last, .. }
+            | Sequence::Random { first, last, .. }
+            | Sequence::Shuffled { first, last, .. } => *first.min(last),
             Sequence::List(items) | Sequence::RandomList(items) => items.iter().copied().min().unwrap_or(0),
         };
         if shortest < content as u128 {

@@ -335,6 +335,7 @@ fn nearly() -> impl Strategy<Value = String> {
         Just("every"),
         Just("step"),
         Just("random"),
+        Just("shuffled"),
         Just("range"),
         Just("hex"),
         Just("key"),

@@ -26,6 +26,20 @@ pub(super) enum Sequence {
         prefix: bool,
     },
     RandomList(Vec<u128>),
+    /// Each of the range's values once, in an order of chance.
+    Shuffled {
+        first: u128,
+        last: u128,
+        step: u128,
+    },
+}
+
+/// In which order a field takes its values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    InTurn,
+    Random,
+    Shuffled,
 }
 
 impl Sequence {
@@ -33,7 +47,9 @@ impl Sequence {
     pub fn first(&self) -> u128 {
         match self {
             Sequence::One(value) => *value,
-            Sequence::Range { first, .. } | Sequence::Random { first, .. } => *first,
+            Sequence::Range { first, .. }
+            | Sequence::Random { first, .. }
+            | Sequence::Shuffled { first, .. } => *first,
             Sequence::List(items) | Sequence::RandomList(items) => items.first().copied().unwrap_or(0),
         }
     }
@@ -67,13 +83,14 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
     for (name, value) in &argument.modifiers {
         modifiers.take(name, value)?;
     }
-    let (body, random) = match &argument.value {
+    let (body, order) = match &argument.value {
         Value::Call(name, arguments, span) => {
-            let random = match name.text.to_ascii_lowercase().as_str() {
-                "random" => true,
-                "range" => false,
+            let order = match name.text.to_ascii_lowercase().as_str() {
+                "random" => Order::Random,
+                "shuffled" => Order::Shuffled,
+                "range" => Order::InTurn,
                 other => {
-                    let hint = did_you_mean(other, ["random", "range"].into_iter());
+                    let hint = did_you_mean(other, ["random", "shuffled", "range"].into_iter());
                     return Err(Fault::at(
                         name.span,
                         format!("unknown function `{other}`{hint}{}", forms(field)),
@@ -95,12 +112,15 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
                 }
             }
             match body {
-                Some(body) => (Some(body), random),
-                None if random => (None, true),
+                Some(body) => (Some(body), order),
+                None if order == Order::Random => (None, order),
+                None if order == Order::Shuffled => {
+                    return Err(Fault::at(*span, "shuffled() needs a..b or a prefix"));
+                }
                 None => return Err(Fault::at(*span, "range() needs a..b")),
             }
         }
-        other => (Some(other), false),
+        other => (Some(other), Order::InTurn),
     };
     let span = argument.value.span();
     let step = modifiers.step.map_or(1, |(step, _)| step);
@@ -118,27 +138,36 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
                 })
                 .collect();
             let values = values?;
-            match (values.as_slice(), random) {
+            match (values.as_slice(), order) {
                 ([one], _) => Sequence::One(*one),
-                (_, true) => Sequence::RandomList(values),
-                (_, false) => Sequence::List(values),
+                (_, Order::Random) => Sequence::RandomList(values),
+                (_, Order::InTurn) => Sequence::List(values),
+                (_, Order::Shuffled) => {
+                    return Err(Fault::at(
+                        *span,
+                        "a list is not shuffled; write it in the order that it is to have",
+                    ));
+                }
             }
         }
         Some(Value::Range(from, to)) => {
             let (first, last) = (scalar(field, from)?, scalar(field, to)?);
-            ranged(first, last, step, false, random)
+            ranged(first, last, step, false, order)
         }
         Some(Value::Word(word)) => match prefix(field, word)? {
-            Some((first, last)) => ranged(first, last, step, true, random),
-            None if random => {
+            Some((first, last)) => ranged(first, last, step, true, order),
+            None if order == Order::Random => {
                 return Err(Fault::at(word.span, "random() needs a range a..b, a prefix or a list"));
+            }
+            None if order == Order::Shuffled => {
+                return Err(Fault::at(word.span, "shuffled() needs a range a..b or a prefix"));
             }
             None => Sequence::One(scalar(field, word)?),
         },
         Some(other) => return Err(Fault::at(other.span(), forms(field))),
     };
     if let Some((_, span)) = modifiers.step
-        && !matches!(sequence, Sequence::Range { .. } | Sequence::Random { .. })
+        && !matches!(sequence, Sequence::Range { .. } | Sequence::Random { .. } | Sequence::Shuffled { .. })
     {
         return Err(Fault::at(span, "step= goes with a range or prefix"));
     }
@@ -149,13 +178,12 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
     Ok(Setting { field, sequence, every, span })
 }
 
-fn ranged(first: u128, last: u128, step: u128, prefix: bool, random: bool) -> Sequence {
-    if first == last {
-        Sequence::One(first)
-    } else if random {
-        Sequence::Random { first, last, step, prefix }
-    } else {
-        Sequence::Range { first, last, step, prefix }
+fn ranged(first: u128, last: u128, step: u128, prefix: bool, order: Order) -> Sequence {
+    match order {
+        _ if first == last => Sequence::One(first),
+        Order::Random => Sequence::Random { first, last, step, prefix },
+        Order::Shuffled => Sequence::Shuffled { first, last, step },
+        Order::InTurn => Sequence::Range { first, last, step, prefix },
     }
 }
 

@@ -57,6 +57,12 @@ pub fn values() -> impl Strategy<Value = Values> {
         items().prop_map(|v| Values::List(v.into())),
         (any::<[u64; 3]>(), prop_oneof![any::<u64>(), 0u64..100_000])
             .prop_map(|([key, start, step], count)| Values::Random { key, start, step, count }),
+        (any::<[u64; 3]>(), 1u8..64).prop_map(|([key, start, step], bits)| Values::Shuffled {
+            key,
+            start,
+            step,
+            bits
+        }),
         (any::<u64>(), items()).prop_map(|(key, v)| Values::RandomList { key, items: v.into() }),
     ]
 }

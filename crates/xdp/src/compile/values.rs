@@ -4,7 +4,7 @@ use super::{Compiler, DATA};
 use crate::asm::{If, Op, R0, R1, R2, R3, R4, R5, R9, Reg, Size};
 use crate::layout::field;
 use traffic::program::{Field, Stream};
-use traffic::values::Values;
+use traffic::values::{Shuffle, Values};
 
 impl Compiler<'_> {
     /// `R1 = hash(key, R1)`. Uses R2 and R5.
@@ -19,6 +19,20 @@ impl Compiler<'_> {
             if let Some(factor) = factor {
                 asm.op_imm(Op::Mul, R1, factor, R5);
             }
+        }
+    }
+
+    /// `R1` becomes the number at place `R1`. Uses R2 and R5.
+    fn shuffle(&mut self, order: &Shuffle) {
+        let asm = &mut self.asm;
+        asm.op_imm(Op::And, R1, order.mask, R5);
+        asm.op_imm(Op::Xor, R1, order.key, R5);
+        for factor in order.factors {
+            asm.op_imm(Op::Mul, R1, factor, R5);
+            asm.op_imm(Op::And, R1, order.mask, R5);
+            asm.mov(R2, R1);
+            asm.op_small(Op::Shr, R2, order.shift);
+            asm.op(Op::Xor, R1, R2);
         }
     }
 
@@ -133,7 +147,7 @@ impl Compiler<'_> {
                 self.asm.store(Size::D, R9, word(field::TURN), R2);
                 self.item(items);
             }
-            Values::Random { .. } | Values::RandomList { .. } => {
+            Values::Random { .. } | Values::RandomList { .. } | Values::Shuffled { .. } => {
                 self.init(base + words + field::STEP, j);
                 self.asm.load(Size::D, R1, R9, word(field::STEP));
                 self.asm.mov(R2, R1);
@@ -148,6 +162,11 @@ impl Compiler<'_> {
                     Values::Random { key, start, step, count } => {
                         self.hash(*key);
                         self.pick(*count);
+                        self.asm.op_imm(Op::Mul, R1, *step, R5);
+                        self.asm.op_imm(Op::Add, R1, *start, R5);
+                    }
+                    Values::Shuffled { key, start, step, bits } => {
+                        self.shuffle(&Shuffle::new(*key, *bits));
                         self.asm.op_imm(Op::Mul, R1, *step, R5);
                         self.asm.op_imm(Op::Add, R1, *start, R5);
                     }
