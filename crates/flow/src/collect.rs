@@ -59,6 +59,39 @@ pub struct Counters {
     pub ignored_packets: u64,
 }
 
+impl Counters {
+    /// Those of two exporters together.
+    pub fn plus(&self, other: &Counters) -> Counters {
+        self.with(other, u64::saturating_add)
+    }
+
+    /// What came since `earlier`.
+    pub fn since(&self, earlier: &Counters) -> Counters {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    fn with(&self, other: &Counters, of: impl Fn(u64, u64) -> u64) -> Counters {
+        let (a, b) = (self, other);
+        Counters {
+            messages: of(a.messages, b.messages),
+            bytes: of(a.bytes, b.bytes),
+            records: of(a.records, b.records),
+            options: of(a.options, b.options),
+            templates: of(a.templates, b.templates),
+            malformed: of(a.malformed, b.malformed),
+            waiting_sets: of(a.waiting_sets, b.waiting_sets),
+            lost_sets: of(a.lost_sets, b.lost_sets),
+            missing_records: of(a.missing_records, b.missing_records),
+            missing_messages: of(a.missing_messages, b.missing_messages),
+            late_messages: of(a.late_messages, b.late_messages),
+            restarts: of(a.restarts, b.restarts),
+            refused: of(a.refused, b.refused),
+            unsent: [0, 1, 2].map(|at: usize| of(a.unsent[at], b.unsent[at])),
+            ignored_packets: of(a.ignored_packets, b.ignored_packets),
+        }
+    }
+}
+
 /// Memory that sessions may still take, in bytes, together: for templates, domains, and sets that wait. Who receives from anybody
 /// cannot keep all that anybody sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

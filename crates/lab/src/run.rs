@@ -1,11 +1,11 @@
 //! Running a command inside a lab: its own view of the machine, signals passed on, nothing left behind.
 
-use std::ffi::OsString;
-use std::fs;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{CWD, Mode};
@@ -15,10 +15,10 @@ use rustix::mount::{
     OpenTreeFlags,
 };
 use rustix::process::{Pid, PidfdFlags, Signal};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{CpuSet, UnshareFlags, sched_setaffinity};
 
 use crate::namespace::in_scratch_thread;
-use crate::{Lab, LabError, Namespace, sys};
+use crate::{Host, Lab, LabError, Namespace, sys};
 
 /// In a lab: the sender's interface.
 pub const ENV_TX: &str = "NETDYNO_LAB_TX";
@@ -66,27 +66,95 @@ pub fn run_command_beside<T, E: From<LabError>>(
     let failed = |source| LabError::Command { command: program.to_string_lossy().into_owned(), source };
     let signals = sys::Signals::collect().map_err(failed)?;
     let beside = start()?;
-    // The command's namespaces come from the thread that starts it. Nothing else of this process moves.
     let status = in_scratch_thread(|| {
-        lab.sender.namespace.enter_current_thread()?;
-        sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
-            .map_err(LabError::kernel("make a mount and a PID namespace"))?;
-        set_up_mounts(lab)?;
-        let (lifeline, holder) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)
-            .map_err(LabError::kernel("make a pipe"))?;
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .env(ENV_TX, lab.sender.interface)
-            .env(ENV_RX, lab.receiver.interface)
-            .env(ENV_RECEIVER_NS, Path::new(RUN_NETNS).join("receiver"));
-        sys::supervise(&mut command, lifeline);
+        let (mut command, _holder) = prepare(lab, &lab.sender, program)?;
+        command.args(arguments);
         let child = command.spawn().map_err(failed)?;
-        let status = wait(child, &signals).map_err(failed);
-        drop(holder);
-        status
+        wait(child, &signals).map_err(failed)
     })??;
     Ok((status, beside))
+}
+
+/// A command that will run on one of the hosts, in namespaces that the calling thread takes for it, until nobody holds the
+/// descriptor that comes with it.
+fn prepare(lab: &Lab, on: &Host, program: &OsStr) -> Result<(Command, OwnedFd), LabError> {
+    // The command's namespaces come from the thread that starts it. Nothing else of this process moves.
+    on.namespace.enter_current_thread()?;
+    sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
+        .map_err(LabError::kernel("make a mount and a PID namespace"))?;
+    set_up_mounts(lab)?;
+    let (lifeline, holder) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(LabError::kernel("make a pipe"))?;
+    let mut command = Command::new(program);
+    command
+        .env(ENV_TX, lab.sender.interface)
+        .env(ENV_RX, lab.receiver.interface)
+        .env(ENV_RECEIVER_NS, Path::new(RUN_NETNS).join("receiver"));
+    sys::supervise(&mut command, lifeline);
+    Ok((command, holder))
+}
+
+/// A command that runs on a host of a lab, with all its descendants: they end when this is dropped, or with the calling process,
+/// in whatever way that ends.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    /// The command's init waits on the other end.
+    lifeline: Option<OwnedFd>,
+}
+
+/// Starts a command on a host of the lab, in the background, with mounts and processes as [`run_command`] has them (`/run/netns`
+/// is a folder of its own that it may write to). It reads nothing, and what it prints goes to `output`. It may run on these CPUs;
+/// none: on those of the calling thread.
+///
+/// # Errors
+/// The command cannot be started, or the lab cannot be entered.
+pub fn start(
+    lab: &Lab,
+    on: &Host,
+    argv: &[OsString],
+    output: &File,
+    cpus: &[usize],
+) -> Result<Running, LabError> {
+    let (program, arguments) = argv.split_first().ok_or(LabError::NoCommand)?;
+    let failed = |source| LabError::Command { command: program.to_string_lossy().into_owned(), source };
+    in_scratch_thread(|| {
+        let (mut command, lifeline) = prepare(lab, on, program)?;
+        if !cpus.is_empty() {
+            let mut set = CpuSet::new();
+            cpus.iter().for_each(|cpu| set.set(*cpu));
+            sched_setaffinity(None, &set).map_err(LabError::kernel("choose CPUs"))?;
+        }
+        let [out, err] = [output.try_clone(), output.try_clone()];
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(out.map_err(failed)?)
+            .stderr(err.map_err(failed)?);
+        let child = command.spawn().map_err(failed)?;
+        Ok(Running { child, lifeline: Some(lifeline) })
+    })?
+}
+
+impl Running {
+    /// Asks it to end.
+    pub fn terminate(&self) {
+        let _ = rustix::process::kill_process(Pid::from_child(&self.child), Signal::TERM);
+    }
+
+    /// Its status, if it has ended: 128 plus the signal's number if one killed it.
+    pub fn ended(&mut self) -> Option<i32> {
+        let status = self.child.try_wait().ok()??;
+        Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.lifeline = None;
+        // Its init ends of itself now, and takes all others along.
+        let _ = self.child.wait();
+    }
 }
 
 /// Waits for the command and passes signals on.

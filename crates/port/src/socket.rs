@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "link-layer addresses and packet socket options, which rustix does not have")]
 
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
 /// A packet socket of the calling thread's network namespace, which receives nothing until it is bound.
@@ -95,8 +96,24 @@ pub fn take_drops(socket: &OwnedFd) -> io::Result<u64> {
 /// # Errors
 /// What `getsockopt` answers.
 pub fn receive_drops(socket: impl AsFd) -> io::Result<u64> {
-    /// `SK_MEMINFO_DROPS` (linux/sock_diag.h), and how many there are.
-    const DROPS: usize = 8;
+    Ok(memory(socket)?[DROPS].into())
+}
+
+/// How full a socket's receive buffer is, from 0 to 1.
+///
+/// # Errors
+/// What `getsockopt` answers.
+pub fn receive_fill(socket: impl AsFd) -> io::Result<f64> {
+    let info = memory(socket)?;
+    Ok(f64::from(info[HELD]) / f64::from(info[BUFFER].max(1)))
+}
+
+/// `SK_MEMINFO_RMEM_ALLOC`, `SK_MEMINFO_RCVBUF` and `SK_MEMINFO_DROPS` (linux/sock_diag.h).
+const HELD: usize = 0;
+const BUFFER: usize = 1;
+const DROPS: usize = 8;
+
+fn memory(socket: impl AsFd) -> io::Result<[u32; DROPS + 1]> {
     let mut info = [0u32; DROPS + 1];
     let mut length = size_of_val(&info) as libc::socklen_t;
     // SAFETY: `info` is as long as `length` says, and any bytes are valid numbers.
@@ -112,5 +129,89 @@ pub fn receive_drops(socket: impl AsFd) -> io::Result<u64> {
     if failed != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(info[DROPS].into())
+    Ok(info)
+}
+
+/// From now on messages that arrive at this socket carry the time they came ([`receive_stamped`]).
+///
+/// # Errors
+/// What `setsockopt` answers.
+pub fn stamp_arrivals(socket: &OwnedFd) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)
+}
+
+/// A message that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrived {
+    /// Bytes of it, as many as there was room for.
+    pub length: usize,
+    /// Whose.
+    pub from: SocketAddr,
+    /// When the kernel took it, in nanoseconds since 1970; `None` if it does not say so.
+    pub at_ns: Option<u64>,
+}
+
+/// Receives a message of an Internet socket with the time that the kernel put on it.
+///
+/// # Errors
+/// What `recvmsg` answers: EAGAIN when nothing came in time.
+pub fn receive_stamped(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<Arrived> {
+    /// Room for one time, aligned as control messages are.
+    #[repr(C, align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    // SAFETY: both are plain structs of integers and pointers, for which zeros are valid.
+    let (mut address, mut header): (libc::sockaddr_storage, libc::msghdr) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    header.msg_name = (&raw mut address).cast();
+    header.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+    (header.msg_iov, header.msg_iovlen) = (&raw mut vector, 1);
+    header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = control.0.len();
+    // SAFETY: all pointers in the header are to live values of the sizes that stand beside them.
+    let length = unsafe { libc::recvmsg(socket.as_fd().as_raw_fd(), &raw mut header, 0) };
+    if length < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut at_ns = None;
+    // SAFETY: the kernel filled the control messages, and these functions stay within `msg_controllen`; a time is copied out
+    // unaligned, of the length that its message says.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
+        while let Some(at) = message.as_ref() {
+            if at.cmsg_level == libc::SOL_SOCKET
+                && at.cmsg_type == libc::SCM_TIMESTAMPNS
+                && at.cmsg_len >= libc::CMSG_LEN(size_of::<libc::timespec>() as u32) as usize
+            {
+                let time: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(message).cast());
+                at_ns = u64::try_from(time.tv_sec).ok().and_then(|s| {
+                    s.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?)
+                });
+            }
+            message = libc::CMSG_NXTHDR(&raw const header, message);
+        }
+    }
+    let from = address_of(&address)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a message of no Internet address"))?;
+    Ok(Arrived { length: length as usize, from, at_ns })
+}
+
+fn address_of(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let at = std::ptr::from_ref(address);
+    match i32::from(address.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says what it is, and the storage is large enough and aligned for any.
+            let v4 = unsafe { &*at.cast::<libc::sockaddr_in>() };
+            let ip = Ipv4Addr::from_bits(u32::from_be(v4.sin_addr.s_addr));
+            Some(SocketAddr::from((ip, u16::from_be(v4.sin_port))))
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let v6 = unsafe { &*at.cast::<libc::sockaddr_in6>() };
+            let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
+            Some(SocketAddr::V6(SocketAddrV6::new(ip, u16::from_be(v6.sin6_port), 0, v6.sin6_scope_id)))
+        }
+        _ => None,
+    }
 }

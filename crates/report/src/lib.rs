@@ -28,6 +28,7 @@ mod note;
 pub mod place;
 mod schema;
 pub mod search;
+mod search_flows;
 mod search_text;
 pub mod sections;
 mod setting;

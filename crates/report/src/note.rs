@@ -266,6 +266,8 @@ pub enum Code {
     MessagesUnread,
     /// Records were received and not written.
     RecordsUnwritten,
+    /// A probe's records say what is not so.
+    RecordsWrong,
     // Of trials and searches.
     /// What was searched for was not found, or not for all of it.
     GoalNotReached,

@@ -106,6 +106,81 @@ pub struct Trial {
     /// What was known after it, one entry for each goal that is searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bounds>,
+    /// Of a probe: what its records say of the flows that were sent. The frames above are packets of flows, and those received
+    /// are the packets that records have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowTrial>,
+}
+
+/// What a probe's records say of the flows that were sent to it (RFC 6645).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowTrial {
+    /// Flows that were sent.
+    pub sent_flows: u64,
+    /// Their packets.
+    pub sent_packets: u64,
+    /// Flows of which records have all packets.
+    pub recorded_flows: u64,
+    /// Flows of which records have some.
+    pub partial_flows: u64,
+    /// Packets of flows that were sent, as records have them.
+    pub recorded_packets: u64,
+    /// Records of these flows.
+    pub records: u64,
+    /// Records beyond a flow's first: it was cut before its time.
+    pub split_records: u64,
+    /// Packets that records have beyond those that were sent.
+    pub surplus_packets: u64,
+    /// Records of what was not sent,
+    pub foreign_records: u64,
+    /// and of earlier trials.
+    pub late_records: u64,
+    /// Records whose bytes are not those of IP (octetDeltaCount),
+    pub wrong_octets_records: u64,
+    /// with another type of service,
+    pub wrong_fields_records: u64,
+    /// with times that are not the trial's (by more than 2 ms).
+    pub wrong_times_records: u64,
+    /// Lost on the way in: packets that the probe's port or its socket had no room for, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port_lost_packets: Option<u64>,
+    /// Lost inside: flows without a record and without a gap in the records' numbers. Where it is not known what the port lost,
+    /// that is among them.
+    pub cache_lost_flows: u64,
+    /// Lost on the way out: records that are missing by their numbers, or that the probe says it did not send. Of NetFlow v9 messages
+    /// are numbered, and records are by a guess.
+    pub export_lost_records: u64,
+    /// Messages that arrived and that this collector lost: with any the trial says nothing of the probe.
+    pub collector_lost_messages: u64,
+    /// Sets of records whose template did not come: with any, what is in them counts as lost in the cache.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub unread_sets: u64,
+    /// Messages that came.
+    pub messages: u64,
+    /// Their bytes, from the version on.
+    pub message_bytes: u64,
+    /// Templates and records of options among them.
+    pub control_records: u64,
+    /// The measurement interval (RFC 6645, 5.2): the time of sending less the idle timeout, or less the time in which the cache is
+    /// filled if that is shorter.
+    pub measured_ns: u64,
+    /// The Flow Export Rate: records that came while the trial was sent, over the measurement interval.
+    pub export_records_per_second: f64,
+    /// Flows that are in the cache at once, by the rate and the idle timeout.
+    pub cache_flows: u64,
+}
+
+impl FlowTrial {
+    /// Packets of records that the tester's own collector lost, at a guess: as many in a message as in others.
+    pub fn lost_here(&self) -> u64 {
+        let each = self.recorded_packets.checked_div(self.messages).unwrap_or(0).max(1);
+        self.collector_lost_messages.saturating_mul(each)
+    }
+
+    /// Records in a message, on average.
+    pub fn records_per_message(&self) -> f64 {
+        self.records as f64 / self.messages.max(1) as f64
+    }
 }
 
 /// Between which loads the answer lies.
@@ -219,6 +294,9 @@ pub struct SizeResult {
     /// One entry for each load, the greatest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loss_curve: Vec<LossAt>,
+    /// The highest rate of new flows that a probe recorded without loss (RFC 6645).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<FlowsFound>,
     /// The longest burst that was forwarded whole (RFC 9004).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<BurstFound>,
@@ -269,6 +347,7 @@ impl Unfinished {
     pub fn value(&self, value: f64) -> String {
         match self.axis.as_str() {
             "frames_per_second" => crate::units::frame_rate(value),
+            "flows_per_second" => crate::units::flow_rate(value),
             axis => {
                 format!(
                     "{} {}",
@@ -378,6 +457,50 @@ pub struct LossAt {
     /// Not sent, of what the load makes: the device was tried with so much less.
     #[serde(default)]
     pub shortfall_ratio: f64,
+}
+
+/// The highest rate of new flows that a probe recorded without loss, with what RFC 6645, appendix A, asks to report.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowsFound {
+    /// The Flow Monitoring Throughput: each flow had a record, and each record was right in its packets.
+    pub flows_per_second: f64,
+    /// The least rate that did not pass; left out when the greatest that was tried passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_flows_per_second: Option<f64>,
+    /// The bounds came as near as was asked, or the range ends there.
+    pub reached: bool,
+    /// The probe: `netdyno`, `softflowd`, `pmacct`, a command, or `elsewhere`.
+    pub probe: String,
+    /// `random` or `linear`.
+    pub key_order: String,
+    /// Packets of each flow.
+    pub packets_per_flow: u32,
+    /// As the probe was told, or as its user said.
+    pub idle_timeout_ns: u64,
+    /// The same.
+    pub active_timeout_ns: u64,
+    /// The same: flows that its cache has room for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_size_flows: Option<u64>,
+    /// Of the last trial at this rate: flows that it created,
+    pub created_flows: u64,
+    /// flows that were in the cache at once, by the rate and the idle timeout,
+    pub cache_flows: u64,
+    /// the Flow Export Rate: records that came while it was sent, over the measurement interval,
+    pub export_records_per_second: f64,
+    /// records in a message on average,
+    pub records_per_message: f64,
+    /// bytes of messages for each record,
+    pub bytes_per_record: f64,
+    /// templates and records of options.
+    pub control_records: u64,
+}
+
+impl FlowsFound {
+    /// At a rate, of which nothing else is known yet.
+    pub fn at(flows_per_second: f64) -> FlowsFound {
+        FlowsFound { flows_per_second, ..FlowsFound::default() }
+    }
 }
 
 /// Back-to-back frames (RFC 9004).

@@ -3,6 +3,7 @@
 use crate::figure::{self, Measured};
 use crate::model::Report;
 use crate::search::{LossAt, SearchResult, SizeResult, Spread, Trial};
+use crate::search_flows;
 use crate::table::Table;
 use crate::units::{self, printable};
 
@@ -19,6 +20,7 @@ pub fn render(report: &Report) -> String {
             latency(search),
             loss(search),
             burst(search),
+            flows(search),
             times(search),
             unfinished(search),
         ];
@@ -86,6 +88,17 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
                 .unwrap_or_default();
             Some(format!("bursts of {:.0} frames{buffer} {}", found.frames.mean, of(size)))
         })),
+        "flows" => said.extend(search.sizes.iter().filter_map(|size| {
+            let what = match &size.flows {
+                Some(found) => units::flow_rate(found.flows_per_second),
+                None => {
+                    let whole = result.trials.iter().filter(|t| t.frame_size == size.frame_size);
+                    let whole = whole.filter(|t| t.verdict == "passed").map(|t| t.load).reduce(f64::max);
+                    format!("no flow lost up to {}", units::flow_rate(whole?))
+                }
+            };
+            Some(format!("{what} {}", of(size)))
+        })),
         "recovery" | "reset" => said.extend(search.sizes.iter().filter_map(|size| {
             let time = size.recovery_ns.or(size.outage_ns)?;
             Some(format!("{} {}", units::time(time.mean as u64), of(size)))
@@ -100,6 +113,7 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
         "reset" => "Nothing arrived for",
         "latency" => "Latency",
         "loss" => "Tried",
+        "flows" => "Recorded without loss",
         _ => "Found",
     };
     const MOST: usize = 3;
@@ -217,6 +231,7 @@ fn others(search: &SearchResult) -> String {
     let what = search.axis.replace('_', " ");
     let found = search.sizes.iter().filter_map(|size| Some((size, size.found?)));
     found
+        .filter(|_| !search_flows::is_it(search))
         .map(|(size, found)| {
             format!("frame size {}: {what} {found}{}\n", printable(&size.frame_size), in_bursts(size))
         })
@@ -329,6 +344,17 @@ fn burst(search: &SearchResult) -> String {
     if any { table.to_string() } else { String::new() }
 }
 
+fn flows(search: &SearchResult) -> String {
+    let [a, b, c, d, e, f, g] = search_flows::FOUND;
+    let mut table = Table::with_header(["frame size", a, b, c, d, e, f, g]);
+    let mut under = String::new();
+    for (size, found) in search.sizes.iter().filter_map(|size| Some((size, size.flows.as_ref()?))) {
+        table.row(&printable(&size.frame_size), search_flows::found(found));
+        under = search_flows::circumstances(found);
+    }
+    if under.is_empty() { under } else { format!("{table}{under}\n") }
+}
+
 fn times(search: &SearchResult) -> String {
     let line = |size: &SizeResult, what: &str, spread: &Spread| {
         let time = |ns: f64| units::time(ns as u64);
@@ -352,6 +378,9 @@ fn times(search: &SearchResult) -> String {
 fn trials(trials: &[Trial]) -> String {
     if trials.is_empty() {
         return String::new();
+    }
+    if trials.iter().any(|trial| trial.flows.is_some()) {
+        return flow_trials(trials);
     }
     let header = ["trial", "size", "load", "for", "sent", "received", "lost", "p50", "p99.9", "verdict"];
     let mut table = Table::with_header(header);
@@ -378,11 +407,23 @@ fn trials(trials: &[Trial]) -> String {
             ],
         );
     }
-    let more = trials.len().saturating_sub(TRIALS);
-    let rest = if more > 0 {
-        format!("... and {} more; the JSON has all\n", units::counted(more as u64, "trial"))
-    } else {
-        String::new()
-    };
-    format!("{table}{rest}")
+    format!("{table}{}", rest(trials))
+}
+
+fn rest(trials: &[Trial]) -> String {
+    match trials.len().saturating_sub(TRIALS) {
+        0 => String::new(),
+        more => format!("... and {} more; the JSON has all\n", units::counted(more as u64, "trial")),
+    }
+}
+
+/// Trials of a probe.
+fn flow_trials(trials: &[Trial]) -> String {
+    let [a, b, c, d, e, f, g, h, i] = search_flows::TRIALS;
+    let mut table = Table::with_header(["trial", a, b, c, d, e, f, g, h, i]);
+    for trial in trials.iter().take(TRIALS) {
+        let flows = trial.flows.unwrap_or_default();
+        table.row(&trial.number.to_string(), search_flows::trial(trial, &flows));
+    }
+    format!("{table}{}", rest(trials))
 }

@@ -3,6 +3,7 @@
 use crate::check::{self, Contradiction};
 use crate::consent::Consent;
 use crate::cores::Cores;
+use crate::flows::Flows;
 use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
@@ -225,6 +226,8 @@ pub enum Find {
     Reset(Reset),
     /// One load for a long time.
     Soak(Soak),
+    /// The highest rate of new flows that a probe records without loss.
+    Flows(Flows),
 }
 
 words! {
@@ -292,6 +295,7 @@ impl Find {
             Find::Recovery(_) => "recovery",
             Find::Reset(_) => "reset",
             Find::Soak(_) => "soak",
+            Find::Flows(_) => "flows",
         }
     }
 
@@ -302,7 +306,7 @@ impl Find {
             Find::Burst(burst) => burst.repetitions,
             Find::Recovery(recovery) => recovery.repetitions,
             Find::Reset(reset) => reset.repetitions,
-            Find::Throughput(_) | Find::Loss(_) | Find::Soak(_) => None,
+            Find::Throughput(_) | Find::Loss(_) | Find::Soak(_) | Find::Flows(_) => None,
         }
     }
 }
@@ -468,8 +472,13 @@ impl Kind for Trial {
 
 impl Kind for Search {
     fn check(&self) -> Result<(), Contradiction> {
-        check::bench(&self.bench)?;
-        check::find(&self.find)
+        match &self.find {
+            Find::Flows(flows) => check::flows(flows, self),
+            _ => {
+                check::bench(&self.bench)?;
+                check::find(&self.find)
+            }
+        }
     }
 
     fn yes_disrupt(&self) -> &[String] {
@@ -479,6 +488,7 @@ impl Kind for Search {
     fn asks(&self) -> Consent {
         let command = match &self.find {
             Find::Reset(reset) => reset.command.clone(),
+            Find::Flows(flows) => flows.command.clone(),
             _ => None,
         };
         Consent { command, ..Consent::default() }

@@ -1,8 +1,9 @@
 //! What contradicts itself in a job, as far as that is seen without looking at the machine.
 
-use crate::bench::{Bench, Find};
+use crate::bench::{Bench, Find, Search};
 use crate::{
-    Bridge, Collect, Edits, ExportFormat, Faults, Impair, Link, Live, Pattern, Probe, Replay, Send, Sign,
+    Bridge, Collect, Edits, ExportFormat, Faults, Flows, Impair, Lab, Link, Live, Pattern, Probe, Replay,
+    Send, Sign,
 };
 
 /// Two members that do not go together, or one that does nothing.
@@ -315,6 +316,77 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
         ],
     )?;
     lab.impair.as_ref().map_or(Ok(()), |impair| faults("bench.lab.impair.", impair))
+}
+
+/// What a search for flows has no use for, and what it needs.
+pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction> {
+    let bench = &search.bench;
+    let in_a_lab = bench.lab.is_some();
+    let lab = bench.lab.clone().unwrap_or_default();
+    hold(
+        "bench.",
+        &[
+            ("what", bench.what.is_some(), "the frames of this search are its own: leave it out"),
+            ("both_ways", bench.both_ways, "flows are sent to a probe and nothing comes back: leave it out"),
+            ("pattern", bench.pattern == Pattern::Mesh, "flows are sent by one port: leave it out"),
+            ("lab", lab != Lab::default(), "the probe is all that stands in this lab: `lab: {}`"),
+            (
+                "links",
+                in_a_lab && !bench.links.is_empty(),
+                "a lab brings its own ports; leave one of them out",
+            ),
+            (
+                "links",
+                !in_a_lab && bench.links.len() != 1,
+                "from which port? `links: [{on: eth1}]`, or try it in a lab: `lab: {}`",
+            ),
+            (
+                "links",
+                bench.links.iter().any(|link| link.measure.is_some()),
+                "what arrives is told by the probe's records: leave out `measure`",
+            ),
+            ("warm_up", bench.warm_up.is_some(), "a trial begins with an empty cache: leave it out"),
+        ],
+    )?;
+    hold(
+        "find.flows.",
+        &[
+            ("probe", flows.probe.is_some() && !in_a_lab, "a probe is started in a lab only: `lab: {}`"),
+            ("command", flows.command.is_some() && !in_a_lab, "it is run in a lab only: `lab: {}`"),
+            (
+                "command",
+                flows.command.is_some() && flows.probe.is_some(),
+                "one probe at a time: leave out `probe`",
+            ),
+            (
+                "collect",
+                flows.collect.is_some() && in_a_lab,
+                "the lab's probe knows where to send its records: leave it out",
+            ),
+            (
+                "collect",
+                flows.collect.is_none() && !in_a_lab,
+                "where does the probe send its records? `collect: 0.0.0.0:2055`",
+            ),
+            ("packets_per_flow", !(1..=10_000).contains(&flows.packets_per_flow()), "give 1 to 10000"),
+            ("confirm", flows.confirm == Some(0), "give 1 or more"),
+            (
+                "rates",
+                !flows.rates.is_empty() && (search.max.is_some() || search.min.is_some()),
+                "rates that are given are not searched for: leave out `max` and `min`",
+            ),
+            (
+                "rates",
+                flows
+                    .rates
+                    .iter()
+                    .chain(&search.max)
+                    .chain(&search.min)
+                    .any(|rate| !matches!(**rate, traffic::Rate::Flows(_) | traffic::Rate::Frames(_))),
+                "give new flows per second: 100kfps",
+            ),
+        ],
+    )
 }
 
 pub(crate) fn find(find: &Find) -> Result<(), Contradiction> {

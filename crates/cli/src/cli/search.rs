@@ -3,7 +3,7 @@
 use super::{Output, Through, explained_word, readable, word};
 use ::lab::Loss;
 use clap::{Args, Subcommand, ValueHint};
-use spec::{Axis, Dut, Faults, How, Method, Ratio, Timestamps, Written};
+use spec::{Axis, Dut, ExportFormat, Faults, How, KeyOrder, Method, Ratio, Timestamps, UnderTest, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::Rate;
@@ -139,6 +139,8 @@ pub enum Kind {
     Reset(Reset),
     /// One load for a long time.
     Soak(Soak),
+    /// The highest rate of new flows that a probe (NetFlow, IPFIX) records without loss (RFC 6645).
+    Flows(Box<Flows>),
 }
 
 /// What all searches share.
@@ -296,6 +298,130 @@ pub struct Soak {
     pub goal: String,
 }
 
+#[derive(Debug, Args)]
+pub struct Flows {
+    /// The port that flows are sent from, to what the probe meters (IFACE, or IFACE@NAMESPACE).
+    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab", requires = "collect")]
+    pub interface: Option<String>,
+    /// Where the probe sends its records: they are received here, on this machine.
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "lab")]
+    pub collect: Option<String>,
+    /// Test a probe in a lab of its own: two hosts, the probe on one of them, gone when this ends.
+    #[arg(long)]
+    pub lab: bool,
+    /// The probe in the lab, started anew for each trial: netdyno (its own), softflowd or pmacct. Default: netdyno.
+    #[arg(long, value_name = "NAME", requires = "lab", value_parser = word::<UnderTest>())]
+    pub probe: Option<UnderTest>,
+    /// Another probe in the lab, run by sh -c in the foreground: {interface}, {collector}, {host}, {port}, {format} (5, 9, 10), {idle},
+    /// {active} (in seconds) and {flows} are replaced.
+    #[arg(long, value_name = "CMD", requires = "lab", conflicts_with = "probe")]
+    pub probe_command: Option<String>,
+    /// How a probe in the lab writes records: ipfix, 9, 5.
+    #[arg(long, value_name = "FORMAT", default_value = "ipfix", requires = "lab", value_parser = word::<ExportFormat>())]
+    pub format: ExportFormat,
+    /// The probe's idle timeout; in the lab the probe is told so. Default: 1s in the lab, else 15s.
+    #[arg(long, value_name = "TIME")]
+    pub idle_timeout: Option<Written<Duration>>,
+    /// The probe's active timeout; in the lab the probe is told so. Default: 1m in the lab, else 30m.
+    #[arg(long, value_name = "TIME")]
+    pub active_timeout: Option<Written<Duration>>,
+    /// Flows that the probe's cache has room for; in the lab the probe is told so. Default: 4194304 in the lab, else not known.
+    #[arg(long, value_name = "N")]
+    pub cache: Option<Written<u64>>,
+    /// Packets of each flow, one after the other. RFC 6645 has 1.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub packets_per_flow: u32,
+    /// The order of the flows' keys: random (each once; the seed repeats it) or linear (one after the other).
+    #[arg(long, value_name = "ORDER", default_value = "random", value_parser = word::<KeyOrder>())]
+    pub order: KeyOrder,
+    /// Try these rates of new flows (50kfps,100kfps), one trial each, instead of searching: the graph of flows recorded against
+    /// flows offered.
+    #[arg(long, value_name = "RATES", value_delimiter = ',', conflicts_with_all = ["max", "min"])]
+    pub rates: Vec<Written<Rate>>,
+    /// Offer no more new flows per second than this (1mfps). Default: what the sender can do.
+    #[arg(long, value_name = "RATE")]
+    pub max: Option<Written<Rate>>,
+    /// Offer no fewer than this. Default: a thousandth of the greatest.
+    #[arg(long, value_name = "RATE")]
+    pub min: Option<Written<Rate>>,
+    /// How near the highest rate that passes and the lowest that fails must come, relative to the rate.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub precision: Written<Ratio>,
+    /// Trials that must pass at the rate that was found.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub confirm: u32,
+    /// Frame sizes to test one after the other, the FCS counted.
+    #[arg(long, value_name = "SIZES", default_value = "64")]
+    pub size: String,
+    /// Key of the flows' order.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The Ethernet address that frames are sent to. Default: one that is nobody's, as at a mirror port.
+    #[arg(long, value_name = "MAC")]
+    pub gateway: Option<Written<Mac>>,
+    /// Do a trial that failed with little loss again, this many times at most, in a lab; one that the sender fell short of four
+    /// times as often.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub retries: u32,
+    /// Send like any other program.
+    #[arg(long)]
+    pub no_real_time: bool,
+    #[command(flatten)]
+    pub through: Through,
+    /// Length of a trial. Default: 1m, and at least twice the idle timeout; in a lab 4s.
+    #[arg(long, value_name = "TIME")]
+    pub trial_duration: Option<Written<Duration>>,
+    /// Go on with the search that this result is of, at its first trial that was not done.
+    #[arg(long = "continue", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+impl Flows {
+    /// The job, the result to go on from, and where the result goes.
+    fn job(self) -> (spec::Search, Option<PathBuf>, Output) {
+        let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = self.through.parts();
+        let bench = spec::Bench {
+            links: super::job::links(self.interface.into_iter().collect(), Vec::new()),
+            lab: self.lab.then(spec::Lab::default),
+            gateway: self.gateway.into_iter().collect(),
+            size: Some(self.size),
+            seed: self.seed,
+            retries: Some(self.retries),
+            no_real_time: self.no_real_time,
+            engine,
+            calibration,
+            cores,
+            tx_timestamps,
+            ..spec::Bench::default()
+        };
+        let flows = spec::Flows {
+            probe: self.probe,
+            command: self.probe_command,
+            collect: self.collect,
+            format: self.format,
+            idle_timeout: self.idle_timeout,
+            active_timeout: self.active_timeout,
+            cache: self.cache,
+            packets_per_flow: Some(self.packets_per_flow),
+            order: self.order,
+            rates: self.rates,
+            precision: Some(self.precision),
+            confirm: Some(self.confirm),
+        };
+        let search = spec::Search {
+            find: spec::Find::Flows(flows),
+            bench,
+            max: self.max,
+            min: self.min,
+            trial_duration: self.trial_duration,
+            yes_disrupt,
+        };
+        (search, self.resume, self.output)
+    }
+}
+
 impl Bench {
     /// As a job has it, and what it asks to be allowed.
     fn parts(self) -> (spec::Bench, Vec<String>) {
@@ -377,10 +503,10 @@ impl Trial {
 }
 
 impl Kind {
-    /// What is searched for, and what all searches share.
-    fn parts(self) -> (spec::Find, Common) {
+    /// What is searched for, and what all searches share but the one for flows.
+    fn parts(self) -> Result<(spec::Find, Common), Box<Flows>> {
         use spec::Find;
-        match self {
+        Ok(match self {
             Kind::Throughput(Throughput { common, finding, axis, rate, max_flows, max_burst }) => {
                 let (finding, max_flows) = (finding.into(), Some(max_flows));
                 (Find::Throughput(spec::Throughput { finding, axis, rate, max_flows, max_burst }), common)
@@ -407,12 +533,17 @@ impl Kind {
             Kind::Soak(Soak { common, rate, goal }) => {
                 (Find::Soak(spec::Soak { rate, goal: Some(goal) }), common)
             }
-        }
+            Kind::Flows(flows) => return Err(flows),
+        })
     }
 
     /// The job, the result to go on from, and where the result goes.
     pub fn job(self) -> (spec::Search, Option<PathBuf>, Output) {
-        let (find, Common { bench, max, min, trial_duration, resume, output }) = self.parts();
+        let (find, common) = match self.parts() {
+            Ok(parts) => parts,
+            Err(flows) => return flows.job(),
+        };
+        let Common { bench, max, min, trial_duration, resume, output } = common;
         let (bench, yes_disrupt) = bench.parts();
         (spec::Search { find, bench, max, min, trial_duration, yes_disrupt }, resume, output)
     }

@@ -35,6 +35,7 @@ mod resolve;
 mod scenario;
 mod screen;
 mod search;
+mod search_flows;
 mod search_forms;
 mod stamps;
 mod tcpprep;

@@ -11,6 +11,7 @@ pub mod goal;
 mod offer;
 mod outcome;
 mod ports;
+mod probed;
 mod rig;
 mod series;
 mod show;

@@ -18,6 +18,8 @@ pub struct Offer {
     pub closely: bool,
     /// Run this, so long after the start.
     pub command: Option<(String, Duration)>,
+    /// It is the sender that is tried, before any trial: what becomes of its frames is not looked at.
+    pub tried: bool,
 }
 
 impl Offer {
@@ -31,6 +33,7 @@ impl Offer {
             flows: None,
             closely: false,
             command: None,
+            tried: false,
         }
     }
 

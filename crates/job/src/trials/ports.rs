@@ -237,6 +237,30 @@ impl Ports {
         Ok(Ports { ways: vec![way], device: None, lab: None })
     }
 
+    /// Finds the port that sends to a probe, or makes a lab with the port that a probe meters. `what` is sent.
+    pub fn to_probe(bench: &Bench, consent: &Consent) -> Result<Ports> {
+        let way =
+            |from, to, what| Way { from: vec![from], to, sends: Sends::One(what), learning: Vec::new() };
+        if bench.lab.is_some() {
+            let lab = Lab::two_hosts(&::lab::Options::default())?;
+            // A veth takes XDP's frames if its peer has GRO, as network cards have it. Of flows of one packet nothing is joined;
+            // a kernel without it sends by the next engine.
+            let _ = lab.receiver.namespace.run_in(|| {
+                let device = port::ethtool::Ethtool::open(lab.receiver.interface)?;
+                device.set_offload(port::ethtool::Offload::Gro, true)
+            })?;
+            let way = way(end_of(&lab.sender)?, vec![end_of(&lab.receiver)?], String::new());
+            return Ok(Ports { ways: vec![way], device: None, lab: Some(lab) });
+        }
+        let on = bench.links.first().and_then(|link| link.on.as_ref());
+        let on = on.context("from which port? Give `.on` IFACE; or `.lab`, to try it without any")?;
+        let located = ::lab::resolve(on)?;
+        let place = Place::at(on.clone(), again(&located)?)?;
+        place.guard(&consent.yes_disrupt)?;
+        let way = way((located, on.clone()), Vec::new(), String::new());
+        Ok(Ports { ways: vec![way], device: None, lab: None })
+    }
+
     fn lab(bench: &Bench, asked: &spec::Lab) -> Result<Ports> {
         let meshed = bench.pattern == Pattern::Mesh;
         if let Some(ports) = asked.ports.filter(|ports| !(3..=::lab::MOST_PORTS).contains(ports)) {

@@ -3,6 +3,7 @@
 pub use super::offer::Offer;
 use super::outcome::{Around, add, outcome_of};
 use super::ports::{Learning, Ports, Sends, Way};
+use super::probed::Probed;
 use super::schedule;
 use super::show::Show;
 use super::softirq::PacketThreads;
@@ -17,6 +18,7 @@ use crate::run::{self, Setup};
 use crate::session::Session;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::{Awake, Job, Priority};
+use report::search::FlowTrial;
 use report::{Code, Environment, Note, Report, Said, Warnings};
 use snapshot::Board;
 use spec::{Bench, Engine as EngineName, How, Timestamps};
@@ -43,13 +45,15 @@ pub struct Ran {
     pub port_lost: Option<String>,
     /// The report of the first way, for what it says of the machine and the engine.
     pub report: Report,
+    /// What a probe's records came to.
+    pub flows: Option<FlowTrial>,
 }
 
 impl Ran {
     /// Nothing, because it was stopped or a port was lost.
     fn ended(stopped: bool, port_lost: Option<String>) -> Ran {
         let (outcome, report) = (Outcome::default(), Report::new("trial"));
-        Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report }
+        Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report, flows: None }
     }
 }
 
@@ -57,7 +61,7 @@ impl Ran {
 #[derive(Debug)]
 pub struct Rig {
     pub ports: Ports,
-    through: Through,
+    pub(super) through: Through,
     distrusted: crate::distrusted::Distrusted,
     /// Where all that frames pass is on this machine: what moves them there.
     packet_threads: Option<PacketThreads>,
@@ -86,6 +90,8 @@ pub struct Rig {
     pub environment: Option<Environment>,
     /// What shows the trials while they last.
     pub show: Option<Show>,
+    /// The probe under test, where it is one.
+    probed: Option<Probed>,
 }
 
 /// Names of ports, for a person.
@@ -100,11 +106,29 @@ const FORGOTTEN: Duration = Duration::from_secs(60);
 
 impl Rig {
     pub fn new(bench: &Bench, session: &Session) -> Result<Rig> {
+        Rig::with(bench, Ports::find(bench, &session.consent)?, session)
+    }
+
+    /// With a probe under test.
+    pub fn with_probe(bench: &Bench, flows: &spec::Flows, session: &Session) -> Result<Rig> {
+        let mut rig = Rig::with(bench, Ports::to_probe(bench, &session.consent)?, session)?;
+        let cpus: Vec<usize> = rig.cpus(0)?.into_iter().flatten().collect();
+        if cpus.len() > 1 {
+            bail!("`.cores`: flows are sent by one core, so that it is known which of them were");
+        }
+        let probed = Probed::new(bench, flows, &rig.ports, &cpus)?;
+        if let Some(way) = rig.ports.ways.first_mut() {
+            way.sends = Sends::One(probed.expression());
+        }
+        rig.probed = Some(probed);
+        Ok(rig)
+    }
+
+    fn with(bench: &Bench, ports: Ports, session: &Session) -> Result<Rig> {
         if bench.engine == EngineName::Null {
             bail!("`.engine` null sends nothing: a trial needs frames that arrive");
         }
         let consent = &session.consent;
-        let ports = Ports::find(bench, consent)?;
         let in_a_lab = ports.on_this_machine();
         let packet_threads = in_a_lab.then(PacketThreads::find);
         let mut warnings = Warnings::default();
@@ -141,6 +165,7 @@ impl Rig {
             warnings,
             environment: None,
             show: None,
+            probed: None,
         })
     }
 
@@ -153,6 +178,11 @@ impl Rig {
     /// Says how it goes.
     pub fn say(&self, note: Note) {
         self.board.say(note);
+    }
+
+    /// Trials begun.
+    pub(super) fn begun(&self) -> u32 {
+        self.begun
     }
 
     /// Was the whole search interrupted?
@@ -292,7 +322,7 @@ impl Rig {
         Ok(())
     }
 
-    fn program(
+    pub(super) fn program(
         &self,
         what: &str,
         size: &Size,
@@ -309,7 +339,7 @@ impl Rig {
         Ok(compile(&what, &options)?)
     }
 
-    fn setup(
+    pub(super) fn setup(
         &self,
         program: Program,
         count: Option<u64>,
@@ -331,7 +361,7 @@ impl Rig {
     }
 
     /// The CPUs of the workers of each port of a way, port by port. Ports that are not told which share out those there are.
-    fn cpus(&self, way: usize) -> Result<Vec<Option<usize>>> {
+    pub(super) fn cpus(&self, way: usize) -> Result<Vec<Option<usize>>> {
         let told = self.through.cores.is_some();
         let ways = &self.ports.ways;
         let width = |ways: &[Way]| ways.iter().map(Way::width).sum::<usize>();
@@ -479,6 +509,11 @@ impl Rig {
                 add_losses_over_time(&mut outcome, offer, report, watch, way.width());
             }
         }
+        let flows = self.probed.as_ref().and_then(Probed::take_found);
+        if let Some(found) = &flows {
+            outcome.missed += found.lost_here();
+            self.warn_of_records(found);
+        }
         let mut reports = reports.into_iter();
         let mut report = reports.next().context("there are no ports")?;
         if self.environment.is_none() {
@@ -498,7 +533,7 @@ impl Rig {
         // A device that is reset takes its links down, which is what is timed (RFC 6201).
         let port_lost = crate::carrier::told(&events).filter(|_| offer.command.is_none());
         report.result.link_events = events;
-        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, port_lost, report })
+        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, port_lost, report, flows })
     }
 
     /// The first number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
@@ -564,6 +599,9 @@ impl Rig {
         (stop, onlooker, member): (Arc<AtomicBool>, Option<run::Onlooker>, Member),
         watch: &Watch,
     ) -> Result<(Report, Option<u64>)> {
+        if let Some(probed) = &self.probed {
+            return self.send_to_probe(probed, offer, &stop, onlooker);
+        }
         const SIGNED: &str = "a trial's frames end with a signature of 18 bytes";
         let compile = |what: &str, signature| {
             self.program(what, &offer.size, offer.flows, Some(signature)).context(SIGNED)

@@ -199,6 +199,7 @@ impl Series {
     fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
         let load = match row.intended_frames_per_second {
             Some(rate) => units::frame_rate(rate),
+            None if row.flows.is_some() => units::flow_rate(row.load),
             None => units::count(row.load as u64),
         };
         let known = (how.known)(search);
@@ -299,6 +300,7 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         outage_ns: outcome.outage_ns,
         lost_at_end_frames: outcome.lost_at_end,
         repeated: ran.repeated,
+        flows: ran.flows,
         verdict: if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) }.to_owned(),
         ..Trial::default()
     }

@@ -1,6 +1,7 @@
 //! `netdyno search`: what a device can do, found by trials.
 
 mod axis;
+mod flows;
 mod measure;
 mod throughput;
 mod unfinished;
@@ -14,8 +15,8 @@ use report::search::{SearchResult, SizeResult};
 use report::{Code, Note, Report, Sentence, Warnings, units};
 use spec::{Axis, Find, Finding, Search};
 use std::time::Duration;
-use traffic::Schedule;
 use traffic::expr::Size;
+use traffic::{Rate, Schedule};
 
 /// RFC 2544, 24: trials of at least a minute.
 const STANDARD: Duration = Duration::from_secs(60);
@@ -23,6 +24,8 @@ const STANDARD: Duration = Duration::from_secs(60);
 const IN_A_LAB: Duration = Duration::from_secs(3);
 /// How long the sender is tried before a search.
 const PROBE_NS: u64 = 200_000_000;
+/// And with a probe, whose caches are cold at first.
+const PROBE_OF_FLOWS_NS: u64 = 1_000_000_000;
 /// And how often at most, if it does not reach what is wanted.
 const PROBES: u32 = 3;
 /// Of what the sender does at top speed, to be kept for minutes.
@@ -92,6 +95,7 @@ fn looks(find: &Find) -> &dyn Look {
         Find::Recovery(search) => search,
         Find::Reset(search) => search,
         Find::Soak(search) => search,
+        Find::Flows(search) => search,
     }
 }
 
@@ -115,7 +119,10 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     bench.seed = bench.seed.or_else(|| earlier.as_ref()?.resolved.seed).or_else(|| Some(shared::draw_seed()));
     flows_by_default(find, &mut bench);
     session.heed();
-    let mut rig = Rig::new(&bench, session)?;
+    let mut rig = match find {
+        Find::Flows(flows) => Rig::with_probe(&bench, flows, session)?,
+        _ => Rig::new(&bench, session)?,
+    };
     rig.show(&format!("search {}", find.name()))?;
     let before = earlier.as_ref().and_then(|report| report.result.search.clone()).unwrap_or_default();
     let kept = earlier.map(|report| report.result.trials).unwrap_or_default();
@@ -281,9 +288,23 @@ fn range(
         (result.least, result.greatest) = (least, greatest);
         return Ok(Some(Sized { name, size, result }));
     }
-    let asked = job.max.as_deref().map(|rate| frames_per_second(*rate, mean, link)).transpose()?;
+    // Of flows the load is their number.
+    let each = match &job.find {
+        Find::Flows(flows) => flows.packets_per_flow(),
+        _ => 1,
+    };
+    if let Some((least, greatest)) = flows::given(&job.find)? {
+        (result.least, result.greatest) = (least, greatest);
+        return Ok(Some(Sized { name, size, result }));
+    }
+    let of_flows = matches!(job.find, Find::Flows(_));
+    let per_second = |rate: Rate| match of_flows {
+        true => flows::flows_per_second(rate, each).map(|flows| flows * f64::from(each)),
+        false => frames_per_second(rate, mean, link),
+    };
+    let asked = job.max.as_deref().map(|rate| per_second(*rate)).transpose()?;
     let least = |greatest: f64| match job.min.as_deref() {
-        Some(rate) => frames_per_second(*rate, mean, link),
+        Some(rate) => per_second(*rate),
         None => Ok((greatest / 1000.0).max(1.0)),
     };
     // A lab's device has a limit that is known: what the sender can do through it says nothing.
@@ -293,9 +314,10 @@ fn range(
         return Ok(Some(Sized { name, size, result }));
     }
     let flows = Some(1u64);
+    let probe_ns = if of_flows { PROBE_OF_FLOWS_NS } else { PROBE_NS };
     let wanted = asked.or(theoretical);
     let schedule = wanted.map_or(Schedule::TopSpeed, crate::trials::schedule);
-    let offer = Offer { schedule, flows, ..Offer::steady(1.0, PROBE_NS, &size) };
+    let offer = Offer { schedule, flows, tried: of_flows, ..Offer::steady(1.0, probe_ns, &size) };
     let mut can = 0.0f64;
     for _ in 0..PROBES {
         let Some(ran) = series.run(&offer, &|_| None)? else { return Ok(None) };
@@ -327,8 +349,13 @@ fn range(
             units::frame_rate(result.greatest)
         );
     }
-    let most = units::frame_rate(result.greatest);
-    let said = format!("frames of {name} bytes: loads from {} to {most}", units::frame_rate(result.least));
+    if of_flows {
+        result.least /= f64::from(each);
+        result.greatest /= f64::from(each);
+    }
+    let show = |load: f64| if of_flows { units::flow_rate(load) } else { units::frame_rate(load) };
+    let said =
+        format!("frames of {name} bytes: loads from {} to {}", show(result.least), show(result.greatest));
     series.rig.say(Note::info(Code::SearchRange, said));
     Ok(Some(Sized { name, size, result }))
 }

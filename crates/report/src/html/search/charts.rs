@@ -234,13 +234,68 @@ pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
     Some(Chart { heading: "Loss by load".to_owned(), svg, legend, note })
 }
 
+/// Flows recorded against flows offered, a series for each frame size: on the straight line nothing was lost.
+pub(super) fn flows(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
+    let judged = |t: &&Trial| !is_the_testers(&t.verdict);
+    // (offered, recorded), per second.
+    let of = |size: &SizeResult| -> Vec<(f64, f64)> {
+        let own = trials.iter().filter(|t| t.frame_size == size.frame_size).filter(judged);
+        let mut points: Vec<_> = own
+            .filter_map(|t| {
+                let flows = t.flows?;
+                let share = flows.recorded_flows as f64 / flows.sent_flows.max(1) as f64;
+                (t.load > 0.0 && t.load.is_finite()).then_some((t.load, t.load * share))
+            })
+            .collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        points
+    };
+    let series: Vec<(&SizeResult, Vec<(f64, f64)>)> =
+        search.sizes.iter().map(|size| (size, of(size))).filter(|(_, points)| !points.is_empty()).collect();
+    let hi = series.iter().flat_map(|(_, points)| points).map(|(offered, _)| *offered).reduce(f64::max)?;
+    let mut svg = Svg::new(330.0, FRAME);
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let (x, y) = (Scale::linear(0.0, hi * 1.05, x0, x1), Scale::linear(0.0, hi * 1.05, y0, y1));
+    let labels =
+        |scale: &Scale, ticks| scale.ticks(ticks).into_iter().map(|v| (v, short(v))).collect::<Vec<_>>();
+    svg.y_axis(&y, &labels(&y, 5), "recorded a second");
+    svg.x_axis(&x, &labels(&x, 8), "new flows offered a second", false);
+    svg.polyline("line intended", [(x.at(0.0), y.at(0.0)), (x.at(hi), y.at(hi))]);
+    let mut legend = vec![("intended", "all that are offered".to_owned())];
+    for (n, (size, points)) in series.iter().enumerate() {
+        let class = marks::class(n);
+        svg.polyline(&format!("line {class}"), points.iter().map(|(a, b)| (x.at(*a), y.at(*b))));
+        for (offered, recorded) in points {
+            let lost = 1.0 - recorded / offered;
+            let tip = format!(
+                "{} bytes · {} offered · lost {}",
+                size.frame_size,
+                units::flow_rate(*offered),
+                units::percent(lost)
+            );
+            svg.point(class, x.at(*offered), y.at(*recorded), 4.6, &tip);
+        }
+        legend.push((class, format!("{} bytes", size.frame_size)));
+    }
+    let note = "A flow is recorded if the records have all of its packets. Trials in which the tester itself fell short are left out.".to_owned();
+    let svg = svg.finish("Flows recorded against flows offered; the table of trials has the values");
+    Some(Chart { heading: "Flows recorded against flows offered".to_owned(), svg, legend, note })
+}
+
+/// Did the tester itself fall short in a trial of this verdict?
+fn is_the_testers(verdict: &str) -> bool {
+    matches!(verdict, "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown")
+}
+
 /// The way the search for each frame size's throughput went: every trial's load, and the bounds closing in.
 pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
     let of_rate = search.axis == "frames_per_second";
     let path = |size: &SizeResult| {
         let rows: Vec<&Trial> = trials
             .iter()
-            .filter(|t| t.part == "throughput" && t.frame_size == size.frame_size && t.load > 0.0)
+            .filter(|t| {
+                matches!(&*t.part, "throughput" | "flows") && t.frame_size == size.frame_size && t.load > 0.0
+            })
             .collect();
         (rows.len() > 1).then(|| self::path(size, &rows, of_rate)).flatten()
     };
@@ -298,9 +353,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     for (i, t) in rows.iter().enumerate() {
         let (kind, class) = match t.verdict.as_str() {
             "passed" => (0, "s2"),
-            "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown" => {
-                (2, "s5")
-            }
+            verdict if is_the_testers(verdict) => (2, "s5"),
             _ => (1, "s4"),
         };
         if let Some(seen) = seen.get_mut(kind) {

@@ -29,6 +29,7 @@ pub(super) fn sections(report: &Report) -> String {
             "Latency",
             vec![drawn(nines::trials(trials)), tables::latency(search), tables::floors(report)],
         );
+        section("Flows", vec![drawn(charts::flows(search, trials)), tables::flows(search)]);
         section("Bursts", vec![drawn(charts::bursts(search, trials)), tables::bursts(search)]);
         section("Times", vec![tables::times(search)]);
         section("Unfinished", vec![tables::unfinished(search)]);

@@ -1,14 +1,49 @@
 //! Searches as tables: what each graph shows, in figures, and every trial with its verdict.
 
 use super::Lost;
+use crate::html::escape::Esc;
 use crate::html::grid::{DASH, Facts, Grid, first_of};
 use crate::model::Report;
 use crate::search::{SearchResult, Spread, Trial};
+use crate::search_flows;
 use crate::search_text::in_bursts;
 use crate::units;
 
 /// Rows of trials on the page at most; all of them are in trials.csv and in the page's data.
 const MOST_TRIALS: usize = 2000;
+
+/// The highest rates of new flows without loss.
+pub(super) fn flows(search: &SearchResult) -> String {
+    let [a, b, c, d, e, f, g] = search_flows::FOUND;
+    let mut grid = Grid::new(["frame size", a, b, c, d, e, f, g]);
+    let mut under = String::new();
+    for (size, found) in search.sizes.iter().filter_map(|size| Some((size, size.flows.as_ref()?))) {
+        let cells = search_flows::found(found).map(|cell| cell.unwrap_or(DASH.into()));
+        grid.row(&size.frame_size, cells);
+        under = format!("<p>{}</p>\n", Esc(&search_flows::circumstances(found)));
+    }
+    grid.card("The highest rate of new flows without loss (RFC 6645)", false) + &under
+}
+
+fn all_trials<const N: usize>(grid: Grid<N>, all: usize) -> String {
+    match grid.card(&first_of("Every trial, in the order they were done", MOST_TRIALS, all), true) {
+        card if card.is_empty() => card,
+        card => format!("<h2>Trials</h2>\n<div class=\"dense\">{card}</div>\n"),
+    }
+}
+
+/// Trials of a probe.
+fn flow_trials(all: &[Trial]) -> String {
+    let [a, b, c, d, e, f, g, h, i] = search_flows::TRIALS;
+    let mut grid = Grid::new(["trial", a, b, c, d, e, f, g, h, i]);
+    for t in all.iter().take(MOST_TRIALS) {
+        let class = if t.verdict == "passed" { "" } else { "fault" };
+        let cells =
+            search_flows::trial(t, &t.flows.unwrap_or_default()).map(|cell| cell.unwrap_or(DASH.into()));
+        grid.marked_row(class, &t.number.to_string(), cells);
+    }
+    all_trials(grid, all.len())
+}
 
 fn rate(value: Option<f64>) -> String {
     value.map_or(DASH.into(), units::frame_rate)
@@ -253,6 +288,9 @@ pub(super) fn facts(search: &SearchResult, trials: &[Trial]) -> String {
 /// Every trial, with what was intended, what came of it, and why it did not pass.
 pub(in super::super) fn trials(report: &Report) -> String {
     let all = &report.result.trials;
+    if all.iter().any(|t| t.flows.is_some()) {
+        return flow_trials(all);
+    }
     let mut grid = Grid::new([
         "trial",
         "verdict",
@@ -318,8 +356,5 @@ pub(in super::super) fn trials(report: &Report) -> String {
             ],
         );
     }
-    match grid.card(&first_of("Every trial, in the order they were done", MOST_TRIALS, all.len()), true) {
-        card if card.is_empty() => card,
-        card => format!("<h2>Trials</h2>\n<div class=\"dense\">{card}</div>\n"),
-    }
+    all_trials(grid, all.len())
 }

@@ -1,0 +1,246 @@
+//! `netdyno search flows`: the highest rate of new flows that a probe records without loss (RFC 6645), or what it records at
+//! given ones.
+
+use super::throughput::{between, not_determined, tried};
+use super::{Common, Look, Within, unfinished};
+use crate::trials::goal::excuse;
+use crate::trials::{Goal, How, Offer, Series, nanos, rows_of};
+use anyhow::{Result, bail};
+use report::search::{FlowsFound, SizeResult, Trial};
+use report::{Code, units};
+use spec::{Find, Flows, Search};
+use std::time::Duration;
+use traffic::Rate;
+use traffic::expr::Size;
+use trial::{Bisect, BisectPlan, Bounded, Direction, Repeated, RepeatedPlan, Resolution, Wanted, bounded};
+
+/// What `load` counts.
+pub const AXIS: &str = "flows_per_second";
+/// The parts of such a search.
+const SEARCH: &str = "flows";
+const CONFIRM: &str = "confirm";
+const SUSTAINED: &str = "sustained";
+/// So often a rate that failed when it was confirmed is searched again below.
+const TIMES: u32 = 5;
+const IN_A_LAB: Duration = Duration::from_secs(4);
+
+/// New flows per second.
+pub fn flows_per_second(rate: Rate, packets_per_flow: u32) -> Result<f64> {
+    Ok(match rate {
+        Rate::Flows(flows) => flows.as_f64(),
+        Rate::Frames(frames) => frames.as_f64() / f64::from(packets_per_flow),
+        other => bail!("{other}: give new flows per second here: 100kfps"),
+    })
+}
+
+/// How long a trial is: RFC 6645, 5.2: at least twice the idle timeout.
+fn duration(flows: &Flows, common: &Common<'_>) -> Duration {
+    let in_a_lab = common.in_a_lab();
+    let usual = if in_a_lab { IN_A_LAB } else { Duration::from_secs(60) };
+    common.asked_duration().unwrap_or(usual.max(2 * flows.idle(in_a_lab)))
+}
+
+impl Look for Flows {
+    fn check(&self, job: &Search) -> Result<()> {
+        if self.precision() <= 0.0 || self.precision() >= 1.0 {
+            bail!("`.precision`: give more than 0 and less than 100%");
+        }
+        let idle = self.idle(job.bench.lab.is_some());
+        if job.trial_duration.as_deref().is_some_and(|trial| *trial < 2 * idle) {
+            bail!(
+                "`.trial_duration`: a trial is at least twice the idle timeout (`.idle_timeout`, {}), or nothing ends while it is sent (RFC 6645, 5.2)",
+                units::time(nanos(idle))
+            );
+        }
+        Ok(())
+    }
+
+    fn look(&self, within: &mut Within<'_, '_>) -> Result<bool> {
+        within.search.axis = AXIS.to_owned();
+        let trial = duration(self, within.common);
+        let whole = match self.rates.is_empty() {
+            true => search(self, trial, within)?,
+            false => sustained(self, trial, within)?,
+        };
+        let rows = &within.series.rows;
+        describe(self, within.common, &mut within.sized.result, rows);
+        Ok(whole)
+    }
+}
+
+/// The loads that can be tried, where they are given.
+pub fn given(find: &Find) -> Result<Option<(f64, f64)>> {
+    let Find::Flows(flows) = find else { return Ok(None) };
+    let rates: Vec<f64> = flows
+        .rates
+        .iter()
+        .map(|rate| flows_per_second(**rate, flows.packets_per_flow()))
+        .collect::<Result<_>>()?;
+    let (least, greatest) =
+        rates.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), rate| (lo.min(*rate), hi.max(*rate)));
+    Ok((greatest > 0.0).then_some((least, greatest)))
+}
+
+fn offered<'a>(flows: &Flows, size: &'a Size) -> impl Fn(&Wanted) -> Offer + 'a {
+    let each = f64::from(flows.packets_per_flow());
+    move |wanted| Offer::steady(wanted.load * each, wanted.duration_ns, size)
+}
+
+/// One trial at each rate.
+fn sustained(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result<bool> {
+    let Within { series, sized, notes, .. } = within;
+    let each = flows.packets_per_flow();
+    let loads: Vec<f64> =
+        flows.rates.iter().map(|rate| flows_per_second(**rate, each)).collect::<Result<_>>()?;
+    let wanted = loads.len() as u64;
+    let plan = RepeatedPlan { loads, trial_ns: nanos(trial), then: None, repetitions: 1 };
+    let (offer, goal) = (offered(flows, &sized.size), Goal::no_loss());
+    let known = |_: &Repeated| String::new();
+    let how = How { part: SUSTAINED, goal: &goal, offer: &offer, known: &known, of_rate: false };
+    let whole = series.drive(&mut Repeated::new(plan), &how)?;
+    if !whole {
+        sized.result.unfinished.push(unfinished::trials(series, SUSTAINED, &sized.name, Some(wanted)));
+    }
+    let rows = rows_of(&series.rows, SUSTAINED, &sized.name);
+    let unjudged = rows.filter(|row| crate::trials::is_the_testers(&row.verdict)).count();
+    if unjudged > 0 {
+        notes.warnings.add(
+            Code::SenderTooSlow,
+            format!(
+                "{} say nothing of the probe: the tester itself did not keep to the rate, or lost records",
+                units::counted(unjudged as u64, "trial")
+            ),
+        );
+    }
+    Ok(whole)
+}
+
+/// Halving, and what was found tried again.
+fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result<bool> {
+    let Within { series, sized, search, notes, .. } = within;
+    let goal = Goal::no_loss();
+    series.goals = vec![goal.text()];
+    search.method = Some("bisect".to_owned());
+    let show = |rate: f64| units::flow_rate(rate);
+    let (least, mut greatest) = (sized.result.least, sized.result.greatest);
+    let (mut passed, mut failed) = (None, None);
+    for _ in 0..TIMES {
+        let plan = BisectPlan {
+            least,
+            greatest,
+            resolution: Resolution::Relative(flows.precision()),
+            direction: Direction::Greatest,
+            limits: goal.limits,
+            trial_ns: nanos(trial),
+            short_ns: nanos(trial),
+            retries: 0,
+            retry_loss_ratio: 0.0,
+        };
+        let mut bisect = Bisect::new(plan)?;
+        let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &show);
+        let offer = offered(flows, &sized.size);
+        let how = How { part: SEARCH, goal: &goal, offer: &offer, known: &known, of_rate: false };
+        if !series.drive(&mut bisect, &how)? {
+            let of = (SEARCH, sized.name.as_str());
+            let open = unfinished::bound(series, of, &goal, AXIS, Direction::Greatest);
+            sized.result.unfinished.push(open);
+            return Ok(false);
+        }
+        passed = bisect.passed();
+        failed = bisect.failed().or(failed);
+        let Some(rate) = passed else { break };
+        // The trial that found it was the first.
+        match confirmed(flows, rate, trial, (&goal, &sized.name, &sized.size), series)? {
+            None => {
+                let of = (SEARCH, sized.name.as_str());
+                let open = unfinished::bound(series, of, &goal, AXIS, Direction::Greatest);
+                sized.result.unfinished.push(open);
+                return Ok(false);
+            }
+            Some(true) => break,
+            Some(false) => {
+                let said = format!(
+                    "{} passed once and failed when it was tried again: the probe, or this machine, does not do the same each time",
+                    show(rate)
+                );
+                notes.warnings.add(Code::DeviceInconsistent, said);
+                (passed, failed) = (None, Some(rate));
+                greatest = rate * (1.0 - flows.precision());
+                if greatest <= least {
+                    break;
+                }
+            }
+        }
+    }
+    let excuse = excuse(rows_of(&series.rows, SEARCH, &sized.name).map(|row| &*row.verdict));
+    let bound = failed.map(|failed| {
+        let parts = [SEARCH, CONFIRM];
+        let tried = parts.iter().flat_map(|part| tried(series, part, &sized.name, &goal));
+        bounded(passed, failed, tried.collect::<Vec<_>>())
+    });
+    let mut reached = true;
+    let failed = match bound {
+        Some(Bounded::NotDetermined(least)) => {
+            notes.shortfalls.push(not_determined(passed, least, &excuse, &show));
+            reached = false;
+            least
+        }
+        Some(Bounded::ByDevice(failed)) => Some(failed),
+        None => None,
+    };
+    if let (Some(failed), None) = (failed, passed) {
+        notes.shortfalls.push(format!("nothing passed, not even {}", show(failed.min(least))).into());
+    }
+    sized.result.found = passed;
+    sized.result.flows =
+        passed.map(|rate| FlowsFound { failed_flows_per_second: failed, reached, ..FlowsFound::at(rate) });
+    Ok(true)
+}
+
+/// Does the rate pass again, as often as was asked? `None` on interruption.
+fn confirmed(
+    flows: &Flows,
+    rate: f64,
+    trial: Duration,
+    (goal, name, size): (&Goal, &str, &Size),
+    series: &mut Series,
+) -> Result<Option<bool>> {
+    let repetitions = flows.confirm().saturating_sub(1);
+    if repetitions == 0 {
+        return Ok(Some(true));
+    }
+    let plan = RepeatedPlan { loads: vec![rate], trial_ns: nanos(trial), then: None, repetitions };
+    let known = |_: &Repeated| String::new();
+    let offer = offered(flows, size);
+    let how = How { part: CONFIRM, goal, offer: &offer, known: &known, of_rate: false };
+    let before = rows_of(&series.rows, CONFIRM, name).count();
+    if !series.drive(&mut Repeated::new(plan), &how)? {
+        return Ok(None);
+    }
+    let mut rows = rows_of(&series.rows, CONFIRM, name).skip(before);
+    Ok(Some(rows.all(|row| row.verdict == "passed")))
+}
+
+/// What RFC 6645 (appendix A) asks to be reported beside the rate.
+fn describe(flows: &Flows, common: &Common<'_>, result: &mut SizeResult, rows: &[Trial]) {
+    let in_a_lab = common.in_a_lab();
+    let Some(found) = &mut result.flows else { return };
+    found.probe = match (&flows.command, flows.probe, in_a_lab) {
+        (Some(command), ..) => command.clone(),
+        (None, probe, true) => probe.unwrap_or_default().to_string(),
+        (None, _, false) => "elsewhere".to_owned(),
+    };
+    found.key_order = flows.order.to_string();
+    found.packets_per_flow = flows.packets_per_flow();
+    found.idle_timeout_ns = nanos(flows.idle(in_a_lab));
+    found.active_timeout_ns = nanos(flows.active(in_a_lab));
+    found.cache_size_flows = flows.cache(in_a_lab);
+    let last = rows.iter().rev().filter(|row| row.load == found.flows_per_second && row.verdict == "passed");
+    let Some(trial) = last.filter_map(|row| row.flows).next() else { return };
+    found.created_flows = trial.sent_flows;
+    found.cache_flows = trial.cache_flows;
+    found.export_records_per_second = trial.export_records_per_second;
+    found.records_per_message = trial.records_per_message();
+    found.bytes_per_record = trial.message_bytes as f64 / trial.records.max(1) as f64;
+    found.control_records = trial.control_records;
+}
