@@ -107,6 +107,12 @@ pub enum Command {
     },
     /// Bridge two interfaces with tcpbridge's options.
     Tcpbridge(Box<bridge::Tcpbridge>),
+    /// Meter flows with nProbe's everyday options (docs/from-nprobe.md).
+    #[command(disable_version_flag = true)]
+    Nprobe(Box<crate::compat::nprobe::Nprobe>),
+    /// Meter flows with softflowd's everyday options (docs/from-softflowd.md).
+    #[command(disable_version_flag = true)]
+    Softflowd(Box<crate::compat::softflowd::Softflowd>),
     /// Say what captures hold: frames, rates, sizes, protocols, flows, addresses.
     Info(Info),
     /// Make a capture that looks like an Internet access link.

@@ -74,6 +74,12 @@ pub struct Probe {
     /// Which ones is left to chance. Default: every so manyth.
     #[serde(default, skip_serializing_if = "no")]
     pub sample_at_random: bool,
+    /// The interface that packets arrive at, in records (`ingressInterface`). Default: the number that the host has for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_index: Option<u32>,
+    /// The interface that they leave by (`egressInterface`). Default: 0, because who looks on does not know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_index: Option<u32>,
     /// At most so many records a second are sent; others wait. Default: no limit on an interface, 100000 of captures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub export_rate: Option<u32>,

@@ -58,6 +58,12 @@ pub struct Probe {
     /// Leave to chance which packet in N that is. Default: every Nth.
     #[arg(long, requires = "sample")]
     pub sample_at_random: bool,
+    /// The interface that packets arrive at, in records. Default: the number that this host has for it.
+    #[arg(long, value_name = "N")]
+    pub input_index: Option<u32>,
+    /// The interface that they leave by, in records. Default: 0.
+    #[arg(long, value_name = "N")]
+    pub output_index: Option<u32>,
     /// Send at most N records a second; others wait. Default: no limit on an interface, 100000 of captures.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub export_rate: Option<u32>,
@@ -91,6 +97,8 @@ impl Probe {
             inner: self.inner,
             sample: self.sample,
             sample_at_random: self.sample_at_random,
+            input_index: self.input_index,
+            output_index: self.output_index,
             export_rate: self.export_rate,
             duration: self.duration,
             count: self.count,

@@ -34,6 +34,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
         Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
         Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
+        Command::Nprobe(args) => crate::compat::nprobe::run(&args),
+        Command::Softflowd(args) => crate::compat::softflowd::run(&args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Search(args) => jobs::search(args.kind),

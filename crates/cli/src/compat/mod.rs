@@ -4,7 +4,9 @@
 
 mod autoopts;
 pub mod edits;
+pub mod nprobe;
 mod presets;
+pub mod softflowd;
 pub mod tcpbridge;
 pub mod tcpcapinfo;
 mod tcpdump;
@@ -19,8 +21,17 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 7] =
-    ["tcpbridge", "tcpcapinfo", "tcpliveplay", "tcpprep", "tcpreplay", "tcpreplay-edit", "tcprewrite"];
+const TOOLS: [&str; 9] = [
+    "nprobe",
+    "softflowd",
+    "tcpbridge",
+    "tcpcapinfo",
+    "tcpliveplay",
+    "tcpprep",
+    "tcpreplay",
+    "tcpreplay-edit",
+    "tcprewrite",
+];
 
 /// Whether the drop-ins make the mistakes of tcpreplay 4.5.5, too, for scripts and tests that expect its very bytes:
 /// `NETDYNO_COMPAT=4.5.5`. docs/compat.md lists them.
@@ -51,6 +62,36 @@ pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Option<Vec<OsString>>> 
         }
     }
     Ok(Some(words))
+}
+
+/// What is not there is refused by its name, not passed over: options, whether each was given, and the mend.
+fn refuse(options: &[(&str, bool, &str)]) -> anyhow::Result<()> {
+    match options.iter().find(|(_, given, _)| *given) {
+        Some((name, _, mend)) => anyhow::bail!("{name} is not supported: {mend}"),
+        None => Ok(()),
+    }
+}
+
+/// The file with this process's number, there for as long as this lives.
+#[derive(Debug)]
+struct Pid(std::path::PathBuf);
+
+impl Pid {
+    fn write(path: &Path) -> anyhow::Result<Pid> {
+        use anyhow::Context as _;
+        if path.exists() && !path.is_file() {
+            anyhow::bail!("{}: that is no file to write a process's number to", path.display());
+        }
+        std::fs::write(path, format!("{}\n", std::process::id()))
+            .with_context(|| format!("writing {}", path.display()))?;
+        Ok(Pid(path.to_owned()))
+    }
+}
+
+impl Drop for Pid {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// Names the tool whose name we were called by.

@@ -505,6 +505,108 @@ fn what_softflowd_exports_is_collected() {
 }
 
 #[test]
+fn command_lines_of_nprobe_meter_the_same() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    let truth = truth(&capture, true);
+    let csv = path(&dir, "nprobe.csv");
+    let running = collector(&net, &format!("--write {csv}"));
+    // Article B's template, and what its flows need beside it.
+    const TEMPLATE: &str = "%IPV4_SRC_ADDR %IPV4_DST_ADDR %IPV4_NEXT_HOP %INPUT_SNMP %OUTPUT_SNMP %IN_PKTS %IN_BYTES \
+        %FIRST_SWITCHED %LAST_SWITCHED %L4_SRC_PORT %L4_DST_PORT %TCP_FLAGS %PROTOCOL %SRC_TOS %SRC_AS %DST_AS %IPV4_SRC_MASK \
+        %IPV4_DST_MASK";
+    let mut nprobe = net.command(format!(
+        "{IN_ORDER} netdyno nprobe -b1 -i {capture} -n 127.0.0.1:9995 -t 3600 --idle-timeout 3600 -u 7 -Q 9 -U 300"
+    ));
+    nprobe.args(["-T", TEMPLATE]);
+    let ran = crate::common::start(nprobe).wait().ok();
+    let report = ended(running);
+    let collection = &report["result"]["collection"];
+    let packets: u64 = truth.values().flatten().map(|of| of[0]).sum();
+    assert_eq!(number(&collection["packets"]), packets, "{report}");
+    // TCP's flows end with FIN and RST here, too, but none goes on behind its end.
+    assert_eq!(number(&collection["records"]), truth.len() as u64, "{report}");
+    let text = std::fs::read_to_string(&csv).expect("the file");
+    assert!(text.lines().skip(1).all(|line| line.contains(",7,9,")), "{text}");
+    let ours: BTreeMap<_, _> = written(&csv)
+        .into_iter()
+        .map(|(flow, of)| (flow, of.iter().map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>()))
+        .collect();
+    let theirs: BTreeMap<_, _> = truth
+        .into_iter()
+        .map(|(flow, of)| (flow, of.iter().map(|of| [of[0], of[1], of[2]]).collect::<Vec<_>>()))
+        .collect();
+    assert_eq!(ours, theirs);
+    for said in [format!("Processed packets: {packets} "), "pkts rcvd/0 pkts dropped".to_owned()] {
+        assert!(ran.stdout.contains(&said), "{said}: {}", ran.stdout);
+    }
+    for (arguments, mend) in [
+        ("-i lo -f ip", "-f is not supported"),
+        ("-i lo -G", "systemd"),
+        ("-i lo -V 8", "5, 9 and 10"),
+        ("-i lo -S @10", "nothing is scaled up"),
+        ("-i lo -n tcp://127.0.0.1:9", "UDP"),
+        ("-i lo -T %NO_SUCH_FIELD", "NO_SUCH_FIELD"),
+        ("-i no-such-interface", "no-such-interface"),
+    ] {
+        net.run(format!("netdyno nprobe {arguments}")).refused(&[mend]);
+    }
+}
+
+#[test]
+fn command_lines_of_softflowd_meter_what_it_meters() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = path(&dir, "small.pcap");
+    run(format!("netdyno synth --profile smallflows -w {capture}")).ok();
+    let whole = "-t maxlife=1h -t general=1h -t tcp=1h -t udp=1h -t tcp.fin=1h -t tcp.rst=1h -t expint=1h";
+    for version in ["5", "9", "10"] {
+        let times = if version == "5" { "" } else { "-a -A milli" };
+        let by = |program: &str| {
+            let (csv, pid) = (path(&dir, &format!("{version}.csv")), path(&dir, "softflowd.pid"));
+            let running = collector(&net, &format!("--write {csv}"));
+            net.run(format!(
+                "{IN_ORDER} {program} -r {capture} -n 127.0.0.1:9995 -v {version} -c none -p {pid} -m 100000 {whole} {times}"
+            ))
+            .ok();
+            let report = ended(running);
+            assert_eq!(number(&report["result"]["collection"]["missing_records"]), 0, "{report}");
+            // Its bytes count what Ethernet pads.
+            let flows = written(&csv);
+            let packets: BTreeMap<_, Vec<u64>> =
+                flows.into_iter().map(|(flow, of)| (flow, of.iter().map(|of| of[0]).collect())).collect();
+            assert!(!std::path::Path::new(&pid).exists(), "{program} left {pid}");
+            packets
+        };
+        let (theirs, ours) = (by("softflowd"), by("netdyno softflowd"));
+        assert_eq!(ours.values().flatten().count(), 1209, "{version}");
+        assert_eq!(ours, theirs, "{version}");
+    }
+    for (arguments, mend) in [
+        ("-i lo -b", "-b is not supported"),
+        ("-i lo -v 1", "5, 9 and 10"),
+        ("-i lo -T ip", "-T is not supported"),
+        ("-i lo -t udp=soon", "NAME=TIME"),
+        ("-i lo -c /tmp/x", "-c none"),
+        ("-i lo port 80", "a filter is not supported"),
+    ] {
+        net.run(format!("netdyno softflowd {arguments}")).refused(&[mend]);
+    }
+    // A signal ends it, and its records are sent.
+    let csv = path(&dir, "live.csv");
+    let running = collector(&net, &format!("--write {csv}"));
+    let mut probe = net.start("netdyno softflowd -i 5:rx0 -n 127.0.0.1:9995 -v 9 -d");
+    probe.until_it_says("Ctrl-C ends");
+    net.run("netdyno send ipv4(src=10.0.0.0/28)/udp(dport=9) --on tx0 --count 32 --rate 1kpps --no-sign -q")
+        .ok();
+    std::thread::sleep(Duration::from_millis(500));
+    probe.signal("TERM");
+    probe.wait().ok();
+    let report = ended(running);
+    let collection = &report["result"]["collection"];
+    assert_eq!((number(&collection["records"]), number(&collection["packets"])), (16, 32), "{report}");
+}
+
+#[test]
 fn what_cannot_be_collected_is_refused() {
     let net = Net::new();
     let dir = folder();

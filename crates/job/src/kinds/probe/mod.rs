@@ -174,7 +174,10 @@ fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
         refresh_ns: u64::try_from(refresh.as_nanos()).unwrap_or(u64::MAX),
         context: Beside {
             began_ns,
-            interfaces: [place.map_or(0, |place| place.interface.index), 0],
+            interfaces: [
+                args.input_index.unwrap_or_else(|| place.map_or(0, |place| place.interface.index)),
+                args.output_index.unwrap_or(0),
+            ],
             sampling: args.sample.unwrap_or(1),
             random: args.sample_at_random,
         },
