@@ -14,7 +14,8 @@ use std::time::Duration;
 pub struct Collect {
     /// Addresses and ports (ADDR:PORT) that messages of any of the protocols come to.
     pub listen: Vec<String>,
-    /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line).
+    /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line), .pb (goflow2's protocol
+    /// buffers, each behind its length).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<PathBuf>,
     /// Threads that receive, among which the kernel shares out exporters. Default: 1.

@@ -11,7 +11,7 @@ pub struct Collect {
     /// Where messages come to, of any of the protocols; may be given more than once. Default: 0.0.0.0:2055 (IPv4).
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
-    /// Write the records to this file: .csv, or .jsonl (a JSON object a line); may be given more than once. It appears
+    /// Write the records to this file: .csv, .jsonl (a JSON object a line) or .pb (goflow2's messages); may be given more than once. It appears
     /// when all is written.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Vec<PathBuf>,

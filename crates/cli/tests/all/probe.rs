@@ -504,6 +504,64 @@ fn what_softflowd_exports_is_collected() {
     }
 }
 
+/// Reads goflow2's messages, by the numbers of its fields.
+const MESSAGES: &str = r#"
+import ipaddress, sys
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.internal.decoder import _DecodeVarint32
+F = descriptor_pb2.FieldDescriptorProto
+file = descriptor_pb2.FileDescriptorProto(name="flow.proto", package="t", syntax="proto3")
+message = file.message_type.add(name="FlowMessage")
+def add(kind, **numbers):
+    for name, number in numbers.items():
+        message.field.add(name=name, number=number, type=kind, label=F.LABEL_OPTIONAL)
+add(F.TYPE_UINT32, type=1, src_as=14, dst_as=15, src_net=16, dst_net=17, in_if=18, out_if=19, proto=20, src_port=21, dst_port=22,
+    ip_tos=23, tcp_flags=26, etype=30, icmp_type=31, icmp_code=32, src_vlan=33, dst_vlan=34, observation_domain_id=70)
+add(F.TYPE_UINT64, sampling_rate=3, bytes=9, packets=10, src_mac=27, dst_mac=28, time_received_ns=110, time_flow_start_ns=111,
+    time_flow_end_ns=112)
+add(F.TYPE_BYTES, src_addr=6, dst_addr=7, sampler_address=11, next_hop=12)
+pool = descriptor_pool.DescriptorPool()
+pool.Add(file)
+Flow = message_factory.MessageFactory(pool).GetPrototype(pool.FindMessageTypeByName("t.FlowMessage"))
+data, at = open(sys.argv[1], "rb").read(), 0
+address = lambda raw: str(ipaddress.ip_address(raw))
+while at < len(data):
+    length, at = _DecodeVarint32(data, at)
+    f = Flow.FromString(data[at:at + length])
+    assert not f.UnknownFields() if hasattr(f, "UnknownFields") else True
+    at += length
+    assert f.type == 4 and address(f.sampler_address) == "127.0.0.1" and f.observation_domain_id == 9, f
+    assert f.etype == (0x0800 if len(f.src_addr) == 4 else 0x86dd) and f.time_received_ns > 0 and f.sampling_rate == 1, f
+    if f.proto == 1:
+        assert f.icmp_type * 256 + f.icmp_code == f.dst_port, f
+    print(address(f.src_addr), address(f.dst_addr), f.src_port, f.dst_port, f.proto, f.ip_tos,
+        f.packets, f.bytes, f.tcp_flags & 0x3f, f.time_flow_start_ns // 1000000, f.time_flow_end_ns // 1000000)
+"#;
+
+#[test]
+fn records_are_written_as_goflow2_has_them() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    let (csv, messages, script) = (path(&dir, "flows.csv"), path(&dir, "flows.pb"), path(&dir, "read.py"));
+    let running = collector(&net, &format!("--write {csv} --write {messages}"));
+    let whole = "--idle-timeout 1h --active-timeout 1h --end-timeout 1h";
+    net.run(format!("{IN_ORDER} netdyno probe {capture} --export 127.0.0.1:9995 --domain 9 {whole} --json"))
+        .ok();
+    ended(running);
+    std::fs::write(&script, MESSAGES).expect("a script");
+    let read = run(format!("/usr/bin/python3 {script} {messages}")).ok();
+    let mut records = Records::new();
+    for line in read.stdout.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let (key, counts) = words.split_at(6);
+        let counts: Vec<u64> = counts.iter().map(|word| word.parse().expect("a number")).collect();
+        records.entry(key.join(" ")).or_default().push(counts.try_into().expect("five numbers"));
+    }
+    let truth = written(&csv);
+    assert!(truth.len() > 400, "{}", truth.len());
+    assert_eq!(records, truth);
+}
+
 #[test]
 fn command_lines_of_nprobe_meter_the_same() {
     let (net, dir) = (Net::new(), folder());

@@ -6,6 +6,7 @@
 //!
 //! The queues are bounded, and receiving never waits for a writer: what finds no room is counted.
 
+mod protobuf;
 mod receive;
 mod sink;
 

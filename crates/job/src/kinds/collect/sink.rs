@@ -3,6 +3,7 @@
 //! Columns have the names of goflow2's flows, which dashboards know, and CSV and JSON have the same ones. `bytes` are bytes of
 //! IP. A file appears under its name when it is complete.
 
+use super::protobuf;
 use anyhow::{Context as _, Result, bail};
 use capture::AtomicFile;
 use flow::element;
@@ -50,6 +51,8 @@ pub type Queue = SyncSender<Arc<Vec<Row>>>;
 enum Form {
     Csv,
     Lines,
+    /// goflow2's messages.
+    Protobuf,
 }
 
 /// A file that is to be written.
@@ -84,7 +87,8 @@ impl Sink {
         let form = match path.extension().and_then(|ending| ending.to_str()) {
             Some("csv") => Form::Csv,
             Some("jsonl" | "json" | "ndjson") => Form::Lines,
-            _ => bail!("records are written as .csv or .jsonl: give the file one of these endings"),
+            Some("pb") => Form::Protobuf,
+            _ => bail!("records are written as .csv, .jsonl or .pb: give the file one of these endings"),
         };
         let mut file = BufWriter::with_capacity(1 << 18, AtomicFile::create(path)?);
         if form == Form::Csv {
@@ -102,20 +106,25 @@ impl Sink {
 
     fn work(mut self, batches: &Receiver<Arc<Vec<Row>>>) -> Written {
         let mut written = Written::default();
-        let mut line = String::new();
+        let (mut line, mut messages, mut scratch) = (String::new(), Vec::new(), Vec::new());
         while let Ok(batch) = batches.recv() {
             if written.fault.is_some() {
                 written.lost += batch.len() as u64;
                 continue;
             }
             line.clear();
+            messages.clear();
             for row in batch.iter() {
                 match self.form {
                     Form::Csv => csv(row, &mut line),
                     Form::Lines => json(row, &mut line),
+                    Form::Protobuf => {
+                        protobuf::write(&row.record, row.from, row.received_ns, &mut scratch, &mut messages);
+                    }
                 }
             }
-            match self.file.write_all(line.as_bytes()) {
+            let bytes = if self.form == Form::Protobuf { &messages[..] } else { line.as_bytes() };
+            match self.file.write_all(bytes) {
                 Ok(()) => written.records += batch.len() as u64,
                 Err(error) => {
                     written.lost += batch.len() as u64;
