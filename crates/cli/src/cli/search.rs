@@ -314,8 +314,8 @@ pub struct Flows {
     pub probe: Option<UnderTest>,
     /// Another probe in the lab, run by sh -c in the foreground: {interface}, {collector}, {host}, {port}, {format} (5, 9, 10), {idle},
     /// {active} (in seconds) and {flows} are replaced.
-    #[arg(long, value_name = "CMD", requires = "lab", conflicts_with = "probe")]
-    pub probe_command: Option<String>,
+    #[arg(long, value_name = "CMD", conflicts_with = "probe")]
+    pub command: Option<String>,
     /// How a probe in the lab writes records: ipfix, 9, 5.
     #[arg(long, value_name = "FORMAT", default_value = "ipfix", requires = "lab", value_parser = word::<ExportFormat>())]
     pub format: ExportFormat,
@@ -398,7 +398,7 @@ impl Flows {
         };
         let flows = spec::Flows {
             probe: self.probe,
-            command: self.probe_command,
+            command: self.command,
             collect: self.collect,
             format: self.format,
             idle_timeout: self.idle_timeout,

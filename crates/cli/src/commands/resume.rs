@@ -98,7 +98,7 @@ mod tests {
         const HARMLESS: &str = "what on measure both-ways back gateway lab lab-dut lab-bottleneck lab-queue lab-burst \
             lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
             timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions mesh ports \
-            step throughput";
+            step throughput active-timeout cache collect confirm format idle-timeout order packets-per-flow probe rates";
         const TAKEN_FROM_NOW: &str =
             "continue json csv json-lines report quiet print-job tui metrics metrics-name";
         let cli = Cli::command();

@@ -671,7 +671,7 @@ fn what_cannot_be_collected_is_refused() {
     net.run("netdyno collect --listen nowhere").refused(&["--listen nowhere", "ADDR:PORT"]);
     net.run("netdyno collect --listen 192.0.2.77:2055").refused(&["--listen 192.0.2.77:2055"]);
     let odd = path(&dir, "records.txt");
-    net.run(format!("netdyno collect --write {odd}")).refused(&["--write", ".csv or .jsonl"]);
+    net.run(format!("netdyno collect --write {odd}")).refused(&["--write", ".csv, .jsonl or .pb"]);
     net.run("netdyno collect --write /no/such/folder/x.csv").refused(&["--write /no/such/folder/x.csv"]);
     assert!(!std::path::Path::new(&odd).exists());
     // A file of jobs writes nothing that was not allowed.

@@ -94,7 +94,7 @@ fn losses_are_found_where_they_are() {
         let mut search = command(
             "netdyno search flows --lab --no-real-time --trial-duration 2s --seed 5 --rates 4kfps --json --quiet",
         );
-        search.args(["--probe-command", probe]);
+        search.args(["--command", probe]);
         start(search).wait().json()
     };
     let report: Value = by(&format!("{probe} --sample 10"));
@@ -192,8 +192,8 @@ fn what_cannot_be_tested_is_refused() {
     refused("--lab --rates 1gbps", "100kfps");
     refused("--lab --max 40%", "100kfps");
     refused("--lab --trial-duration 1s", "twice the idle timeout");
-    refused("--lab --rates 1kfps --probe-command false", "the probe ended with status 1");
-    refused("--lab --rates 1kfps --probe-command no-such-probe", "was not found");
+    refused("--lab --rates 1kfps --command false", "the probe ended with status 1");
+    refused("--lab --rates 1kfps --command no-such-probe", "was not found");
     refused("--lab --rates 1kfps --probe softflow", "softflowd");
     refused("--lab --cores 2 --rates 1kfps", "--cores");
     refused("--lab --collect 127.0.0.1:9 --rates 1kfps", "cannot be used with");

@@ -18,6 +18,11 @@ fn no_hands() -> Hands {
     Hands { no_pause: why(), no_rate: why() }
 }
 
+/// What contradicts itself in a job of a library's user, who need not have checked it.
+pub fn check(job: &impl spec::Kind) -> Result<()> {
+    job.check().map_err(|wrong| anyhow::anyhow!("`.{}`: {}", wrong.member, wrong.what))
+}
+
 /// What a screen says of them.
 pub fn title(command: &str) -> Title {
     Title { command: command.to_owned(), hands: no_hands(), ..Title::default() }

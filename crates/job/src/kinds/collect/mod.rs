@@ -13,7 +13,7 @@ mod sink;
 use super::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use receive::{Done, Receiver, Standing};
 use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved};
 use sink::Sink;
@@ -34,9 +34,7 @@ impl Run for Collect {
 }
 
 fn run(args: &Collect, session: &Session) -> Result<Report> {
-    if let Err(wrong) = spec::Kind::check(args) {
-        bail!("`.{}`: {}", wrong.member, wrong.what);
-    }
+    passive::check(args)?;
     let places: Vec<SocketAddr> = args.listen.iter().map(|name| place(name)).collect::<Result<_>>()?;
     let threads = args.threads.unwrap_or(1);
     let over = Arc::new(AtomicBool::new(false));

@@ -49,9 +49,7 @@ impl Run for Probe {
 }
 
 fn run(args: &Probe, session: &Session) -> Result<Report> {
-    if let Err(wrong) = spec::Kind::check(args) {
-        bail!("`.{}`: {}", wrong.member, wrong.what);
-    }
+    passive::check(args)?;
     if args.balance && args.export.len() < 2 {
         bail!("`.balance` shares messages among collectors: name a second one by `.export`, or leave it out");
     }

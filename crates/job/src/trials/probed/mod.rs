@@ -161,8 +161,8 @@ impl Rig {
         }
         let frames = due.context("a trial of flows has a rate")?;
         let flows = frames / u64::from(keys.packets_per_flow) + 1;
-        if flows > keys.most() {
-            bail!("{flows} flows in one trial: up to {} are possible: lower `.trial_duration`", keys.most());
+        if flows > Keys::most() {
+            bail!("{flows} flows in one trial: up to {} are possible: lower `.trial_duration`", Keys::most());
         }
         let octets = u64::from(program.longest()).saturating_sub(14);
         let under = self.start_probe(probed, stop)?;
