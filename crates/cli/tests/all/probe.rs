@@ -654,8 +654,8 @@ fn command_lines_of_softflowd_meter_what_it_meters() {
     let running = collector(&net, &format!("--write {csv}"));
     let mut probe = net.start("netdyno softflowd -i 5:rx0 -n 127.0.0.1:9995 -v 9 -d");
     probe.until_it_says("Ctrl-C ends");
-    net.run("netdyno send ipv4(src=10.0.0.0/28)/udp(dport=9) --on tx0 --count 32 --rate 1kpps --no-sign -q")
-        .ok();
+    net.run("netdyno send ipv4(src=10.0.0.0/28)/udp(dport=9) --on tx0 --count 32 --rate 1kpps --no-sign -q --json")
+        .json();
     std::thread::sleep(Duration::from_millis(500));
     probe.signal("TERM");
     probe.wait().ok();

@@ -106,7 +106,7 @@ fn losses_are_found_where_they_are() {
         assert_eq!(lost(flows), [0, missing, 0], "{flows}");
     }
     // Every fifth message is lost on its way.
-    let rules = "nft add table inet t && nft add chain inet t in \"{ type filter hook input priority 0; }\" && \
+    let rules = "nft flush ruleset && nft add table inet t && nft add chain inet t in \"{ type filter hook input priority 0; }\" && \
         nft add rule inet t in udp dport {port} numgen inc mod 5";
     let report: Value = by(&format!("{rules} 3 drop && {probe}"));
     for trial in judged(&report) {

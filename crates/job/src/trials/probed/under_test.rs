@@ -231,7 +231,7 @@ impl Probe {
     }
 }
 
-/// The packet sockets of other processes on a host: process and descriptor, each socket once. `None`: it cannot be told.
+/// The packet sockets of other processes on a host that get frames: process and descriptor, each socket once. `None`: it cannot be told.
 fn sockets(host: &Host) -> Option<Vec<(i32, i32)>> {
     let own = std::process::id();
     let there = rustix::fs::fstat(host.namespace.as_fd()).ok()?.st_ino;
@@ -248,8 +248,10 @@ fn sockets(host: &Host) -> Option<Vec<(i32, i32)>> {
             continue;
         }
         let Ok(table) = fs::read_to_string(format!("{at}/net/packet")) else { continue };
+        // One that is not bound yet (R, "running") gets no frames. The last column is its inode.
+        let running = |line: &&str| line.split_whitespace().nth(5) == Some("1");
         let inodes: BTreeSet<&str> =
-            table.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
+            table.lines().skip(1).filter(running).filter_map(|line| line.split_whitespace().last()).collect();
         for descriptor in numbers(&format!("{at}/fd")).unwrap_or_default() {
             let Ok(target) = fs::read_link(format!("{at}/fd/{descriptor}")) else { continue };
             let target = target.to_string_lossy().into_owned();
