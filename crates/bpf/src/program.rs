@@ -112,6 +112,14 @@ impl Program {
         program.try_clone_to_owned().map(Program)
     }
 
+    /// The same program by another descriptor.
+    ///
+    /// # Errors
+    /// That there are no descriptors left.
+    pub fn share(&self) -> io::Result<Program> {
+        self.0.try_clone().map(Program)
+    }
+
     /// Loads an XDP program. `frags`: it can be attached where frames span several buffers.
     ///
     /// # Errors

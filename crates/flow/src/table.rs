@@ -226,11 +226,16 @@ impl Table {
     /// Counts a packet. What has to make room for it goes to `over`.
     #[inline]
     pub fn add(&mut self, packet: &Packet, over: &mut impl FnMut(&Over)) {
+        let hash = self.hash(&packet.key);
+        self.add_hashed(hash, packet, over);
+    }
+
+    #[inline]
+    fn add_hashed(&mut self, hash: u32, packet: &Packet, over: &mut impl FnMut(&Over)) {
         self.counters.packets += u64::from(packet.packets);
         if self.closed.front().is_some_and(|(_, _, end)| *end <= packet.at_ns) {
             self.end_closed(packet.at_ns, usize::MAX, over);
         }
-        let hash = self.hash(&packet.key);
         if let Some((slot, at)) = self.find(hash, &packet.key) {
             // Of a record whose time is over no more packets are counted, however late the wheel comes.
             let why = self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, packet.at_ns));
@@ -568,5 +573,6 @@ fn length(packet: &Packet) -> u16 {
     u16::try_from(packet.octets / u64::from(packet.packets.max(1))).unwrap_or(u16::MAX)
 }
 
+mod batch;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,8 @@ skeletons! {
     bridge,
     /// Keeps segments of connections away from this host's stack.
     guard,
+    /// Copies the heads of what arrives.
+    heads,
     /// Counts what arrives, by streams.
     meter,
     /// Turns frames round.

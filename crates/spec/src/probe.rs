@@ -2,6 +2,7 @@
 
 use crate::check::{self, Contradiction};
 use crate::kind::Kind;
+use crate::listen::How;
 use crate::no;
 use crate::words::words;
 use crate::written::Written;
@@ -29,6 +30,15 @@ pub struct Probe {
     /// What arrives on this interface (IFACE, or IFACE@NAMESPACE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
+    /// By what frames are taken there. Best is native XDP.
+    #[serde(default, skip_serializing_if = "is_auto")]
+    pub how: How,
+    /// What was metered is dropped, and the host gets nothing.
+    #[serde(default, skip_serializing_if = "no")]
+    pub drop: bool,
+    /// Interfaces that may be used although they carry the default route or a login.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub yes_disrupt: Vec<String>,
     /// Or these captures, in this order, as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<PathBuf>,
@@ -91,10 +101,13 @@ pub struct Probe {
     pub count: Option<Written<u64>>,
 }
 
+fn is_auto(how: &How) -> bool {
+    *how == How::Auto
+}
+
 impl Kind for Probe {
     fn yes_disrupt(&self) -> &[String] {
-        // It only looks on.
-        &[]
+        &self.yes_disrupt
     }
 
     fn check(&self) -> Result<(), Contradiction> {

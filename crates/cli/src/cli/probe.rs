@@ -2,7 +2,7 @@
 
 use super::{Output, word};
 use clap::{Args, ValueHint};
-use spec::{ExportFormat, Written};
+use spec::{ExportFormat, How, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +14,17 @@ pub struct Probe {
     /// The interface whose arrivals are metered (IFACE, or IFACE@NAMESPACE). Its host gets them as before.
     #[arg(long = "on", value_name = "IFACE", conflicts_with = "files")]
     pub interface: Option<String>,
+    /// How to take frames: xdp (native), xdp-generic, packet (a packet socket), or the best
+    /// that is possible: native XDP, else a packet socket.
+    #[arg(long, value_name = "HOW", default_value = "auto", conflicts_with = "files", value_parser = word::<How>())]
+    pub meter: How,
+    /// Drop what was metered, so that nothing reaches this host's own stack: for a port that only gets a copy of traffic.
+    #[arg(long, conflicts_with = "files")]
+    pub drop: bool,
+    /// Yes, attach an XDP program to this interface although it carries the default route or your login. Else it is metered
+    /// by a packet socket.
+    #[arg(long, value_name = "IFACE")]
+    pub yes_disrupt: Vec<String>,
     /// A collector that gets the records by UDP; may be given more than once, and then each gets all of them.
     #[arg(long, value_name = "HOST:PORT")]
     pub export: Vec<String>,
@@ -82,6 +93,9 @@ impl Probe {
     pub fn job(self) -> (spec::Job, Output) {
         let job = spec::Probe {
             on: self.interface,
+            how: self.meter,
+            drop: self.drop,
+            yes_disrupt: self.yes_disrupt,
             captures: self.files,
             export: self.export,
             balance: self.balance,

@@ -9,7 +9,7 @@ __attribute__((section("xdp"), used)) int pass(void *frame) { return 2; }
 char gpl[] __attribute__((section("license"), used)) = "GPL";
 "#;
 
-fn attach_foreign_program(net: &Net) {
+pub fn attach_foreign_program(net: &Net) {
     let (source, object) = (net.file("pass.c"), net.file("pass.o"));
     std::fs::write(&source, FOREIGN_PROGRAM).expect("a written file");
     run(format!("clang -O2 -target bpf -c {source} -o {object}")).ok();
@@ -17,7 +17,7 @@ fn attach_foreign_program(net: &Net) {
     assert!(foreign_program_is_attached(net));
 }
 
-fn foreign_program_is_attached(net: &Net) -> bool {
+pub fn foreign_program_is_attached(net: &Net) -> bool {
     net.run_there("ip -d link show rx0").ok().stdout.contains("name pass ")
 }
 

@@ -53,7 +53,7 @@ with PcapWriter(sys.argv[1], linktype=1, nano=True) as out:
 "#;
 
 /// A capture of flows of many kinds.
-fn many_kinds(dir: &Folder) -> String {
+pub fn many_kinds(dir: &Folder) -> String {
     let (script, capture) = (path(dir, "kinds.py"), path(dir, "kinds.pcap"));
     std::fs::write(&script, KINDS).expect("a script");
     run(format!("/usr/bin/python3 {script} {capture}")).ok();
@@ -61,10 +61,10 @@ fn many_kinds(dir: &Folder) -> String {
 }
 
 /// A flow, and what was counted: packets, bytes of IP, flags, first and last in milliseconds.
-type Records = BTreeMap<String, Vec<[u64; 5]>>;
+pub type Records = BTreeMap<String, Vec<[u64; 5]>>;
 
 /// What tshark finds in a capture, added up here.
-fn truth(capture: &str, v6: bool) -> Records {
+pub fn truth(capture: &str, v6: bool) -> Records {
     const FIELDS: &str = "frame.time_epoch ip.src ip.dst ipv6.src ipv6.dst ip.proto ip.len ipv6.plen udp.srcport udp.dstport \
          tcp.srcport tcp.dstport icmp.type icmp.code tcp.flags ip.id ip.dsfield ipv6.tclass";
     let fields: String = FIELDS.split_whitespace().map(|field| format!(" -e {field}")).collect();
@@ -178,7 +178,7 @@ fn milliseconds(text: &str) -> u64 {
     (1_700_000_000 - (22 * 3600 + 13 * 60 + 20) + seconds) * 1000 + ms.parse::<u64>().expect("a number")
 }
 
-fn metering(report: &Value) -> &Value {
+pub fn metering(report: &Value) -> &Value {
     &report["result"]["metering"]
 }
 
@@ -404,7 +404,7 @@ fn of_tunnels_the_inside_is_metered_on_request() {
 }
 
 /// Records of a collector's CSV file, as those of nfdump.
-fn written(file: &str) -> Records {
+pub fn written(file: &str) -> Records {
     let text = std::fs::read_to_string(file).expect("the file");
     let mut lines = text.lines();
     let columns: Vec<&str> = lines.next().expect("columns").split(',').collect();
@@ -428,13 +428,13 @@ fn written(file: &str) -> Records {
 }
 
 /// A collector of ours on a port of the net, once it listens.
-fn collector(net: &Net, arguments: &str) -> crate::common::Running {
+pub fn collector(net: &Net, arguments: &str) -> crate::common::Running {
     let mut running = net.start(format!("netdyno collect --listen 127.0.0.1:9995 --json {arguments}"));
     running.until_it_says("Ctrl-C ends");
     running
 }
 
-fn ended(running: crate::common::Running) -> Value {
+pub fn ended(running: crate::common::Running) -> Value {
     running.signal("INT");
     running.wait().ok().json()
 }

@@ -2,12 +2,12 @@
 //! Documentation/networking/packet_mmap.rst). The meter takes frames here: they stand closer than in slots, so that the
 //! same memory holds more, and each has its time, so that it does not matter that a block comes up to [`RETIRE`] late.
 //!
-//! Where a checksum that was left to hardware belongs is not told, because telling costs the kernel time for each frame and
-//! the meter does not ask. A super-frame comes as it is, cut off at the block's end.
+//! What was left to hardware, and of how many frames one was joined, is told on request: it costs the kernel time for each
+//! frame, and the meter does not ask. A super-frame comes as it is, cut off at the block's end.
 #![allow(unsafe_code, reason = "memory shared with the kernel")]
 
 use super::inlet::{self, Inlet};
-use super::{Frame, Offload, Rx, RxCounters, RxError, RxFacts};
+use super::{Frame, OFFLOAD, Offload, Rx, RxCounters, RxError, RxFacts};
 use crate::map::Map;
 use crate::packet::Target;
 use std::mem::offset_of;
@@ -41,6 +41,8 @@ pub struct Blocks {
     block: usize,
     /// What is yet to be read of it; `None`: it is the kernel's.
     rest: Option<Rest>,
+    /// Before each frame stands what was left to hardware.
+    offloads: bool,
     counters: RxCounters,
 }
 
@@ -59,15 +61,15 @@ impl Blocks {
     /// # Errors
     /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, promiscuous: bool, hardware: bool) -> Result<Blocks, RxError> {
-        Blocks::open_with(target, promiscuous, hardware, BLOCKS)
+        Blocks::open_with(target, promiscuous, hardware, BLOCKS, false)
     }
 
-    /// The same, with so many bytes of memory for frames that wait.
+    /// The same, with so many bytes of memory for frames that wait, and with what was left to hardware ([`Frame::offload`]).
     ///
     /// # Errors
     /// As [`Blocks::open`].
     pub fn open_large(target: &Target, promiscuous: bool, bytes: usize) -> Result<Blocks, RxError> {
-        Blocks::open_with(target, promiscuous, false, (bytes / BLOCK).clamp(2, 4096))
+        Blocks::open_with(target, promiscuous, false, (bytes / BLOCK).clamp(2, 4096), true)
     }
 
     fn open_with(
@@ -75,11 +77,15 @@ impl Blocks {
         promiscuous: bool,
         hardware: bool,
         blocks: usize,
+        offloads: bool,
     ) -> Result<Blocks, RxError> {
         let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V3)?;
         if hardware {
             let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE;
             inlet.set(libc::PACKET_TIMESTAMP, "PACKET_TIMESTAMP", &stamps)?;
+        }
+        if offloads {
+            inlet.set(libc::PACKET_VNET_HDR, "PACKET_VNET_HDR", &1i32)?;
         }
         let request = libc::tpacket_req3 {
             tp_block_size: BLOCK as u32,
@@ -94,7 +100,8 @@ impl Blocks {
         let ring = inlet.map(BLOCK * blocks)?;
         inlet.start(promiscuous)?;
         let frames = Vec::with_capacity(BATCH);
-        Ok(Blocks { frames, inlet, ring, blocks, block: 0, rest: None, counters: RxCounters::default() })
+        let counters = RxCounters::default();
+        Ok(Blocks { frames, inlet, ring, blocks, block: 0, rest: None, offloads, counters })
     }
 
     fn start(&self) -> NonNull<u8> {
@@ -124,7 +131,7 @@ impl Blocks {
         };
         let block = self.bytes();
         while self.frames.len() < BATCH && rest.frames > 0 {
-            match next(block, &mut rest) {
+            match next(block, &mut rest, self.offloads) {
                 Some(frame) => self.frames.push(frame),
                 None => rest.frames = 0,
             }
@@ -149,7 +156,7 @@ fn first(block: &[u8]) -> Rest {
 }
 
 /// The next frame of a block, by struct tpacket3_hdr; `None` if an offset points outside.
-fn next<'a>(block: &'a [u8], rest: &mut Rest) -> Option<Frame<'a>> {
+fn next<'a>(block: &'a [u8], rest: &mut Rest, offloads: bool) -> Option<Frame<'a>> {
     use libc::{tpacket_hdr_variant1 as variant, tpacket3_hdr as packet};
     const TAG: usize = offset_of!(packet, hv1) + offset_of!(variant, tp_vlan_tci);
     const TAG_TYPE: usize = offset_of!(packet, hv1) + offset_of!(variant, tp_vlan_tpid);
@@ -161,12 +168,14 @@ fn next<'a>(block: &'a [u8], rest: &mut Rest) -> Option<Frame<'a>> {
     let seconds = word(header, offset_of!(packet, tp_sec))?;
     let nanoseconds = word(header, offset_of!(packet, tp_nsec))?;
     let control = word(header, TAG)? as u16;
+    let before = offloads.then(|| start.checked_sub(OFFLOAD)).flatten();
+    let before = before.and_then(|at| header.get(at..)?.first_chunk());
     let frame = Frame {
         bytes: header.get(start..start + captured)?,
         length: word(header, offset_of!(packet, tp_len))? as usize,
         tag: inlet::tag(status, control, half(TAG_TYPE)?),
         checksum: inlet::checksum(status),
-        offload: Offload::default(),
+        offload: before.map_or_else(Offload::default, Offload::parse),
         stamp: inlet::stamp(status, seconds, nanoseconds),
         kind: inlet::kind(*header.get(ADDRESS + inlet::KIND)?),
     };
@@ -217,7 +226,14 @@ impl Rx for Blocks {
     }
 
     fn facts(&self) -> RxFacts {
-        RxFacts { tags: true, checksums: true, offloads: false, kinds: true, stamps: true, shared: true }
+        RxFacts {
+            tags: true,
+            checksums: true,
+            offloads: self.offloads,
+            kinds: true,
+            stamps: true,
+            shared: true,
+        }
     }
 }
 
@@ -252,7 +268,8 @@ mod tests {
 
     fn frames(block: &[u8]) -> Vec<Frame<'_>> {
         let mut rest = first(block);
-        std::iter::from_fn(|| rest.frames.checked_sub(1).and_then(|_| next(block, &mut rest))).collect()
+        std::iter::from_fn(|| rest.frames.checked_sub(1).and_then(|_| next(block, &mut rest, false)))
+            .collect()
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! ```text
 //!   Slots    packet socket, TPACKET_V2: a frame is there at once. What the kernel left to hardware is told.  bridge, impair
 //!   Blocks   packet socket, TPACKET_V3: frames packed closely, each block up to 8 ms late.                   meter
+//!   Heads    an XDP program copies the beginning of each frame into rings; its host gets it as ever.         probe
 //!   AfxdpRx  AF_XDP (`crate::afxdp`): one queue, before the host's stack; bytes and nothing beside them.
 //!   Together several of these, as one.
 //! ```
@@ -13,11 +14,13 @@
 //! What a receiver does not tell is in [`RxFacts`]: who needs it, refuses that receiver.
 
 mod blocks;
+mod heads;
 pub(crate) mod inlet;
 mod slots;
 mod together;
 
 pub use blocks::{Blocks, RETIRE};
+pub use heads::{Heads, Options as HeadsOptions};
 pub use slots::Slots;
 pub use together::Together;
 
@@ -89,6 +92,8 @@ pub enum StampedBy {
     Driver,
     /// The kernel, by CLOCK_REALTIME, when the frame came to the socket.
     Socket,
+    /// A program in the kernel, by CLOCK_MONOTONIC, when the driver had the frame.
+    Program,
     /// This process, by CLOCK_REALTIME, when it took the batch: all its frames have the same time.
     Process,
 }
@@ -205,6 +210,9 @@ pub enum RxError {
     /// The interface is no longer there.
     #[error("{0} was removed")]
     Gone(String),
+    /// Somebody detached the program that sees frames.
+    #[error("the program that meters {0} was detached by force")]
+    Detached(String),
     /// Anything else.
     #[error("{what} on {interface}: {source}")]
     Io {

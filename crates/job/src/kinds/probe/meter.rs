@@ -1,15 +1,15 @@
 //! The probe's thread: takes frames, counts them by flows, writes records that ended.
 
 use super::sender::{self, Counts, Queue, Sender, Sent};
+use super::source::{Ring, Source, Until};
 use anyhow::Result;
 use capture::Reader;
 use clocks::Clock;
 use flow::export::{Exporter, Message, Settings, Status};
-use flow::packet::{Choice, Frame, NoPacket, Walk};
+use flow::packet::{Choice, Frame, NoPacket, Packet, Walk};
 use flow::table::{self, Over, Table};
-use port::rx::{Blocks, Rx, RxError};
+use port::rx::{RxError, StampedBy};
 use report::Collector;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,28 +23,10 @@ const PATIENCE: Duration = Duration::from_millis(5);
 const WORK: usize = 1024;
 /// Frames of a capture between two looks at the clock, and at what ended.
 const PIECE: usize = 256;
-/// A frame comes out of the ring so long after it arrived, at most, where none waits.
-const BEHIND_NS: u64 = 2 * port::rx::RETIRE.as_nanos() as u64;
 /// A message that is not full goes out after so long.
 const LINGER_NS: u64 = 200_000_000;
 /// A clock that is so far off was set; less is kept by NTP.
 const STEP_NS: i64 = 50_000_000;
-
-/// Where frames come from.
-pub enum Source {
-    /// An interface, and how long the frames are that it sends.
-    Live { ring: Box<Blocks>, longest: usize },
-    /// Captures, one behind the other.
-    Captures(Vec<Reader>),
-}
-
-impl Source {
-    pub fn captures(files: &[PathBuf]) -> Result<Source> {
-        let mut readers = super::super::replay::open(files, false)?;
-        readers.reverse();
-        Ok(Source::Captures(readers))
-    }
-}
 
 /// What was seen so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -144,7 +126,7 @@ impl Meter {
             };
             let start = Instant::now();
             let fault = match source {
-                Source::Live { ring, longest } => probe.live(*ring, longest),
+                Source::Live { ring, longest } => probe.live(ring, longest),
                 Source::Captures(readers) => probe.captures(readers),
             };
             probe.end(start, fault)
@@ -218,38 +200,44 @@ struct Probe {
 }
 
 impl Probe {
-    fn live(&mut self, mut ring: Blocks, longest: usize) -> Option<String> {
+    fn live(&mut self, mut ring: Ring, longest: usize) -> Option<String> {
         let mut time = Time::start();
         let mut dropped_ns = 0;
+        let mut packets = Vec::new();
         loop {
             let patience = if self.table.is_empty() { PATIENCE * 4 } else { PATIENCE };
             let fault = ring.advance(patience).err();
-            let (now_ns, shift) = time.now(&mut self.seen.clock_steps);
-            // What waits in the ring is not later than what was taken last: no flow ends before its packets are counted.
-            let mut until_ns = now_ns.saturating_sub(BEHIND_NS);
+            let now_ns = time.now(&mut self.seen.clock_steps);
+            // What waits is not later than what was taken last: no flow ends before its packets are counted.
+            let mut until_ns = match ring.until() {
+                Until::Behind(behind_ns) => now_ns.saturating_sub(behind_ns),
+                Until::Monotonic(ns) => time.of_monotonic(ns),
+            };
             let mut over = self.over.load(Relaxed);
+            packets.clear();
             for frame in ring.frames() {
                 if self.is_enough() {
                     break;
                 }
-                let at_ns = frame.stamp.ns.saturating_add_signed(-shift);
-                until_ns = at_ns;
-                self.seen.joined += u64::from(frame.length > longest);
-                let vlan = frame.tag.map(|(_, control)| control & 0xfff);
+                let at_ns = match frame.stamp.by {
+                    StampedBy::Program => time.of_monotonic(frame.stamp.ns),
+                    _ => {
+                        until_ns = frame.stamp.ns.saturating_add_signed(-time.shift_ns);
+                        until_ns
+                    }
+                };
                 let segment = frame.offload.segment.map(|segment| segment.size);
-                self.add(&Frame {
-                    link: LinkType::ETHERNET,
-                    bytes: frame.bytes,
-                    length: frame.length,
-                    at_ns,
-                    vlan,
-                    segment,
-                });
+                self.seen.joined += u64::from(segment.is_none() && frame.length > longest);
+                let vlan = frame.tag.map(|(_, control)| control & 0xfff);
+                let (link, bytes, length) = (LinkType::ETHERNET, frame.bytes, frame.length);
+                packets.extend(self.packet(&Frame { link, bytes, length, at_ns, vlan, segment }));
             }
+            let Probe { table, records, now_ns: last_ns, .. } = self;
+            table.add_all(&packets, &mut |over| records.write(over, *last_ns));
             // A system call, so not for each batch.
             if now_ns > dropped_ns + 20_000_000 || over || fault.is_some() {
                 dropped_ns = now_ns;
-                let dropped = ring.counters().dropped;
+                let dropped = ring.dropped();
                 if dropped > self.seen.dropped {
                     self.seen.dropped = dropped;
                     stretch(&mut self.ignored_ns, now_ns);
@@ -312,19 +300,26 @@ impl Probe {
         self.count.is_some_and(|count| self.seen.frames >= count)
     }
 
-    #[inline]
     fn add(&mut self, frame: &Frame<'_>) {
+        if let Some(packet) = self.packet(frame) {
+            let Probe { table, records, now_ns, .. } = self;
+            table.add(&packet, &mut |over| records.write(over, *now_ns));
+        }
+    }
+
+    /// Counts a frame, and says what it counts for, if that is looked at and is IP.
+    #[inline]
+    fn packet(&mut self, frame: &Frame<'_>) -> Option<Packet> {
         self.seen.frames += 1;
         self.seen.bytes += frame.length as u64;
         if !self.sample.takes() {
             self.seen.unsampled += 1;
-            return;
+            return None;
         }
         match self.walk.packet(frame) {
             Ok(packet) => {
                 self.seen.octets += packet.octets;
-                let Probe { table, records, now_ns, .. } = self;
-                table.add(&packet, &mut |over| records.write(over, *now_ns));
+                return Some(packet);
             }
             Err(NoPacket::NotIp) => self.seen.other += 1,
             Err(NoPacket::Malformed) => {
@@ -332,6 +327,7 @@ impl Probe {
                 stretch(&mut self.ignored_ns, frame.at_ns);
             }
         }
+        None
     }
 
     /// Ends records whose time is over, and sends what has waited long enough.
@@ -435,22 +431,37 @@ impl Sample {
 /// that is set ends no flow.
 struct Time {
     ahead_ns: i64,
+    /// How far the host's clock is ahead of that because it was set.
     shift_ns: i64,
+    /// How far it is ahead because it is kept right, bit by bit.
+    drift_ns: i64,
+    drift_at_ns: u64,
 }
 
 impl Time {
     fn start() -> Time {
-        Time { ahead_ns: clocks::ahead(Clock::Realtime, Clock::Monotonic).ns, shift_ns: 0 }
+        let ahead_ns = clocks::ahead(Clock::Realtime, Clock::Monotonic).ns;
+        Time { ahead_ns, shift_ns: 0, drift_ns: 0, drift_at_ns: clocks::monotonic() }
     }
 
-    /// Now, and how far the host's clock is ahead of that because it was set.
-    fn now(&mut self, steps: &mut u64) -> (u64, i64) {
+    /// Now.
+    fn now(&mut self, steps: &mut u64) -> u64 {
         let (real, monotonic) = (clocks::now(Clock::Realtime), clocks::monotonic());
         let shift = (real as i64).wrapping_sub(monotonic as i64).wrapping_sub(self.ahead_ns);
         if (shift - self.shift_ns).abs() > STEP_NS {
             self.shift_ns = shift;
             *steps += 1;
         }
-        (real.saturating_add_signed(-self.shift_ns), self.shift_ns)
+        if monotonic > self.drift_at_ns + 1_000_000_000 {
+            self.drift_at_ns = monotonic;
+            let drift = clocks::ahead(Clock::Realtime, Clock::Monotonic).ns - self.ahead_ns - self.shift_ns;
+            self.drift_ns = if drift.abs() > STEP_NS { self.drift_ns } else { drift };
+        }
+        real.saturating_add_signed(-self.shift_ns)
+    }
+
+    /// A time by CLOCK_MONOTONIC.
+    fn of_monotonic(&self, ns: u64) -> u64 {
+        ns.saturating_add_signed(self.ahead_ns + self.drift_ns)
     }
 }

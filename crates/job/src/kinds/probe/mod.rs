@@ -9,6 +9,7 @@
 
 mod meter;
 mod sender;
+mod source;
 
 use super::{Run, passive};
 use crate::carrier::{self, Ends};
@@ -17,14 +18,14 @@ use crate::place::Place;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use flow::export::{Exporter, LONGEST, Settings};
-use flow::packet::Choice;
+use flow::packet::Choice as Headers;
 use flow::table::{Limits, MOST_FLOWS, Table, bytes_per_flow};
 use flow::template::{Context as Beside, USUAL, Version};
-use meter::{Meter, Seen, Source};
-use port::rx::Blocks;
-use report::{Code, Interval, Report, Rx, Totals};
+use meter::{Meter, Seen};
+use report::{Choice, Code, Interval, Report, Rx, Totals};
 use sender::Sender;
 use snapshot::{Count, Snapshot, Title};
+use source::Source;
 use spec::{ExportFormat, Probe};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,8 +39,6 @@ const REFRESH: Duration = Duration::from_secs(60);
 const FLOWS: u32 = 1 << 20;
 /// Records of captures a second: a collector that loses nothing of them is easy to find.
 const CAPTURE_RATE: u32 = 100_000;
-/// Memory for frames that wait: half a second of small ones at 1.5 Mpps.
-const RING: usize = 64 << 20;
 const REFRESH_MESSAGES: u32 = 10_000;
 
 impl Run for Probe {
@@ -68,21 +67,18 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     if let Some(place) = &place {
         ends.optional(place, "probe")?;
     }
-    let source = match &place {
+    let (source, way) = match &place {
         Some(place) => {
-            let ring = place.run_in(|| Blocks::open_large(&place.target(), true, RING))?;
-            let ring = ring.with_context(|| format!("metering on {}", place.spec))?;
-            Source::Live { ring: Box::new(ring), longest: place.interface.mtu as usize + 18 }
+            let (source, way) = Source::live(args, place, &session.consent.yes_disrupt)?;
+            (source, Some(way))
         }
-        None => Source::captures(&args.captures)?,
+        None => (Source::captures(&args.captures)?, None),
     };
     let mut report = begun(args, place.as_ref());
-    if place.is_some() {
-        report.warnings.extend(joining(place.as_ref()));
-    }
+    report.environment.meter = way.clone();
     let following = ends.wait(session, &mut report)?;
     session.meet();
-    session.say(Code::Begun, what_begins(args, place.as_ref(), &limits));
+    session.say(Code::Begun, what_begins(args, place.as_ref(), way.as_ref(), &limits));
     session.warn(&report.warnings);
     let title =
         Title { rx: place.as_ref().map(|place| place.spec.clone()), engine: None, ..passive::title("probe") };
@@ -92,7 +88,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let meter = Meter {
         source,
         table: Table::new(limits),
-        choice: Choice { inner: args.inner },
+        choice: Headers { inner: args.inner },
         sample: args.sample.unwrap_or(1),
         random: args.sample_at_random,
         settings,
@@ -197,29 +193,12 @@ fn begun(args: &Probe, place: Option<&Place>) -> Report {
     }
 }
 
-/// Where the kernel joins frames, several packets are counted as one.
-fn joining(place: Option<&Place>) -> Option<report::Said> {
-    let place = place?;
-    let on = place
-        .run_in(|| {
-            let device = port::ethtool::Ethtool::open(&place.interface.name).ok()?;
-            let gro = device.offload(port::ethtool::Offload::Gro).unwrap_or(false);
-            Some(gro || device.large_receive_offload().unwrap_or(false))
-        })
-        .ok()??;
-    let name = &place.interface.name;
-    on.then(|| {
-        let said = format!(
-            "{} joins frames it receives: several packets of a flow may be counted as one",
-            place.spec
-        );
-        Code::FramesJoined.says((said, format!("`ethtool -K {name} gro off lro off`")))
-    })
-}
-
-fn what_begins(args: &Probe, place: Option<&Place>, limits: &Limits) -> String {
+fn what_begins(args: &Probe, place: Option<&Place>, way: Option<&Choice>, limits: &Limits) -> String {
     let what = match place {
-        Some(place) => format!("on {} by a packet socket", place.spec),
+        Some(place) => {
+            let way = way.map_or("", |way| &way.reason);
+            format!("on {} by {way}", place.spec)
+        }
         None => report::units::counted(args.captures.len() as u64, "capture"),
     };
     let to = match args.export.is_empty() {

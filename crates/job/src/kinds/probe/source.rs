@@ -1,0 +1,171 @@
+//! Where the probe has frames from: captures, an XDP program's rings, or a packet socket's.
+
+use crate::kinds::shared;
+use crate::place::Place;
+use crate::run;
+use anyhow::{Context, Result, bail};
+use bpf::{Hook, ProgramError};
+use capture::Reader;
+use port::rx::{Blocks, Frame, Heads, HeadsOptions, Rx, RxError};
+use report::Choice;
+use spec::{How, Probe};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Memory for frames that wait: half a second of small ones at 1.5 Mpps.
+const RING: usize = 64 << 20;
+/// The same of heads, of all CPUs together: a CPU's share has to do for what it alone takes.
+const HEADS: usize = 128 << 20;
+/// A frame comes out of a packet socket's ring so long after it arrived, at most, where none waits.
+const BEHIND_NS: u64 = 2 * port::rx::RETIRE.as_nanos() as u64;
+
+/// Where frames come from.
+pub enum Source {
+    /// An interface, and how long the frames are that it sends.
+    Live { ring: Ring, longest: usize },
+    /// Captures, one behind the other.
+    Captures(Vec<Reader>),
+}
+
+/// An interface's frames.
+pub enum Ring {
+    Socket(Box<Blocks>),
+    Program(Box<Heads>),
+}
+
+/// Of when a batch's frames, or those that come next, are.
+#[derive(Debug, Clone, Copy)]
+pub enum Until {
+    /// By CLOCK_REALTIME; no earlier frame than the batch's last waits, or, without a batch, than so long ago.
+    Behind(u64),
+    /// By CLOCK_MONOTONIC: no earlier frame is to come.
+    Monotonic(u64),
+}
+
+impl Ring {
+    /// Gives the batch that is lent back, and takes the next one.
+    pub fn advance(&mut self, patience: Duration) -> Result<usize, RxError> {
+        match self {
+            Ring::Socket(blocks) => blocks.advance(patience),
+            Ring::Program(heads) => heads.advance(patience),
+        }
+    }
+
+    /// The batch that is lent.
+    pub fn frames(&self) -> &[Frame<'_>] {
+        match self {
+            Ring::Socket(blocks) => blocks.frames(),
+            Ring::Program(heads) => heads.frames(),
+        }
+    }
+
+    pub fn until(&self) -> Until {
+        match self {
+            Ring::Socket(_) => Until::Behind(BEHIND_NS),
+            Ring::Program(heads) => Until::Monotonic(heads.until_ns()),
+        }
+    }
+
+    /// Frames that found no room. A system call, of a socket.
+    pub fn dropped(&mut self) -> u64 {
+        match self {
+            Ring::Socket(blocks) => blocks.counters().dropped,
+            Ring::Program(heads) => heads.dropped(),
+        }
+    }
+}
+
+impl Source {
+    pub fn captures(files: &[PathBuf]) -> Result<Source> {
+        let mut readers = super::super::replay::open(files, false)?;
+        readers.reverse();
+        Ok(Source::Captures(readers))
+    }
+
+    /// What arrives at `place`, and how that is taken: native XDP, or a packet socket where that sees less or is not
+    /// possible.
+    pub fn live(args: &Probe, place: &Place, yes_disrupt: &[String]) -> Result<(Source, Choice)> {
+        let longest = place.interface.mtu as usize + 18;
+        let live = |ring| Source::Live { ring, longest };
+        let hook = match args.how {
+            How::Auto | How::Xdp => Some(Hook::XdpNative),
+            How::XdpGeneric => Some(Hook::XdpGeneric),
+            How::Packet => None,
+        };
+        let asked = args.how != How::Auto;
+        let mut why_not = None;
+        if let Some(hook) = hook {
+            match not_by_xdp(args, place, yes_disrupt)? {
+                Some(reason) if !asked => why_not = Some(reason),
+                _ => match attached(args, place, hook) {
+                    Ok(heads) => {
+                        let choice = by_program(&heads, hook);
+                        return Ok((live(Ring::Program(Box::new(heads))), choice));
+                    }
+                    Err(error @ ProgramError::Memory { .. }) => return Err(error.into()),
+                    Err(error) if asked => {
+                        return Err(error).with_context(|| format!("metering on {}", place.spec));
+                    }
+                    Err(error) => why_not = Some(error.to_string()),
+                },
+            }
+        }
+        if args.drop {
+            let why = why_not.map_or_else(String::new, |why| format!(": {why}"));
+            bail!("`.drop`: a packet socket keeps nothing from the host{why}");
+        }
+        let blocks = place.run_in(|| Blocks::open_large(&place.target(), true, RING))?;
+        let blocks = blocks.with_context(|| format!("metering on {}", place.spec))?;
+        let reason = match why_not {
+            Some(why) => format!("{why} (packet socket)"),
+            None => "packet socket".to_owned(),
+        };
+        let choice = Choice { name: "packet".to_owned(), reason, ..Choice::default() };
+        Ok((live(Ring::Socket(Box::new(blocks))), choice))
+    }
+}
+
+/// Why XDP would see less than a packet socket does, or do harm, if so. Who asked for it is refused what needs consent.
+fn not_by_xdp(args: &Probe, place: &Place, yes_disrupt: &[String]) -> Result<Option<String>> {
+    // Attaching a program alone takes the link down for a moment, with some drivers. A packet socket only looks on.
+    if let Err(error) = place.guard(yes_disrupt) {
+        if args.how != How::Auto || args.drop {
+            return Err(error);
+        }
+        return Ok(Some(format!("no XDP program without consent (`.yes_disrupt`): {error:#}")));
+    }
+    if shared::takes_tags_out(place) && !shared::tells_tags(place) {
+        return Ok(Some(format!(
+            "{} takes VLAN tags out of frames, and its driver does not tell XDP programs of them",
+            place.spec
+        )));
+    }
+    Ok(run::not_by_xdp(place, place.interface.mtu as usize + 14).filter(|_| !args.drop))
+}
+
+fn attached(args: &Probe, place: &Place, hook: Hook) -> Result<Heads, ProgramError> {
+    let options = HeadsOptions {
+        hook,
+        promiscuous: true,
+        drop: args.drop,
+        deep: args.inner,
+        tags_told: shared::takes_tags_out(place) && shared::tells_tags(place),
+        bytes: HEADS,
+    };
+    let attached = place.run_in(|| Heads::attach(&place.target(), &options));
+    attached.unwrap_or_else(|error| {
+        let error = std::io::Error::other(format!("{error:#}"));
+        Err(ProgramError::System { what: "entering the namespace", error })
+    })
+}
+
+fn by_program(heads: &Heads, hook: Hook) -> Choice {
+    let (name, mut reason) = match hook {
+        Hook::XdpNative => ("xdp", "native XDP".to_owned()),
+        _ => ("xdp-generic", "generic XDP".to_owned()),
+    };
+    if let Some(note) = heads.note() {
+        reason += &format!("; {note}");
+    }
+    Choice { name: name.to_owned(), reason, ..Choice::default() }
+}
