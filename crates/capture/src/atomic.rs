@@ -104,6 +104,42 @@ fn open_directly(path: &Path, seen: &Metadata) -> io::Result<File> {
     Ok(file)
 }
 
+impl AtomicFile {
+    /// The same, but what has that name already stays: this then is `NAME-2.ENDING`, or with the next number that is free.
+    ///
+    /// # Errors
+    /// As [`AtomicFile::finish`].
+    pub fn finish_beside(mut self) -> io::Result<()> {
+        const MOST: u32 = 100_000;
+        self.file.flush()?;
+        let Some((temporary, name)) = self.names.take() else { return Ok(()) };
+        let part = |of: Option<&std::ffi::OsStr>| of.unwrap_or_default().to_owned();
+        let (stem, ending) = (part(name.file_stem()), part(name.extension()));
+        let mut free = name.clone();
+        let mut number = 1;
+        let ended = loop {
+            // A second name is only given if it is free; renaming would replace what came there meanwhile.
+            match fs::hard_link(&temporary, &free) {
+                Ok(()) => break fs::remove_file(&temporary),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < MOST => {}
+                // Where files have but one name.
+                Err(_) if !free.exists() => break fs::rename(&temporary, &free),
+                Err(error) if number >= MOST => break Err(error),
+                Err(_) => {}
+            }
+            number += 1;
+            let mut next = stem.clone();
+            next.push(format!("-{number}."));
+            next.push(&ending);
+            free = name.with_file_name(next);
+        };
+        if ended.is_err() {
+            let _ = fs::remove_file(temporary);
+        }
+        ended
+    }
+}
+
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
@@ -143,6 +179,20 @@ mod tests {
         file.write_all(b"new").unwrap();
         file.finish().unwrap();
         assert_eq!((fs::read(&path).unwrap().as_slice(), entries()), (&b"new"[..], 1));
+    }
+
+    #[test]
+    fn a_name_that_is_taken_stays_with_who_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.csv");
+        for content in ["one", "two", "three"] {
+            let mut file = AtomicFile::create(&path).unwrap();
+            file.write_all(content.as_bytes()).unwrap();
+            file.finish_beside().unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!([read("out.csv"), read("out-2.csv"), read("out-3.csv")], ["one", "two", "three"]);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::{
     Bridge, Collect, Edits, ExportFormat, Faults, Flows, Impair, Lab, Link, Live, Pattern, Probe, Replay,
     Send, Sign,
 };
+use std::time::Duration;
 
 /// Two members that do not go together, or one that does nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,11 +41,19 @@ pub(crate) fn bridge(job: &Bridge) -> Result<(), Contradiction> {
 
 pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
     let none = job.threads == Some(0);
+    let nothing = job.write.is_empty();
+    let no_file = "there is no file to write; give `write`, too";
+    let brief = job.rotate.as_deref().is_some_and(|time| *time < Duration::from_secs(1));
     hold(
         "",
         &[
             ("listen", job.listen.is_empty(), "where do messages come to? Name ADDR:PORT"),
             ("threads", none, "it is at least 1"),
+            ("rotate", nothing && job.rotate.is_some(), no_file),
+            ("rotate", brief, "it is at least a second"),
+            ("rotate_size", nothing && job.rotate_size.is_some(), no_file),
+            ("rotate_size", job.rotate_size.as_deref() == Some(&0), "it is at least 1"),
+            ("partition", nothing && job.partition.is_some(), no_file),
         ],
     )
 }

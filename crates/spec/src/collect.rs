@@ -2,11 +2,22 @@
 
 use crate::check::{self, Contradiction};
 use crate::kind::Kind;
+use crate::words::words;
 use crate::{Consent, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
+
+words! {
+    /// What folders of files are by.
+    PartitionBy {
+        /// `date=2026-11-24/hour=01`.
+        Hour = "hour",
+        /// `date=2026-11-24`.
+        Day = "day",
+    }
+}
 
 /// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received by UDP, checked and written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,9 +26,19 @@ pub struct Collect {
     /// Addresses and ports (ADDR:PORT) that messages of any of the protocols come to.
     pub listen: Vec<String>,
     /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line), .pb (goflow2's protocol
-    /// buffers, each behind its length).
+    /// buffers, each behind its length), .parquet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<PathBuf>,
+    /// A new file when so much time has begun, counted from 1970: at least a second. Their names have the time behind that of
+    /// `write`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotate: Option<Written<Duration>>,
+    /// A new file when one has so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotate_size: Option<Written<u64>>,
+    /// Files are in folders by when records came (UTC).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partition: Option<PartitionBy>,
     /// Threads that receive, among which the kernel shares out exporters. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,

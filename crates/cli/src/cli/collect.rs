@@ -1,8 +1,8 @@
 //! The arguments of `netdyno collect`.
 
-use super::Output;
+use super::{Output, word};
 use clap::{Args, ValueHint};
-use spec::Written;
+use spec::{PartitionBy, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,10 +11,19 @@ pub struct Collect {
     /// Where messages come to, of any of the protocols; may be given more than once. Default: 0.0.0.0:2055 (IPv4).
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
-    /// Write the records to this file: .csv, .jsonl (a JSON object a line) or .pb (goflow2's messages); may be given more than once. It appears
-    /// when all is written.
+    /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be
+    /// given more than once. It appears when all is written.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Vec<PathBuf>,
+    /// Begin a new file when so much time has begun: FILE then is what names begin with (flows-20261124T013000Z.parquet).
+    #[arg(long, value_name = "TIME", requires = "write")]
+    pub rotate: Option<Written<Duration>>,
+    /// Begin a new file when one has so many bytes, such as 128M.
+    #[arg(long, value_name = "BYTES", requires = "write")]
+    pub rotate_size: Option<Written<u64>>,
+    /// Put files into folders by when records came: date=2026-11-24/hour=01 (hour), or without the hour (day). UTC.
+    #[arg(long, value_name = "BY", requires = "write", value_parser = word::<PartitionBy>())]
+    pub partition: Option<PartitionBy>,
     /// Receive by N threads, among which the kernel shares out exporters. Default: 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
@@ -35,6 +44,9 @@ impl Collect {
         let job = spec::Collect {
             listen,
             write: self.write,
+            rotate: self.rotate,
+            rotate_size: self.rotate_size,
+            partition: self.partition,
             threads: self.threads,
             duration: self.duration,
             count: self.count,

@@ -38,6 +38,7 @@ mod screen;
 mod search;
 mod search_flows;
 mod search_forms;
+mod sinks;
 mod stamps;
 mod tcpprep;
 mod tcpreplay;

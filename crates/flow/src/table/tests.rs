@@ -191,3 +191,25 @@ proptest! {
 
 #[derive(PartialEq, Eq, Hash)]
 struct Parts2(u32);
+
+proptest! {
+    #[test]
+    fn packets_that_are_counted_together_count_as_one_by_one(
+        flows in proptest::collection::vec((0u32..200, 0u64..40, 0u16..8), 1..400),
+        most in 20u32..300,
+    ) {
+        let mut at_ms = 0;
+        let packets: Vec<Packet> = flows.iter().map(|&(flow, later, flags)| {
+            at_ms += later;
+            packet(flow, at_ms, flags)
+        }).collect();
+        let limits = Limits { flows: most, idle_ns: 500 * MS, ..limits() };
+        let [mut one, mut all] = [Table::new(limits), Table::new(limits)];
+        let [mut of_one, mut of_all] = [Vec::new(), Vec::new()];
+        packets.iter().for_each(|packet| one.add(packet, &mut |over| of_one.push(*over)));
+        all.add_all(&packets, &mut |over| of_all.push(*over));
+        one.flush(usize::MAX, &mut |over| of_one.push(*over));
+        all.flush(usize::MAX, &mut |over| of_all.push(*over));
+        prop_assert_eq!(of_one, of_all);
+    }
+}

@@ -6,23 +6,24 @@
 //!
 //! The queues are bounded, and receiving never waits for a writer: what finds no room is counted.
 
-mod protobuf;
 mod receive;
-mod sink;
+mod writer;
 
 use super::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use receive::{Done, Receiver, Standing};
 use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved};
-use sink::Sink;
 use snapshot::{Snapshot, Title};
-use spec::Collect;
+use spec::{Collect, PartitionBy};
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
+use store::{Files, Form, Kept, Partition, Plan, Sink};
+use writer::Writer;
 
 /// Exporters that the result lists.
 const MOST_LISTED: usize = 1000;
@@ -45,11 +46,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
             sockets.push(receive::socket(*at).with_context(|| format!("`.listen` {at}"))?);
         }
     }
-    let sinks: Vec<Sink> = args
-        .write
-        .iter()
-        .map(|file| Sink::create(file).with_context(|| format!("`.write` {}", file.display())))
-        .collect::<Result<_>>()?;
+    let sinks = sinks(args)?;
     session.heed();
     let mut report = Report::new("collect");
     report.resolved = Resolved {
@@ -65,8 +62,8 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
 
     let mut writers = Vec::new();
     let mut queues = Vec::new();
-    for sink in sinks {
-        let (queue, writer) = sink.start().context("a thread of a writer")?;
+    for (name, sink) in sinks {
+        let (queue, writer) = Writer::start(name, sink).context("a thread of a writer")?;
         queues.push(queue);
         writers.push(writer);
     }
@@ -77,14 +74,22 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
     }
     drop(queues);
     let count = args.count.as_deref().copied();
+    let mut said = vec![false; writers.len()];
     let duration = args.duration.as_deref().copied();
     let watched = session.watch(&mut panel, duration, |_| {
         let all: Vec<Standing> = receivers.iter().map(receive::Running::standing).collect();
-        look(&all, count)
+        let kept: Vec<Kept> = writers.iter().map(Writer::kept).collect();
+        // While it can still be mended: the result says it again, at the end.
+        for (fault, said) in kept.iter().map(|kept| &kept.fault).zip(&mut said) {
+            if let Some(fault) = fault.as_ref().filter(|_| !std::mem::replace(said, fault.is_some())) {
+                session.say(Code::RecordsUnwritten, fault.clone());
+            }
+        }
+        look(&all, kept.iter().map(|kept| kept.lost).sum(), count)
     });
     over.store(true, Relaxed);
     let done: Vec<Done> = receivers.into_iter().map(receive::Running::finish).collect();
-    let written: Vec<sink::Written> = writers.into_iter().map(sink::Writer::finish).collect();
+    let written: Vec<Kept> = writers.into_iter().map(Writer::finish).collect();
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
@@ -95,6 +100,33 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
     Ok(report)
 }
 
+/// Where records are written to.
+fn sinks(args: &Collect) -> Result<Vec<(String, Box<dyn Sink>)>> {
+    let file = |path: &PathBuf| -> Result<Box<dyn Sink>> {
+        let Some(form) = Form::of(path) else {
+            bail!("records are written as .csv, .jsonl, .pb or .parquet: give the file one of these endings")
+        };
+        let plan = Plan {
+            path: path.clone(),
+            form,
+            every: args.rotate.as_deref().copied(),
+            size: args.rotate_size.as_deref().copied(),
+            partition: args.partition.map(|by| match by {
+                PartitionBy::Hour => Partition::Hour,
+                PartitionBy::Day => Partition::Day,
+            }),
+        };
+        Ok(Box::new(Files::create(plan)?))
+    };
+    let each = args.write.iter();
+    each.map(|path| {
+        let name = path.display().to_string();
+        let sink = file(path).with_context(|| format!("`.write` {name}"))?;
+        Ok((name, sink))
+    })
+    .collect()
+}
+
 fn place(name: &str) -> Result<SocketAddr> {
     let found = name
         .to_socket_addrs()
@@ -103,7 +135,7 @@ fn place(name: &str) -> Result<SocketAddr> {
 }
 
 /// How it stands.
-fn look(all: &[Standing], count: Option<u64>) -> Looked<'static, (u64, u64)> {
+fn look(all: &[Standing], lost: u64, count: Option<u64>) -> Looked<'static, (u64, u64)> {
     let sum = all.iter().fold(Standing::default(), |sum, one| sum.plus(one));
     let snapshot = Snapshot {
         collected: Some(snapshot::Collected {
@@ -113,7 +145,7 @@ fn look(all: &[Standing], count: Option<u64>) -> Looked<'static, (u64, u64)> {
             missing_records: sum.missing_records,
             missing_messages: sum.missing_messages,
             dropped_messages: sum.dropped,
-            unwritten_records: sum.unwritten,
+            unwritten_records: sum.unwritten + lost,
         }),
         ..Snapshot::default()
     };
@@ -172,7 +204,7 @@ fn plus(a: Exported, b: &Exported) -> Exported {
     }
 }
 
-fn fill(report: &mut Report, done: &[Done], written: &[sink::Written]) {
+fn fill(report: &mut Report, done: &[Done], written: &[Kept]) {
     let mut by_exporter: Vec<Exporter> = done
         .iter()
         .flat_map(|done| &done.exporters)
@@ -197,7 +229,7 @@ fn fill(report: &mut Report, done: &[Done], written: &[sink::Written]) {
     });
 }
 
-fn judge(report: &mut Report, written: &[sink::Written]) {
+fn judge(report: &mut Report, written: &[Kept]) {
     let counted = report::units::counted;
     let report::Achieved { collection: Some(collection), verdict, .. } = &mut report.result else { return };
     for fault in written.iter().filter_map(|written| written.fault.as_ref()) {

@@ -1,6 +1,6 @@
 //! A receiver: a socket, and a session for each exporter that the kernel has it serve.
 
-use super::sink::{Queue, Row};
+use super::writer::Queue;
 use anyhow::Result;
 use flow::collect::{Room, Session};
 use std::collections::HashMap;
@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use store::Row;
 
 /// What waits in a socket, if we may: some 40,000 messages.
 const BUFFER: usize = 64 << 20;
@@ -211,7 +212,7 @@ fn hand_over(queues: &[Queue], rows: &mut Vec<Row>, unwritten: &mut u64) {
     }
     let batch = Arc::new(std::mem::replace(rows, Vec::with_capacity(ROWS)));
     for queue in queues {
-        if queue.try_send(Arc::clone(&batch)).is_err() {
+        if !queue.give(&batch) {
             *unwritten += batch.len() as u64;
         }
     }

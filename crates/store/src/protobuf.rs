@@ -1,7 +1,9 @@
 //! Records as messages of goflow2's `FlowMessage` (protocol buffers), each behind its length: what goflow2's own enrichers, and
 //! pipelines behind Kafka, read.
 
-use flow::record::{Format, Record};
+use crate::Row;
+use crate::columns::etype;
+use flow::record::Format;
 use std::net::IpAddr;
 
 /// Wire types of protocol buffers.
@@ -46,11 +48,11 @@ impl Message<'_> {
     }
 }
 
-/// Writes a record that came from `from`, behind its length. `scratch` is memory to be used again.
-pub fn write(record: &Record, from: IpAddr, received_ns: u64, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+/// Writes a row behind its length. `scratch` is memory to be used again.
+pub fn write(row: &Row, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     scratch.clear();
     let mut message = Message(scratch);
-    let r = record;
+    let r = &row.record;
     message.number(
         1,
         match r.format {
@@ -66,7 +68,7 @@ pub fn write(record: &Record, from: IpAddr, received_ns: u64, scratch: &mut Vec<
     message.address(7, destination);
     message.number(9, r.octets);
     message.number(10, r.packets);
-    message.address(11, Some(from.to_canonical()));
+    message.address(11, Some(row.from.to_canonical()));
     message.address(12, r.next_hop);
     let pairs = [
         (14, r.systems),
@@ -85,21 +87,14 @@ pub fn write(record: &Record, from: IpAddr, received_ns: u64, scratch: &mut Vec<
     let [from_mac, to_mac] = r.macs;
     message.mac(27, from_mac);
     message.mac(28, to_mac);
-    message.number(
-        30,
-        match source {
-            Some(IpAddr::V4(_)) => 0x0800u32,
-            Some(IpAddr::V6(_)) => 0x86dd,
-            None => 0,
-        },
-    );
+    message.number(30, etype(r));
     // ICMP's type and code stand in the destination port, as NetFlow has them.
     if [1, 58].contains(&r.protocol) {
         message.number(31, r.ports[1] >> 8);
         message.number(32, r.ports[1] & 0xff);
     }
     message.number(70, r.domain);
-    message.number(110, received_ns);
+    message.number(110, row.received_ns);
     let [first, last] = r.times_ns;
     message.number(111, first);
     message.number(112, last);

@@ -1,0 +1,256 @@
+//! Parquet: rows are gathered in columns, and a row group is written when there are enough.
+//!
+//! The `parquet` crate writes pages, dictionaries and statistics; here is what the columns are. What grows with time is
+//! written as differences; what repeats, by a dictionary; all of it by zstd.
+
+use crate::Row;
+use crate::columns::{COLUMNS, Of, write_address, write_mac};
+use crate::text;
+use ::parquet::basic::{Compression, Encoding, ZstdLevel};
+use ::parquet::data_type::{ByteArray, ByteArrayType, Int32Type, Int64Type};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use ::parquet::schema::parser::parse_message_type;
+use ::parquet::schema::types::ColumnPath;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+/// Rows of a group: as many as DuckDB has in one of its own. They take some 30 MB until they are written.
+pub const GROUP: usize = 122_880;
+/// Behind the others: fields that have no column, as a JSON object.
+const OTHERS: &str = "other_fields";
+
+/// A file that is written.
+pub struct Parquet<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Values>,
+    others: Values,
+    rows: usize,
+}
+
+/// What is gathered of a column.
+enum Values {
+    Words(Vec<i32>),
+    Numbers(Vec<i64>),
+    /// Without those that are not known.
+    Times {
+        known: Vec<i64>,
+        levels: Vec<i16>,
+    },
+    Texts {
+        bytes: Vec<u8>,
+        /// Where each that is known ends.
+        ends: Vec<usize>,
+        levels: Vec<i16>,
+    },
+}
+
+impl Values {
+    fn of(of: &Of) -> Values {
+        match of {
+            Of::Word(_) => Values::Words(Vec::new()),
+            Of::Number(_) => Values::Numbers(Vec::new()),
+            Of::Time(_) => Values::Times { known: Vec::new(), levels: Vec::new() },
+            Of::Name(_) | Of::Address(_) | Of::Mac(_) => Values::texts(),
+        }
+    }
+
+    fn texts() -> Values {
+        Values::Texts { bytes: Vec::new(), ends: Vec::new(), levels: Vec::new() }
+    }
+
+    /// One text for each row, by `write`, which says whether there is one.
+    fn text<'a>(&mut self, rows: &'a [Row], mut write: impl FnMut(&'a Row, &mut Vec<u8>) -> bool) {
+        let Values::Texts { bytes, ends, levels } = self else { return };
+        for row in rows {
+            let known = write(row, bytes);
+            levels.push(known.into());
+            if known {
+                ends.push(bytes.len());
+            }
+        }
+    }
+
+    fn add(&mut self, rows: &[Row], of: &Of) {
+        match (of, &mut *self) {
+            (Of::Word(get), Values::Words(words)) => {
+                words.extend(rows.iter().map(|row| get(&row.record).cast_signed()));
+            }
+            (Of::Number(get), Values::Numbers(numbers)) => {
+                numbers.extend(rows.iter().map(|row| get(&row.record).cast_signed()));
+            }
+            (Of::Time(get), Values::Times { known, levels }) => {
+                for row in rows {
+                    let time = i64::try_from(get(row)).ok().filter(|time| *time > 0);
+                    levels.push(time.is_some().into());
+                    known.extend(time);
+                }
+            }
+            (Of::Name(get), _) => self.text(rows, |row, out| {
+                out.extend_from_slice(get(&row.record).as_bytes());
+                true
+            }),
+            (Of::Address(get), _) => self.text(rows, |row, out| {
+                let address = get(row);
+                address.iter().for_each(|address| write_address(address, out));
+                address.is_some()
+            }),
+            (Of::Mac(get), _) => self.text(rows, |row, out| {
+                let mac = get(&row.record);
+                let known = mac != [0; 6];
+                if known {
+                    write_mac(mac, out);
+                }
+                known
+            }),
+            // Columns are made by the same table that they are filled by.
+            (Of::Word(_) | Of::Number(_) | Of::Time(_), _) => {}
+        }
+    }
+
+    /// Writes what was gathered, and forgets it.
+    fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
+        match self {
+            Values::Words(words) => {
+                column.typed::<Int32Type>().write_batch(words, None, None)?;
+                words.clear();
+            }
+            Values::Numbers(numbers) => {
+                column.typed::<Int64Type>().write_batch(numbers, None, None)?;
+                numbers.clear();
+            }
+            Values::Times { known, levels } => {
+                column.typed::<Int64Type>().write_batch(known, Some(levels), None)?;
+                known.clear();
+                levels.clear();
+            }
+            Values::Texts { bytes, ends, levels } => {
+                let room = bytes.len();
+                // Its memory goes with the values, which point into it.
+                let all = ByteArray::from(std::mem::take(bytes));
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let texts: Vec<ByteArray> =
+                    starts.zip(ends.iter()).map(|(start, end)| all.slice(start, end - start)).collect();
+                column.typed::<ByteArrayType>().write_batch(&texts, Some(levels), None)?;
+                bytes.reserve(room);
+                ends.clear();
+                levels.clear();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns in Parquet's own words.
+fn schema() -> String {
+    let mut schema = "message flows {".to_owned();
+    for column in &COLUMNS {
+        let kind = match column.of {
+            Of::Word(_) => ("required int32", " (INTEGER(32,false))"),
+            Of::Number(_) => ("required int64", " (INTEGER(64,false))"),
+            Of::Time(_) => ("optional int64", " (TIMESTAMP(NANOS,true))"),
+            Of::Name(_) | Of::Address(_) | Of::Mac(_) => ("optional binary", " (UTF8)"),
+        };
+        // Writing to a String does not fail.
+        let _ = write!(schema, "{} {}{};", kind.0, column.name, kind.1);
+    }
+    let _ = write!(schema, "optional binary {OTHERS} (JSON); }}");
+    schema
+}
+
+fn properties() -> Result<WriterProperties, ParquetError> {
+    let mut properties = WriterProperties::builder()
+        .set_created_by(concat!("netdyno ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        // Of a group, by which readers skip it; of pages they would take as long to find as to read.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_max_row_group_row_count(Some(GROUP));
+    for column in COLUMNS.iter().filter(|column| matches!(column.of, Of::Time(_))) {
+        let path = ColumnPath::from(column.name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    Ok(properties.build())
+}
+
+fn failed(error: ParquetError) -> io::Error {
+    match error {
+        // The file's own error, which says most.
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
+
+impl<W: Write + Send> std::fmt::Debug for Parquet<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parquet").field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write + Send> Parquet<W> {
+    pub fn create(file: W) -> io::Result<Parquet<W>> {
+        let schema = Arc::new(parse_message_type(&schema()).map_err(failed)?);
+        let properties = Arc::new(properties().map_err(failed)?);
+        let writer = SerializedFileWriter::new(file, schema, properties).map_err(failed)?;
+        let columns = COLUMNS.iter().map(|column| Values::of(&column.of)).collect();
+        Ok(Parquet { writer, columns, others: Values::texts(), rows: 0 })
+    }
+
+    /// Adds rows, and writes groups that are full.
+    pub fn write(&mut self, mut rows: &[Row]) -> io::Result<()> {
+        while !rows.is_empty() {
+            let (now, later) = rows.split_at(rows.len().min(GROUP - self.rows));
+            rows = later;
+            for (values, column) in self.columns.iter_mut().zip(&COLUMNS) {
+                values.add(now, &column.of);
+            }
+            self.others.text(now, |row, out| {
+                if row.others.is_empty() {
+                    return false;
+                }
+                out.push(b'{');
+                text::members(row, out);
+                out.pop();
+                out.push(b'}');
+                true
+            });
+            self.rows += now.len();
+            if self.rows >= GROUP {
+                self.write_group().map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        self.rows = 0;
+        let mut group = self.writer.next_row_group()?;
+        for values in self.columns.iter_mut().chain([&mut self.others]) {
+            // As many as the schema has.
+            let Some(mut column) = group.next_column()? else { break };
+            values.write(&mut column)?;
+            column.close()?;
+        }
+        group.close()?;
+        Ok(())
+    }
+
+    /// Bytes in the file so far.
+    pub fn size(&self) -> u64 {
+        self.writer.bytes_written() as u64
+    }
+
+    /// Writes the rest, and what makes it a whole file.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.rows > 0 {
+            self.write_group().map_err(failed)?;
+        }
+        self.writer.into_inner().map_err(failed)
+    }
+}
