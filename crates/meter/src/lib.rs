@@ -20,6 +20,7 @@ pub mod clock;
 pub mod content;
 mod error;
 pub mod hardware;
+pub mod heads;
 mod layout;
 mod loader;
 mod measurement;

@@ -9,7 +9,7 @@ pub mod doctor;
 pub mod ethtool;
 pub mod guard;
 pub mod interface;
-mod map;
+pub mod map;
 pub mod netlink;
 pub mod outside;
 pub mod packet;

@@ -26,6 +26,9 @@ unsafe impl Sync for Map {}
 
 impl Map {
     /// Zeroed memory of at least `length` bytes, in huge pages if asked for and the machine has that many to spare.
+    ///
+    /// # Errors
+    /// That there is no memory.
     pub fn anonymous(length: usize, huge: bool) -> Result<Map, Errno> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         let rounded = length.next_multiple_of(HUGE_PAGE);
@@ -42,6 +45,9 @@ impl Map {
     }
 
     /// `length` bytes of what stands at `offset` of a descriptor.
+    ///
+    /// # Errors
+    /// That it cannot be mapped.
     pub fn shared(fd: impl AsFd, offset: u64, length: usize) -> Result<Map, Errno> {
         let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: as above.
@@ -60,6 +66,7 @@ impl Map {
         self.base
     }
 
+    /// Its bytes.
     pub fn length(&self) -> usize {
         self.length
     }

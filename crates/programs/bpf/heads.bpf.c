@@ -8,7 +8,7 @@
  * atomic operation on x86. What finds the ring full is counted, there.
  *
  * As few bytes are copied as tell all that a flow's record has: of plain IPv4 48, so that an entry is one cache line.
- * crates/port/src/rx/heads.rs reads the rings; `cargo test -p netdyno-port heads -- --nocapture` prints what a
+ * crates/meter/src/heads.rs reads the rings; `cargo test -p netdyno-meter heads -- --nocapture` prints what a
  * frame costs here.
  */
 #include <linux/bpf.h>

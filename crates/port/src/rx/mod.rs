@@ -6,7 +6,6 @@
 //! ```text
 //!   Slots    packet socket, TPACKET_V2: a frame is there at once. What the kernel left to hardware is told.  bridge, impair
 //!   Blocks   packet socket, TPACKET_V3: frames packed closely, each block up to 8 ms late.                   meter
-//!   Heads    an XDP program copies the beginning of each frame into rings; its host gets it as ever.         probe
 //!   AfxdpRx  AF_XDP (`crate::afxdp`): one queue, before the host's stack; bytes and nothing beside them.
 //!   Together several of these, as one.
 //! ```
@@ -14,13 +13,11 @@
 //! What a receiver does not tell is in [`RxFacts`]: who needs it, refuses that receiver.
 
 mod blocks;
-mod heads;
 pub(crate) mod inlet;
 mod slots;
 mod together;
 
 pub use blocks::{Blocks, RETIRE};
-pub use heads::{Heads, Options as HeadsOptions};
 pub use slots::Slots;
 pub use together::Together;
 

@@ -1,11 +1,11 @@
 //! The only module here that knows libbpf: loads `programs/bpf/heads.bpf.c`, and hands out the program and its rings.
 
 use super::Options;
-use crate::map::Map;
 use bpf::object::{Needs, cpu_numbers, first_of, keep, no_constants, refusal};
 use bpf::{Program, ProgramError, Quiet};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use port::map::Map;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 

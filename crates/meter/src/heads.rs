@@ -15,13 +15,13 @@
 
 mod loader;
 
-use super::{Checksum, Frame, Kind, Offload, RxError, Stamp, StampedBy};
-use crate::interface::Interface;
-use crate::packet::Target;
-use crate::socket;
 use bpf::attach::{self, WhyNot};
 use bpf::{Hook, Link, ProgramError};
 use loader::{BEFORE, DROPPED, LONGEST, Loaded, TAIL};
+use port::interface::Interface;
+use port::packet::Target;
+use port::rx::{Checksum, Frame, Kind, Offload, RxError, Stamp, StampedBy};
+use port::socket;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;

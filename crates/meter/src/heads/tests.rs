@@ -120,7 +120,7 @@ fn what_several_cpus_saw_comes_in_the_order_of_its_times() {
     assert_eq!(count + heads.dropped(), 4 * 2000 * 3);
 }
 
-/// Keeps the cost in view (`cargo test -p netdyno-port heads -- --nocapture`); the bound only catches a blunder.
+/// Keeps the cost in view (`cargo test -p netdyno-meter heads -- --nocapture`); the bound only catches a blunder.
 #[test]
 fn a_head_costs_little() {
     let mut heads = heads(&options(false), Needs::Buffers);
