@@ -39,6 +39,9 @@ pub struct Collect {
     /// Files are in folders by when records came (UTC).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartitionBy>,
+    /// A ClickHouse that gets the records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clickhouse: Option<ClickHouse>,
     /// Threads that receive, among which the kernel shares out exporters. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -48,6 +51,23 @@ pub struct Collect {
     /// Until so many records came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<Written<u64>>,
+}
+
+/// A ClickHouse, by its HTTP interface. The table is made where there is none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClickHouse {
+    /// `http://HOST:8123`
+    pub url: String,
+    /// `TABLE` or `DATABASE.TABLE`. Default: `flows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub table: Option<String>,
+    /// Who inserts. Default: ClickHouse's own default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// A file with the password: its first line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password_file: Option<PathBuf>,
 }
 
 impl Kind for Collect {

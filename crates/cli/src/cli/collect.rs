@@ -24,6 +24,18 @@ pub struct Collect {
     /// Put files into folders by when records came: date=2026-11-24/hour=01 (hour), or without the hour (day). UTC.
     #[arg(long, value_name = "BY", requires = "write", value_parser = word::<PartitionBy>())]
     pub partition: Option<PartitionBy>,
+    /// Insert the records into a ClickHouse by HTTP (http://HOST:8123).
+    #[arg(long, value_name = "URL")]
+    pub clickhouse: Option<String>,
+    /// Its table (TABLE or DATABASE.TABLE), which is made where there is none. Default: flows.
+    #[arg(long, value_name = "TABLE", requires = "clickhouse")]
+    pub clickhouse_table: Option<String>,
+    /// The user who inserts.
+    #[arg(long, value_name = "NAME", requires = "clickhouse")]
+    pub clickhouse_user: Option<String>,
+    /// A file whose first line is the user's password.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "clickhouse")]
+    pub clickhouse_password_file: Option<PathBuf>,
     /// Receive by N threads, among which the kernel shares out exporters. Default: 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
@@ -41,7 +53,14 @@ impl Collect {
     /// The job, and where its result goes.
     pub fn job(self) -> (spec::Job, Output) {
         let listen = if self.listen.is_empty() { vec!["0.0.0.0:2055".to_owned()] } else { self.listen };
+        let clickhouse = self.clickhouse.map(|url| spec::ClickHouse {
+            url,
+            table: self.clickhouse_table,
+            user: self.clickhouse_user,
+            password_file: self.clickhouse_password_file,
+        });
         let job = spec::Collect {
+            clickhouse,
             listen,
             write: self.write,
             rotate: self.rotate,

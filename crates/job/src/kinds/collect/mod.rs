@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use store::{Files, Form, Kept, Partition, Plan, Sink};
+use store::{ClickHouse, Files, Form, Kept, Partition, Plan, Server, Sink};
 use writer::Writer;
 
 /// Exporters that the result lists.
@@ -46,7 +46,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
             sockets.push(receive::socket(*at).with_context(|| format!("`.listen` {at}"))?);
         }
     }
-    let sinks = sinks(args)?;
+    let sinks = sinks(args, session)?;
     session.heed();
     let mut report = Report::new("collect");
     report.resolved = Resolved {
@@ -101,7 +101,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
 }
 
 /// Where records are written to.
-fn sinks(args: &Collect) -> Result<Vec<(String, Box<dyn Sink>)>> {
+fn sinks(args: &Collect, session: &Session) -> Result<Vec<(String, Box<dyn Sink>)>> {
     let file = |path: &PathBuf| -> Result<Box<dyn Sink>> {
         let Some(form) = Form::of(path) else {
             bail!("records are written as .csv, .jsonl, .pb or .parquet: give the file one of these endings")
@@ -119,12 +119,41 @@ fn sinks(args: &Collect) -> Result<Vec<(String, Box<dyn Sink>)>> {
         Ok(Box::new(Files::create(plan)?))
     };
     let each = args.write.iter();
-    each.map(|path| {
+    let files = each.map(|path| {
         let name = path.display().to_string();
         let sink = file(path).with_context(|| format!("`.write` {name}"))?;
         Ok((name, sink))
-    })
-    .collect()
+    });
+    let mut sinks: Vec<(String, Box<dyn Sink>)> = files.collect::<Result<_>>()?;
+    if let Some(database) = &args.clickhouse {
+        let sink = clickhouse(database, session).context("`.clickhouse`")?;
+        sinks.push((database.url.clone(), Box::new(sink)));
+    }
+    Ok(sinks)
+}
+
+fn clickhouse(database: &spec::ClickHouse, session: &Session) -> Result<ClickHouse> {
+    let password = match &database.password_file {
+        None => String::new(),
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("`.password_file` {}", file.display()))?;
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+    };
+    let server = Server {
+        url: database.url.clone(),
+        table: database.table.clone().unwrap_or_else(|| "flows".to_owned()),
+        user: database.user.clone().unwrap_or_default(),
+        password,
+    };
+    let run = format!("{}-{}", clocks::now(clocks::Clock::Realtime), std::process::id());
+    let table = server.table.clone();
+    let sink = ClickHouse::open(server, run)?;
+    if sink.has_made_table() {
+        session.say(Code::Begun, format!("made table {table} at {}", database.url));
+    }
+    Ok(sink)
 }
 
 fn place(name: &str) -> Result<SocketAddr> {
