@@ -16,11 +16,13 @@ fuzz_target!(|bytes: &[u8]| {
     let Some((choice, mut rest)) = bytes.split_first() else { return };
     let mut walk = Walk::new(Choice { inner: choice & 1 != 0 });
     let limits = Limits { flows: 8, active_ns: 5 * SECOND, idle_ns: SECOND, ended_ns: Some(SECOND / 2) };
-    let mut table = Table::new(limits);
+    let both_ways = choice & 6 == 4;
+    let mut table = if both_ways { Table::both_ways(limits) } else { Table::new(limits) };
     let settings = Settings {
         version: if choice & 2 != 0 { Version::V9 } else { Version::Ipfix },
         template: USUAL.to_owned(),
         first_template: 257,
+        both_ways,
         domain: 0,
         longest: LONGEST,
         refresh_messages: 4,

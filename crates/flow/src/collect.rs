@@ -5,7 +5,7 @@
 
 use crate::element::{self, Kind, Number};
 use crate::packet::{self, Choice, Walk};
-use crate::record::{Format, Other, Record, time_ns, unsigned};
+use crate::record::{Format, Other, OtherWay, Record, time_ns, unsigned};
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -170,6 +170,8 @@ struct Template {
     /// Bytes of a record, those of varying fields as one each.
     least: usize,
     varies: bool,
+    /// Its records are of both directions (RFC 5103).
+    both_ways: bool,
     /// So many fields of options say whose they are.
     scopes: usize,
 }
@@ -203,6 +205,12 @@ enum Place {
     EndReason,
     Sampling,
     Icmp,
+    /// Of the other direction.
+    OtherPackets,
+    OtherOctets,
+    OtherTime(u8),
+    OtherUptime(u8),
+    OtherFlags,
     Elsewhere,
 }
 
@@ -250,7 +258,8 @@ impl Session {
         &self.counters
     }
 
-    /// Reads a message that came in a datagram; each record goes to `each`. What is kept of it takes of `room`.
+    /// Reads a message that came in a datagram; each record goes to `each`, one of both directions as a record each. What is kept
+    /// of it takes of `room`.
     pub fn message(&mut self, bytes: &[u8], room: &mut Room, each: &mut impl FnMut(&Record, &[Other<'_>])) {
         // Lent for this message, so that all that reads it knows how much may be kept.
         self.room = std::mem::replace(room, Room(0));
@@ -537,15 +546,20 @@ impl Session {
                 }
                 continue;
             }
-            let mut record = blank;
+            let (mut record, mut other_way) = (blank, OtherWay::default());
             others.clear();
             let kept = keeps_others.then_some(&mut others);
-            if let Err(wrong) = template.record(&mut cursor, head, &mut record, kept) {
+            if let Err(wrong) = template.record(&mut cursor, head, (&mut record, &mut other_way), kept) {
                 read = Err(wrong);
                 break;
             }
             records += 1;
             each(&record, &others);
+            if template.both_ways
+                && let Some(record) = record.other_way(&other_way)
+            {
+                each(&record, &[]);
+            }
         }
         domain.heed(&said, &mut self.counters);
         self.counters.records += records;
@@ -606,7 +620,7 @@ impl Template {
             return Err(Malformed);
         }
         let mut fields = Vec::with_capacity(count.min(64));
-        let (mut least, mut varies) = (0usize, false);
+        let (mut least, mut varies, mut both_ways) = (0usize, false, false);
         for at in 0..count {
             let (id, length) = (cursor.u16()?, cursor.u16()?);
             let own = format == Format::Ipfix && id & 0x8000 != 0;
@@ -614,8 +628,14 @@ impl Template {
             let number = Number { enterprise, id: if own { id & 0x7fff } else { id } };
             // Scopes of v9 have numbers of their own.
             let known = element::of_number(number).filter(|_| format == Format::Ipfix || at >= scopes);
-            let kind = known.map_or(Kind::Octets, |element| element.kind);
-            let to = known.map_or(Place::Elsewhere, |element| place(element.number.id));
+            let reverse = element::reverse_of(number);
+            both_ways |= reverse.is_some();
+            let kind = known.or(reverse).map_or(Kind::Octets, |element| element.kind);
+            let to = match (known, reverse) {
+                (Some(element), _) => place(element.number.id),
+                (_, Some(element)) => other_place(element.number.id),
+                _ => Place::Elsewhere,
+            };
             let is_varying = format == Format::Ipfix && length == element::VARIES;
             varies |= is_varying;
             least += if is_varying { 1 } else { usize::from(length) };
@@ -625,7 +645,7 @@ impl Template {
         if least == 0 {
             return Err(Malformed);
         }
-        Ok(Some(Template { fields, least, varies, scopes }))
+        Ok(Some(Template { fields, least, varies, both_ways, scopes }))
     }
 
     /// The bytes of a field.
@@ -656,7 +676,7 @@ impl Template {
         &self,
         cursor: &mut Cursor<'a>,
         head: Head,
-        record: &mut Record,
+        (record, other_way): (&mut Record, &mut OtherWay),
         mut others: Option<&mut Vec<Other<'a>>>,
     ) -> Result<(), Malformed> {
         for field in &self.fields {
@@ -694,6 +714,16 @@ impl Template {
                     if value != 0 {
                         record.ports[1] = value;
                     }
+                }
+                Place::OtherPackets => other_way.packets = unsigned(bytes),
+                Place::OtherOctets => other_way.octets = unsigned(bytes),
+                Place::OtherFlags => other_way.tcp_flags = unsigned(bytes) as u16,
+                Place::OtherUptime(which) => {
+                    let ms = head.began_ms.wrapping_add(unsigned(bytes));
+                    other_way.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+                }
+                Place::OtherTime(which) => {
+                    other_way.times_ns[usize::from(which & 1)] = time_ns(field.kind, bytes).unwrap_or(0);
                 }
                 Place::Elsewhere => {
                     if let Some(others) = &mut others {
@@ -743,6 +773,18 @@ fn place(id: u16) -> Place {
         136 => Place::EndReason,
         150 | 152 | 154 | 156 => Place::Time(0),
         151 | 153 | 155 | 157 => Place::Time(1),
+        _ => Place::Elsewhere,
+    }
+}
+
+/// Where an element goes whose other direction is said.
+fn other_place(id: u16) -> Place {
+    match place(id) {
+        Place::Packets => Place::OtherPackets,
+        Place::Octets => Place::OtherOctets,
+        Place::Flags => Place::OtherFlags,
+        Place::Time(which) => Place::OtherTime(which),
+        Place::Uptime(which) => Place::OtherUptime(which),
         _ => Place::Elsewhere,
     }
 }

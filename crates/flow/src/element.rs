@@ -3,6 +3,8 @@
 //! NetFlow v9's field types are the same numbers up to 127 (RFC 5102, 4.2). Above them IPFIX's names are used in v9, too, as
 //! other exporters do.
 
+use std::borrow::Cow;
+
 /// An element, as a template names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Number {
@@ -215,6 +217,36 @@ pub fn of_number(number: Number) -> Option<&'static Element> {
     ELEMENTS.get(at)
 }
 
+/// Whose elements are IANA's of the other direction, by the same numbers (RFC 5103, 6.1).
+pub const REVERSE: u32 = 29_305;
+
+/// The element whose other direction has this number, if it is known here.
+pub fn reverse_of(number: Number) -> Option<&'static Element> {
+    (number.enterprise == REVERSE).then(|| of_number(Number::iana(number.id))).flatten()
+}
+
+/// What follows `reverse` in the name of an element of the other direction: `OctetDeltaCount`.
+fn after_reverse(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix("reverse")?;
+    rest.starts_with(|first: char| first.is_ascii_uppercase()).then_some(rest)
+}
+
+/// The element whose other direction has this name: `reverseOctetDeltaCount`.
+pub fn reverse_of_name(name: &str) -> Option<&'static Element> {
+    let name = after_reverse(name)?;
+    ELEMENTS.iter().find(|element| element.name.eq_ignore_ascii_case(name))
+}
+
+/// How a field of this number is called; `None` if it is not known here.
+pub fn name(number: Number) -> Option<Cow<'static, str>> {
+    if let Some(element) = of_number(number) {
+        return Some(element.name.into());
+    }
+    let name = reverse_of(number)?.name;
+    let (first, rest) = name.split_at_checked(1)?;
+    Some(format!("reverse{}{rest}", first.to_ascii_uppercase()).into())
+}
+
 /// The element of this name: IANA's or NetFlow's, with or without the % that nProbe's users write.
 pub fn of_name(name: &str) -> Option<&'static Element> {
     let name = name.strip_prefix('%').unwrap_or(name);
@@ -252,6 +284,11 @@ mod tests {
             }
         }
         assert_eq!(of_name("%NO_SUCH_THING"), None);
+        let reverse = Number { enterprise: REVERSE, id: 1 };
+        assert_eq!(name(reverse).as_deref(), Some("reverseOctetDeltaCount"));
+        assert_eq!(reverse_of(reverse), reverse_of_name("reverseOctetDeltaCount"));
+        assert_eq!([reverse_of_name("reverse"), reverse_of_name("reversedThing")], [None; 2]);
+        assert_eq!(name(Number::iana(152)).as_deref(), Some("flowStartMilliseconds"));
         assert_eq!(of_number(Number { enterprise: 35_632, id: 1 }), None);
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::element::Number;
 use crate::table::Over;
-use crate::template::{BadTemplate, Context, Field, Template, Version};
+use crate::template::{BadTemplate, Context, Field, Purpose, Template, Version};
 
 /// What is written, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +15,11 @@ pub struct Settings {
     pub version: Version,
     /// Names of elements, as [`Template::parse`] reads them; v5 has its own.
     pub template: String,
-    /// The number of IPv4's template; IPv6's is the next one. From 256 on.
+    /// The number of IPv4's template; IPv6's is the next one, and those of flows with packets of both directions the next two.
+    /// From 256 on.
     pub first_template: u16,
+    /// Flows are of both directions (RFC 5103): of IPFIX only.
+    pub both_ways: bool,
     /// Observation domain (IPFIX), source (v9); of v5 the last byte, as its engine.
     pub domain: u32,
     /// The longest message, in bytes.
@@ -75,8 +78,8 @@ pub struct Message<'a> {
 #[derive(Debug)]
 pub struct Exporter {
     settings: Settings,
-    /// Of IPv4 and IPv6.
-    templates: [Template; 2],
+    /// Of IPv4 and IPv6; then the same of flows with packets of both directions.
+    templates: Vec<Template>,
     options: Vec<OptionsTemplate>,
     message: Vec<u8>,
     /// The set that is open: its number and where it begins.
@@ -103,12 +106,18 @@ impl Exporter {
     /// What of the template is none.
     pub fn new(settings: Settings) -> Result<Exporter, BadTemplate> {
         let text = settings.template.clone();
-        let of = |v6| match settings.version {
+        let both_ways = settings.both_ways && settings.version == Version::Ipfix;
+        let of = |(answered, v6)| match settings.version {
             // Not used: its layout is fixed.
-            Version::V5 => Template::parse("%IPV4_SRC_ADDR", Version::V5, v6),
-            version => Template::parse(&text, version, v6),
+            Version::V5 => Template::parse("%IPV4_SRC_ADDR", Purpose::one_way(Version::V5, v6)),
+            version => Template::parse(&text, Purpose { version, v6, both_ways, answered }),
         };
-        let templates = [of(false)?, of(true)?];
+        let each = [(false, false), (false, true), (true, false), (true, true)];
+        let templates: Vec<Template> = each
+            .into_iter()
+            .filter(|(answered, _)| both_ways || !answered)
+            .map(of)
+            .collect::<Result<_, _>>()?;
         let settings = Settings {
             first_template: settings.first_template.clamp(LEAST_TEMPLATE, u16::MAX - 16),
             longest: settings.longest.clamp(512, usize::from(u16::MAX)),
@@ -116,7 +125,11 @@ impl Exporter {
         };
         let sampled = settings.context.sampling > 1;
         Ok(Exporter {
-            options: OptionsTemplate::of(settings.version, settings.first_template + 2, sampled),
+            options: OptionsTemplate::of(
+                settings.version,
+                settings.first_template + templates.len() as u16,
+                sampled,
+            ),
             settings,
             templates,
             message: Vec::with_capacity(LONGEST),
@@ -147,12 +160,13 @@ impl Exporter {
             return self.add_v5(over, now_ns, send);
         }
         self.refresh(now_ns, send);
-        let v6 = usize::from(over.flow.key.is_v6());
-        let Some(template) = self.templates.get(v6) else { return };
-        let number = self.settings.first_template + v6 as u16;
+        let answered = over.back.is_some_and(|back| back.packets > 0) && self.templates.len() > 2;
+        let which = usize::from(over.flow.key.is_v6()) + if answered { 2 } else { 0 };
+        let Some(template) = self.templates.get(which) else { return };
+        let number = self.settings.first_template + which as u16;
         self.open_set(number, template.length(), now_ns, send);
-        if let Some(template) = self.templates.get(v6) {
-            template.write(&over.flow, over.why, &self.settings.context, &mut self.message);
+        if let Some(template) = self.templates.get(which) {
+            template.write(over, &self.settings.context, &mut self.message);
         }
         self.count += 1;
         self.data += 1;
@@ -163,6 +177,10 @@ impl Exporter {
         self.flows += 1;
         self.counted[0] += over.flow.packets;
         self.counted[1] += over.flow.octets;
+        if let Some(back) = over.back {
+            self.counted[0] += back.packets;
+            self.counted[1] += back.octets;
+        }
         self.counters.records += 1;
     }
 
@@ -220,7 +238,7 @@ impl Exporter {
             options.describe(self.settings.version, &mut self.message);
         }
         self.end_set(set);
-        self.count += 2 + self.options.len() as u16;
+        self.count += (self.templates.len() + self.options.len()) as u16;
     }
 
     /// Begins a message, if there is none.

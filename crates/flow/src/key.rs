@@ -123,6 +123,13 @@ impl Key {
         Key { words }
     }
 
+    /// The same for both directions: the key whose words are the smaller ones.
+    #[inline]
+    pub(crate) fn canonical(self) -> Key {
+        let other = self.reversed();
+        if other.words < self.words { other } else { self }
+    }
+
     /// The other direction's. Of ICMP only the addresses change: its second port is type and code.
     pub fn reversed(self) -> Key {
         use wire::numbers::protocol::{ICMP, ICMPV6};
@@ -170,6 +177,7 @@ mod tests {
             let key = Key::new(parts).expect("one version");
             prop_assert_eq!(key.parts(), parts);
             prop_assert_eq!(key.reversed().reversed(), key);
+            prop_assert_eq!(key.reversed().canonical(), key.canonical());
         }
 
         #[test]

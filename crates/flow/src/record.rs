@@ -99,6 +99,45 @@ impl Record {
     }
 }
 
+/// What a record of both directions says of the other one (RFC 5103).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OtherWay {
+    pub(crate) packets: u64,
+    pub(crate) octets: u64,
+    pub(crate) times_ns: [u64; 2],
+    pub(crate) tcp_flags: u16,
+}
+
+impl Record {
+    /// The other direction as a record of its own; `None` if nothing came that way.
+    pub(crate) fn other_way(&self, other: &OtherWay) -> Option<Record> {
+        use wire::numbers::protocol::{ICMP, ICMPV6};
+        if other.packets == 0 && other.octets == 0 {
+            return None;
+        }
+        let turned = |[a, b]: [u32; 2]| [b, a];
+        let [source, destination] = self.addresses;
+        // Of ICMP these are type and code.
+        let ports =
+            if matches!(self.protocol, ICMP | ICMPV6) { self.ports } else { [self.ports[1], self.ports[0]] };
+        let times_ns = if other.times_ns == [0; 2] { self.times_ns } else { other.times_ns };
+        Some(Record {
+            addresses: [destination, source],
+            ports,
+            tcp_flags: other.tcp_flags,
+            packets: other.packets,
+            octets: other.octets,
+            times_ns,
+            interfaces: turned(self.interfaces),
+            systems: turned(self.systems),
+            prefixes: [self.prefixes[1], self.prefixes[0]],
+            next_hop: None,
+            macs: [self.macs[1], self.macs[0]],
+            ..*self
+        })
+    }
+}
+
 /// A field that [`Record`] has no place for, as its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Other<'a> {

@@ -47,6 +47,11 @@ pub fn bytes_per_flow(flows: u32) -> f64 {
     size_of::<Entry>() as f64 + (slots(flows) * size_of::<u64>()) as f64 / f64::from(flows)
 }
 
+/// The same of flows of both directions.
+pub fn bytes_per_flow_both_ways(flows: u32) -> f64 {
+    bytes_per_flow(flows) + size_of::<Back>() as f64
+}
+
 /// Why a record is over (`flowEndReason`, RFC 5102).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -93,6 +98,97 @@ pub struct Over {
     pub flow: Flow,
     /// Why it is over.
     pub why: Ended,
+    /// Of both directions in one record: the other one.
+    pub back: Option<Back>,
+}
+
+impl Over {
+    /// The other direction as a flow of its own, if packets of it came.
+    pub fn other_way(&self) -> Option<Flow> {
+        let back = self.back.filter(|back| back.packets > 0)?;
+        let [source, destination] = self.flow.macs;
+        Some(Flow {
+            key: self.flow.key.reversed(),
+            packets: back.packets,
+            octets: back.octets,
+            times_ns: back.times_ns,
+            tcp_flags: back.tcp_flags,
+            ttl: back.ttl,
+            lengths: back.lengths,
+            macs: [destination, source],
+            mpls: [0; 3],
+        })
+    }
+}
+
+/// What was counted of a flow's other direction (RFC 5103). The direction of the first packet is the flow's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Back {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of IP.
+    pub octets: u64,
+    /// When the first and the last packet of the other direction arrived, in nanoseconds since 1970.
+    pub times_ns: [u64; 2],
+    /// The same of the flow's direction: an entry of the table has those of both together.
+    forward_ns: [u64; 2],
+    /// TCP's flags, of all segments together.
+    pub tcp_flags: u16,
+    /// The least and the greatest time to live.
+    pub ttl: [u8; 2],
+    /// The shortest and the longest packet.
+    pub lengths: [u16; 2],
+    /// Who began (`biflowDirection`).
+    pub began: Began,
+    /// TCP's handshake says who began; else it is who sent the first packet.
+    is_sure: bool,
+}
+
+/// Which end of a flow of both directions began it (`biflowDirection`, RFC 5103, 6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Began {
+    /// The source.
+    Source = 1,
+    /// The destination.
+    Destination = 2,
+}
+
+impl Back {
+    /// Nothing came back yet.
+    fn of(packet: &Packet) -> Back {
+        let (began, is_sure) = match packet.tcp_flags & (SYN | ACK) {
+            _ if packet.key.protocol() != protocol::TCP => (Began::Source, false),
+            SYN => (Began::Source, true),
+            // The answer to a segment that was not seen.
+            both if both == SYN | ACK => (Began::Destination, true),
+            _ => (Began::Source, false),
+        };
+        Back {
+            packets: 0,
+            octets: 0,
+            times_ns: [u64::MAX, 0],
+            forward_ns: [packet.at_ns; 2],
+            tcp_flags: 0,
+            ttl: [u8::MAX, 0],
+            lengths: [u16::MAX, 0],
+            began,
+            is_sure,
+        }
+    }
+
+    fn count(&mut self, packet: &Packet) {
+        self.packets += u64::from(packet.packets);
+        self.octets += packet.octets;
+        self.times_ns = [self.times_ns[0].min(packet.at_ns), self.times_ns[1].max(packet.at_ns)];
+        self.tcp_flags |= packet.tcp_flags;
+        self.ttl = [self.ttl[0].min(packet.ttl), self.ttl[1].max(packet.ttl)];
+        let length = length(packet);
+        self.lengths = [self.lengths[0].min(length), self.lengths[1].max(length)];
+        if !self.is_sure && packet.tcp_flags & (SYN | ACK) == SYN && packet.key.protocol() == protocol::TCP {
+            (self.began, self.is_sure) = (Began::Destination, true);
+        }
+    }
 }
 
 /// What the table did so far.
@@ -118,8 +214,11 @@ impl Counters {
 /// Not an entry.
 const NONE: u32 = u32::MAX;
 
-/// FIN and RST.
-const ENDING: u16 = 0x05;
+const FIN: u16 = 0x01;
+const SYN: u16 = 0x02;
+const RST: u16 = 0x04;
+const ACK: u16 = 0x10;
+const ENDING: u16 = FIN | RST;
 
 #[derive(Debug, Clone)]
 struct Entry {
@@ -159,6 +258,8 @@ pub struct Table {
     /// The upper half of a hash above the entry's number plus one; zero is free. A search ends at a free one.
     index: Vec<u64>,
     entries: Vec<Entry>,
+    /// Of flows of both directions: what was counted of the other one, by the entry's number.
+    backs: Option<Vec<Back>>,
     free: u32,
     live: u32,
     wheel: Vec<u32>,
@@ -183,6 +284,15 @@ fn slots(flows: u32) -> usize {
 impl Table {
     /// An empty table. Its memory is set aside and taken as flows come: it is never moved, which would take time.
     pub fn new(limits: Limits) -> Table {
+        Table::with(limits, false)
+    }
+
+    /// The same for flows of both directions: packets of a key and of its reverse belong to one flow (RFC 5103).
+    pub fn both_ways(limits: Limits) -> Table {
+        Table::with(limits, true)
+    }
+
+    fn with(limits: Limits, both_ways: bool) -> Table {
         let flows = limits.flows.clamp(1, MOST_FLOWS);
         let slots = slots(flows);
         let shortest = limits.idle_ns.min(limits.active_ns).min(limits.ended_ns.unwrap_or(u64::MAX));
@@ -190,6 +300,7 @@ impl Table {
             limits: Limits { flows, ..limits },
             index: vec![0; slots],
             entries: Vec::with_capacity(flows as usize),
+            backs: both_ways.then(|| Vec::with_capacity(flows as usize)),
             free: NONE,
             live: 0,
             wheel: vec![NONE; WHEEL],
@@ -220,7 +331,8 @@ impl Table {
 
     /// Bytes of memory that flows have taken, the index with them.
     pub fn bytes(&self) -> usize {
-        self.entries.len() * size_of::<Entry>() + self.index.len() * size_of::<u64>()
+        let backs = self.backs.as_ref().map_or(0, Vec::len) * size_of::<Back>();
+        self.entries.len() * size_of::<Entry>() + self.index.len() * size_of::<u64>() + backs
     }
 
     /// Counts a packet. What has to make room for it goes to `over`.
@@ -236,7 +348,10 @@ impl Table {
         if self.closed.front().is_some_and(|(_, _, end)| *end <= packet.at_ns) {
             self.end_closed(packet.at_ns, usize::MAX, over);
         }
-        if let Some((slot, at)) = self.find(hash, &packet.key) {
+        if self.backs.is_some() {
+            return self.add_either_way(hash, packet, over);
+        }
+        if let Some((slot, at)) = self.find(hash, |key| *key == packet.key) {
             // Of a record whose time is over no more packets are counted, however late the wheel comes.
             let why = self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, packet.at_ns));
             match why {
@@ -250,8 +365,55 @@ impl Table {
         self.begin(hash, packet);
     }
 
+    /// The same of flows of both directions. It is not in the way of the others.
+    #[inline(never)]
+    fn add_either_way(&mut self, hash: u32, packet: &Packet, over: &mut impl FnMut(&Over)) {
+        let (key, reversed) = (packet.key, packet.key.reversed());
+        if let Some((slot, at)) = self.find(hash, |one| *one == key || *one == reversed) {
+            let why = self.entries.get(at as usize).and_then(|entry| due(entry, &self.limits, packet.at_ns));
+            match why {
+                None => return self.count_either_way(at, packet),
+                Some(why) => self.end(slot, at, why, over),
+            }
+        }
+        if self.live >= self.limits.flows {
+            self.make_room(over);
+        }
+        self.begin(hash, packet);
+    }
+
+    fn count_either_way(&mut self, at: u32, packet: &Packet) {
+        let Some(entry) = self.entries.get_mut(at as usize) else { return };
+        let back = self.backs.as_mut().and_then(|backs| backs.get_mut(at as usize));
+        let Some(back) = back else { return };
+        let forward = entry.flow.key == packet.key;
+        if !forward {
+            back.count(packet);
+            // Timeouts are those of both directions.
+            let [first, last] = entry.flow.times_ns;
+            entry.flow.times_ns = [first.min(packet.at_ns), last.max(packet.at_ns)];
+        } else {
+            let [first, last] = back.forward_ns;
+            back.forward_ns = [first.min(packet.at_ns), last.max(packet.at_ns)];
+        }
+        let other_flags = if forward { back.tcp_flags } else { entry.flow.tcp_flags };
+        if forward {
+            self.sum_up(at, packet);
+        }
+        // A connection is over when both ends have said so, or one cuts it off.
+        if is_end(packet) && (packet.tcp_flags & RST != 0 || other_flags & FIN != 0) {
+            self.foresee_end(at, packet);
+        }
+    }
+
+    /// Of flows of both directions it is the same for both.
+    #[inline]
     fn hash(&self, key: &Key) -> u32 {
-        (self.hasher.hash_one(key) >> 32) as u32
+        let hash = match &self.backs {
+            None => self.hasher.hash_one(key),
+            Some(_) => self.hasher.hash_one(key.canonical()),
+        };
+        (hash >> 32) as u32
     }
 
     /// The slot of the index that a search begins at.
@@ -272,7 +434,7 @@ impl Table {
 
     /// Where a flow stands in the index, and its entry.
     #[inline]
-    fn find(&mut self, hash: u32, key: &Key) -> Option<(u32, u32)> {
+    fn find(&mut self, hash: u32, is: impl Fn(&Key) -> bool) -> Option<(u32, u32)> {
         let mut slot = self.home(hash);
         let mut steps = 0;
         loop {
@@ -281,7 +443,7 @@ impl Table {
                 return None;
             }
             let at = (word as u32).wrapping_sub(1);
-            if (word >> 32) as u32 == hash && self.entries.get(at as usize)?.flow.key == *key {
+            if (word >> 32) as u32 == hash && is(&self.entries.get(at as usize)?.flow.key) {
                 return Some((slot, at));
             }
             slot = self.after(slot);
@@ -294,7 +456,14 @@ impl Table {
 
     #[inline]
     fn count(&mut self, at: u32, packet: &Packet) {
-        let ended_ns = self.limits.ended_ns;
+        self.sum_up(at, packet);
+        if is_end(packet) {
+            self.foresee_end(at, packet);
+        }
+    }
+
+    #[inline]
+    fn sum_up(&mut self, at: u32, packet: &Packet) {
         let Some(entry) = self.entries.get_mut(at as usize) else { return };
         let flow = &mut entry.flow;
         flow.packets += u64::from(packet.packets);
@@ -305,9 +474,13 @@ impl Table {
         flow.ttl = [flow.ttl[0].min(packet.ttl), flow.ttl[1].max(packet.ttl)];
         let length = length(packet);
         flow.lengths = [flow.lengths[0].min(length), flow.lengths[1].max(length)];
-        if let Some(ended_ns) = ended_ns
+    }
+
+    /// A flow whose connection was closed ends soon.
+    fn foresee_end(&mut self, at: u32, packet: &Packet) {
+        let Some(entry) = self.entries.get_mut(at as usize) else { return };
+        if let Some(ended_ns) = self.limits.ended_ns
             && entry.state & CLOSED == 0
-            && is_end(packet)
         {
             entry.state |= CLOSED;
             let uses = entry.uses;
@@ -328,7 +501,9 @@ impl Table {
             macs: packet.macs,
             mpls: packet.mpls,
         };
-        let closed = self.limits.ended_ns.filter(|_| is_end(packet));
+        // Of both directions the other end has not closed yet.
+        let ends = is_end(packet) && (self.backs.is_none() || packet.tcp_flags & RST != 0);
+        let closed = self.limits.ended_ns.filter(|_| ends);
         let state = if closed.is_some() { LIVE | CLOSED } else { LIVE };
         let new = Entry { flow, next: NONE, before: NONE, uses: 0, state };
         let (at, uses) = match self.entries.get_mut(self.free as usize) {
@@ -343,6 +518,12 @@ impl Table {
                 ((self.entries.len() - 1) as u32, 0)
             }
         };
+        if let Some(backs) = &mut self.backs {
+            match backs.get_mut(at as usize) {
+                Some(back) => *back = Back::of(packet),
+                None => backs.push(Back::of(packet)),
+            }
+        }
         let mut slot = self.home(hash);
         while self.index.get(slot as usize).is_some_and(|word| *word != 0) {
             slot = self.after(slot);
@@ -453,7 +634,7 @@ impl Table {
     fn leave(&mut self, at: u32, why: Ended, over: &mut impl FnMut(&Over)) {
         let Some(key) = self.entries.get(at as usize).map(|entry| entry.flow.key) else { return };
         let hash = self.hash(&key);
-        if let Some((slot, at)) = self.find(hash, &key) {
+        if let Some((slot, at)) = self.find(hash, |one| *one == key) {
             self.end(slot, at, why, over);
         }
     }
@@ -461,7 +642,9 @@ impl Table {
     fn end(&mut self, slot: u32, at: u32, why: Ended, over: &mut impl FnMut(&Over)) {
         self.step_out(at);
         let Some(entry) = self.entries.get_mut(at as usize) else { return };
-        over(&Over { flow: entry.flow, why });
+        let back = self.backs.as_ref().and_then(|backs| backs.get(at as usize)).copied();
+        let times_ns = back.map_or(entry.flow.times_ns, |back| back.forward_ns);
+        over(&Over { flow: Flow { times_ns, ..entry.flow }, why, back });
         (entry.state, entry.next) = (0, self.free);
         self.free = at;
         self.live -= 1;

@@ -1,7 +1,7 @@
 //! Which elements a record has, in which order.
 
 use crate::element::{self, Element, Number};
-use crate::table::{Ended, Flow};
+use crate::table::{Ended, Flow, Over};
 
 /// Whose records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,26 @@ pub struct Template {
     what: Vec<What>,
 }
 
+/// What a template is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purpose {
+    /// Of which protocol its messages are.
+    pub version: Version,
+    /// Its flows are of IPv6, or of IPv4.
+    pub v6: bool,
+    /// Elements of the other direction may be named (RFC 5103); if none is, those that go with what is named are added.
+    pub both_ways: bool,
+    /// Whose flows have packets of both directions. Of others, what tells of the other one is left out.
+    pub answered: bool,
+}
+
+impl Purpose {
+    /// Flows of one direction.
+    pub fn one_way(version: Version, v6: bool) -> Purpose {
+        Purpose { version, v6, both_ways: false, answered: false }
+    }
+}
+
 /// Why a text is no template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadTemplate {
@@ -51,6 +71,9 @@ pub enum BadTemplate {
     /// It is an element, but of nothing that a flow has here.
     #[error("`{0}` is not known of a flow here: leave it out")]
     NotHad(String),
+    /// It is of the other direction, and records are of one.
+    #[error("`{0}` is of flows of both directions: ask for these (`.biflow`), or leave it out")]
+    OtherWay(String),
     /// It names nothing.
     #[error("it names no element")]
     Empty,
@@ -94,9 +117,24 @@ enum What {
     SamplingInterval,
     SamplingAlgorithm,
     Dscp,
+    /// Who began a flow of both directions.
+    Began,
     /// Nothing that is known where arrivals are only seen: next hops, autonomous systems, prefix lengths; and the direction, which
     /// is always inwards.
     Zero,
+}
+
+impl What {
+    /// It is counted of packets, so each direction has its own (RFC 5103, 6.1).
+    fn is_counted(self) -> bool {
+        use What::{
+            Duration, First, FirstUptime, GreatestTtl, Last, LastUptime, LeastTtl, LongestPacket, Octets,
+            Packets, ShortestPacket, TcpFlags,
+        };
+        let times = matches!(self, FirstUptime | LastUptime | First(_) | Last(_) | Duration(_));
+        let counts = matches!(self, Octets | Packets | TcpFlags);
+        times || counts || matches!(self, ShortestPacket | LongestPacket | LeastTtl | GreatestTtl)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,28 +164,74 @@ pub const USUAL: &str = "sourceIPv4Address destinationIPv4Address sourceTranspor
      flowEndMilliseconds ingressInterface egressInterface vlanId icmpTypeCodeIPv4 ipVersion flowEndReason";
 
 impl Template {
-    /// Reads names with spaces or commas between them. Of addresses, those of `v6` or of IPv4 are taken, whichever version is
+    /// Reads names with spaces or commas between them. Of addresses, those of the purpose's IP version are taken, whichever is
     /// named.
     ///
     /// # Errors
     /// Which name is none, or that there is none.
-    pub fn parse(text: &str, version: Version, v6: bool) -> Result<Template, BadTemplate> {
+    pub fn parse(text: &str, purpose: Purpose) -> Result<Template, BadTemplate> {
         let mut template = Template { fields: Vec::new(), what: Vec::new() };
+        let mut names_other_way = false;
         for name in text.split([' ', ',', '\t', '\n', '"']).filter(|name| !name.is_empty()) {
-            let element = element::of_name(name).ok_or_else(|| BadTemplate::Unknown(name.to_owned()))?;
-            let element = of_version(element, v6);
-            let what = what(element.number.id).ok_or_else(|| BadTemplate::NotHad(name.to_owned()))?;
-            if template.fields.iter().any(|field| field.number == element.number) {
+            let not_had = || BadTemplate::NotHad(name.to_owned());
+            if let Some(element) = element::reverse_of_name(name) {
+                let what = what(element.number.id).filter(|what| what.is_counted()).ok_or_else(not_had)?;
+                if !purpose.both_ways {
+                    return Err(BadTemplate::OtherWay(name.to_owned()));
+                }
+                names_other_way = true;
+                if purpose.answered {
+                    template.push(element, element::REVERSE, what, purpose);
+                }
                 continue;
             }
-            let length = if version == Version::V9 { element.length_v9 } else { element.length };
-            template.fields.push(Field { number: element.number, length });
-            template.what.push(what);
+            let element = element::of_name(name).ok_or_else(|| BadTemplate::Unknown(name.to_owned()))?;
+            let element = of_version(element, purpose.v6);
+            let what = what(element.number.id).ok_or_else(not_had)?;
+            if what == What::Began && !purpose.both_ways {
+                return Err(BadTemplate::OtherWay(name.to_owned()));
+            }
+            if what != What::Began || purpose.answered {
+                template.push(element, 0, what, purpose);
+            }
+        }
+        if purpose.answered && !names_other_way {
+            template.add_other_way(purpose);
         }
         match template.length() {
             0 => Err(BadTemplate::Empty),
             long if long > 1000 => Err(BadTemplate::TooLong(long)),
             _ => Ok(template),
+        }
+    }
+
+    /// Adds a field, unless it is there.
+    fn push(&mut self, element: &Element, enterprise: u32, what: What, purpose: Purpose) {
+        let number = Number { enterprise, ..element.number };
+        if self.fields.iter().any(|field| field.number == number) {
+            return;
+        }
+        let length = if purpose.version == Version::V9 { element.length_v9 } else { element.length };
+        self.fields.push(Field { number, length });
+        self.what.push(what);
+    }
+
+    /// Of all that is counted, the same of the other direction, and who began.
+    fn add_other_way(&mut self, purpose: Purpose) {
+        let counted: Vec<(u16, What)> = self
+            .fields
+            .iter()
+            .zip(&self.what)
+            .filter(|(_, what)| what.is_counted())
+            .map(|(field, what)| (field.number.id, *what))
+            .collect();
+        for (id, what) in counted {
+            if let Some(element) = element::of_number(Number::iana(id)) {
+                self.push(element, element::REVERSE, what, purpose);
+            }
+        }
+        if let Some(element) = element::of_name("biflowDirection") {
+            self.push(element, 0, What::Began, purpose);
         }
     }
 
@@ -157,10 +241,14 @@ impl Template {
     }
 
     /// Writes the record of a flow.
-    pub fn write(&self, flow: &Flow, why: Ended, context: &Context, out: &mut Vec<u8>) {
+    pub fn write(&self, over: &Over, context: &Context, out: &mut Vec<u8>) {
+        let (forward, why) = (&over.flow, over.why);
+        let back = over.other_way();
         for (field, what) in self.fields.iter().zip(&self.what) {
             let length = usize::from(field.length);
+            let flow = if field.number.enterprise == 0 { forward } else { back.as_ref().unwrap_or(forward) };
             match what {
+                What::Began => number(over.back.map_or(0, |back| back.began as u64), length, out),
                 What::Source => address(flow, 0, length, out),
                 What::Destination => address(flow, 1, length, out),
                 What::SourceMac => out.extend(flow.macs[0]),
@@ -266,6 +354,7 @@ fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
             }
         }
         What::Zero
+        | What::Began
         | What::Source
         | What::Destination
         | What::SourceMac
@@ -315,6 +404,7 @@ fn what(id: u16) -> Option<What> {
         60 => What::Version,
         70 => What::Mpls,
         136 => What::EndReason,
+        239 => What::Began,
         150 => What::First(Unit::Seconds),
         151 => What::Last(Unit::Seconds),
         152 => What::First(Unit::Milliseconds),

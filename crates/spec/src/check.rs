@@ -69,6 +69,11 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             ("on", nothing, "what is to be metered? Name an interface, or captures"),
             ("on", both, "an interface and captures are not metered at once; name one of them"),
             ("template", one_layout, "NetFlow v5 has but one layout; leave it out, or take another `format`"),
+            (
+                "biflow",
+                job.biflow && job.format != ExportFormat::Ipfix,
+                "records of both directions are IPFIX's (RFC 5103); NetFlow has none: leave it out, or take another `format`",
+            ),
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),
             ("max_flows", job.max_flows == Some(0), zero),

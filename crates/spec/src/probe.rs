@@ -78,6 +78,10 @@ pub struct Probe {
     /// Of GTP-U, VXLAN and GRE the headers inside.
     #[serde(default, skip_serializing_if = "no")]
     pub inner: bool,
+    /// Packets of both directions are one flow and one record (RFC 5103), with elements of the other direction under number 29305: of
+    /// IPFIX only.
+    #[serde(default, skip_serializing_if = "no")]
+    pub biflow: bool,
     /// One packet in so many is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,

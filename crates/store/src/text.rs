@@ -71,9 +71,9 @@ pub fn json(row: &Row, out: &mut Vec<u8>) {
 /// numbers as such, others in hexadecimal digits.
 pub fn members(row: &Row, out: &mut Vec<u8>) {
     for (number, bytes) in &row.others {
-        let known = element::of_number(*number);
-        let _ = match known {
-            Some(element) => write!(out, "\"{}\":", element.name),
+        let known = element::of_number(*number).or_else(|| element::reverse_of(*number));
+        let _ = match element::name(*number) {
+            Some(name) => write!(out, "\"{name}\":"),
             None => write!(out, "\"{}.{}\":", number.enterprise, number.id),
         };
         let is_number =

@@ -63,6 +63,10 @@ pub struct Probe {
     /// Of GTP-U, VXLAN, GRE and IP in IP, meter the packets inside.
     #[arg(long)]
     pub inner: bool,
+    /// Make one record of both directions of a flow (RFC 5103; IPFIX only): source is who sent the first packet, and what came
+    /// back is in elements of the other direction (reverseOctetDeltaCount). Takes up to 192 bytes of memory a flow.
+    #[arg(long)]
+    pub biflow: bool,
     /// Look at one packet in N only; the records say so.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: Option<u32>,
@@ -109,6 +113,7 @@ impl Probe {
             end_timeout: self.end_timeout,
             max_flows: self.max_flows,
             inner: self.inner,
+            biflow: self.biflow,
             sample: self.sample,
             sample_at_random: self.sample_at_random,
             input_index: self.input_index,

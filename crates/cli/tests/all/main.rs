@@ -28,6 +28,7 @@ mod measure;
 mod pair;
 mod ports;
 mod probe;
+mod probe_biflow;
 mod probe_ways;
 mod reflect;
 mod replay;

@@ -116,16 +116,16 @@ pub fn truth(capture: &str, v6: bool) -> Records {
 
 /// What is sent over lo by one CPU arrives in order: messages that overtake each other are gaps to nfcapd, and records without a
 /// template to tshark.
-const IN_ORDER: &str = "taskset -c 0";
+pub const IN_ORDER: &str = "taskset -c 0";
 
 /// A collector of others.
-struct Nfcapd {
+pub struct Nfcapd {
     running: crate::common::Running,
     dir: String,
 }
 
 impl Nfcapd {
-    fn start(net: &Net, dir: &Folder, name: &str) -> Nfcapd {
+    pub fn start(net: &Net, dir: &Folder, name: &str) -> Nfcapd {
         let folder = path(dir, name);
         std::fs::create_dir(&folder).expect("a folder");
         let running = net.start(format!("nfcapd -w {folder} -p 9995 -b 127.0.0.1 -B 4000000 -t 3600"));
@@ -137,16 +137,20 @@ impl Nfcapd {
         Nfcapd { running, dir: folder }
     }
 
-    /// Ends it. What it had to say, and the records that it got.
-    fn records(self) -> (Ran, Records) {
+    /// Ends it. What it had to say, and what nfdump prints of the records that it got, in this format.
+    pub fn ended(self, format: &str) -> (Ran, String) {
         // What is in its socket is taken first.
         std::thread::sleep(Duration::from_millis(300));
         self.running.signal("INT");
         let said = self.running.wait();
-        let format = "-o fmt:%ts|%te|%sa|%da|%sp|%dp|%pr|%pkt|%byt|%flg|%tos";
-        let read = run(format!("env TZ=UTC nfdump -R {} -q -N -6 {format}", self.dir)).ok();
+        (said, run(format!("env TZ=UTC nfdump -R {} -q -N -6 -o fmt:{format}", self.dir)).ok().stdout)
+    }
+
+    /// Ends it. What it had to say, and the records that it got.
+    fn records(self) -> (Ran, Records) {
+        let (said, read) = self.ended("%ts|%te|%sa|%da|%sp|%dp|%pr|%pkt|%byt|%flg|%tos");
         let mut records = Records::new();
-        for line in read.stdout.lines().filter(|line| line.contains('|')) {
+        for line in read.lines().filter(|line| line.contains('|')) {
             let of: Vec<&str> = line.split('|').map(str::trim).collect();
             let [first, last, a, b, sp, dp, protocol, packets, bytes, flags, tos] = of[..] else {
                 panic!("{line}")
@@ -315,12 +319,9 @@ fn every_flow_that_arrives_is_exported() {
 impl Nfcapd {
     /// The same of records that are of today: what it said, and how many different flows it got.
     fn records_of_now(self) -> (Ran, usize) {
-        std::thread::sleep(Duration::from_millis(300));
-        self.running.signal("INT");
-        let said = self.running.wait();
-        let read = run(format!("nfdump -R {} -q -N -o fmt:%sa|%pkt|%byt", self.dir)).ok();
+        let (said, read) = self.ended("%sa|%pkt|%byt");
         let flows: std::collections::BTreeSet<&str> =
-            read.stdout.lines().filter(|line| line.contains('|')).map(str::trim).collect();
+            read.lines().filter(|line| line.contains('|')).map(str::trim).collect();
         assert!(flows.iter().all(|line| line.split('|').nth(1).is_some_and(|packets| packets.trim() == "1")));
         (said, flows.len())
     }

@@ -13,6 +13,7 @@ fn settings(version: Version) -> Settings {
         template: USUAL.to_owned(),
         first_template: 257,
         domain: 7,
+        both_ways: false,
         longest: 1452,
         refresh_messages: 20,
         refresh_ns: 60_000_000_000,
@@ -41,7 +42,7 @@ fn over() -> impl Strategy<Value = Over> {
                 macs: [[2; 6]; 2],
                 mpls: [0; 3],
             };
-            Over { flow, why: Ended::Idle }
+            Over { flow, why: Ended::Idle, back: None }
         })
 }
 
@@ -337,4 +338,87 @@ fn times_of_all_kinds_are_read() {
     assert_eq!(time_ns(Kind::Microseconds, &both), Some(ns));
     assert_eq!(time_ns(Kind::Seconds, &u64::MAX.to_be_bytes()), None);
     assert_eq!(time_ns(Kind::Nanoseconds, &[0; 8]), None);
+}
+
+#[test]
+fn both_directions_of_a_record_are_read_as_a_record_each() {
+    use crate::packet::Packet;
+    use crate::table::{Limits, Table};
+    let settings = Settings { both_ways: true, ..settings(Version::Ipfix) };
+    let mut exporter = Exporter::new(settings).expect("the usual template");
+    let mut table = Table::both_ways(Limits::default());
+    let mut messages = Vec::new();
+    for (port, answers) in [(1000, 0u64), (1001, 1), (1002, 3)] {
+        let addresses = ["192.0.2.1".parse().expect("v4"), "192.0.2.2".parse().expect("v4")];
+        let key =
+            Key::new(Parts { addresses, ports: [port, 80], protocol: 6, tos: 0, vlan: None }).expect("v4");
+        let packet = Packet {
+            key,
+            at_ns: NOW,
+            octets: 40,
+            packets: 1,
+            tcp_flags: 2,
+            ttl: 9,
+            macs: [[1; 6], [2; 6]],
+            mpls: [0; 3],
+        };
+        table.add(&packet, &mut |_| ());
+        for number in 1..=answers {
+            let at_ns = NOW + number * 1_000_000;
+            table.add(
+                &Packet { key: key.reversed(), at_ns, octets: 100, tcp_flags: 0x12, ..packet },
+                &mut |_| (),
+            );
+        }
+    }
+    let mut keep =
+        |message: crate::export::Message<'_>| messages.push((message.bytes.to_vec(), message.counted));
+    table.flush(usize::MAX, &mut |over| exporter.add(over, NOW, &mut keep));
+    exporter.flush(NOW, &mut keep);
+    assert_eq!(messages.iter().map(|(_, counted)| counted[0]).sum::<u64>(), 7);
+    let (mut session, mut room) = (Session::new(true), room());
+    let mut read = Vec::new();
+    for (message, _) in &messages {
+        session.message(message, &mut room, &mut |record, others| {
+            let began = others.iter().find(|other| other.number == Number::iana(239)).map(Other::unsigned);
+            let of = (
+                record.packets,
+                record.octets,
+                record.tcp_flags,
+                record.times_ns[0] - NOW,
+                record.times_ns[1] - NOW,
+            );
+            read.push((record.ports, of, began));
+        });
+    }
+    read.sort();
+    let way = |ms: u64| ms * 1_000_000;
+    assert_eq!(
+        read,
+        [
+            ([80, 1001], (1, 100, 0x12, way(1), way(1)), None),
+            ([80, 1002], (3, 300, 0x12, way(1), way(3)), None),
+            ([1000, 80], (1, 40, 2, 0, 0), None),
+            ([1001, 80], (1, 40, 2, 0, 0), Some(1)),
+            ([1002, 80], (1, 40, 2, 0, 0), Some(1)),
+        ]
+    );
+    assert_eq!((session.counters().records, session.counters().malformed), (3, 0));
+}
+
+#[test]
+fn elements_of_the_other_direction_need_flows_of_both() {
+    let of = |both_ways, template: &str| {
+        Exporter::new(Settings { both_ways, template: template.to_owned(), ..settings(Version::Ipfix) })
+            .map(|_| ())
+    };
+    assert_eq!(of(true, "sourceIPv4Address reverseOctetDeltaCount biflowDirection"), Ok(()));
+    for name in ["reverseOctetDeltaCount", "biflowDirection"] {
+        let error =
+            of(false, &format!("sourceIPv4Address {name}")).expect_err("records are of one direction");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    let error =
+        of(true, "octetDeltaCount reverseSourceIPv4Address").expect_err("a key has no other direction");
+    assert!(error.to_string().contains("reverseSourceIPv4Address"), "{error}");
 }

@@ -149,7 +149,108 @@ fn a_flow_that_begins_in_1970_ends_in_time() {
     assert_eq!(ended, 2);
 }
 
+/// One that comes back.
+fn answer(flow: u32, at_ms: u64, tcp_flags: u16) -> Packet {
+    let packet = packet(flow, at_ms, tcp_flags);
+    Packet { key: packet.key.reversed(), octets: 1000, ..packet }
+}
+
+#[test]
+fn both_directions_are_one_flow_that_ends_when_both_are_closed() {
+    let mut table = Table::both_ways(limits());
+    let mut ended = Vec::new();
+    let mut over = |over: &Over| ended.push(*over);
+    table.add(&packet(1, 0, SYN), &mut over);
+    table.add(&answer(1, 10, SYN | ACK), &mut over);
+    table.add(&packet(1, 20, ACK), &mut over);
+    table.add(&packet(1, 30, ACK | FIN), &mut over);
+    // It is not over for the other end.
+    table.add(&answer(1, 900, ACK), &mut over);
+    table.add(&answer(1, 920, ACK | FIN), &mut over);
+    assert_eq!(table.len(), 1);
+    table.expire(START + 1100 * MS, 100, &mut over);
+    let [one] = ended[..] else { panic!("{ended:?}") };
+    assert_eq!(
+        (one.why, one.flow.key, one.flow.packets, one.flow.octets),
+        (Ended::Closed, packet(1, 0, 0).key, 3, 120)
+    );
+    assert_eq!(one.flow.times_ns, [START, START + 30 * MS]);
+    let back = one.other_way().expect("answers");
+    assert_eq!((back.key, back.packets, back.octets), (answer(1, 0, 0).key, 3, 3000));
+    assert_eq!((back.times_ns, back.tcp_flags), ([START + 10 * MS, START + 920 * MS], SYN | ACK | FIN));
+    assert_eq!((back.ttl, back.lengths), ([64; 2], [1000; 2]));
+    assert_eq!(one.back.map(|back| back.began), Some(Began::Source));
+    assert!(table.is_empty() && table.index.iter().all(|word| *word == 0));
+}
+
+#[test]
+fn who_began_is_told_by_the_handshake_and_else_by_the_first_packet() {
+    let began = |packets: &[Packet]| {
+        let mut table = Table::both_ways(limits());
+        packets.iter().for_each(|packet| table.add(packet, &mut |_| panic!("nothing is over")));
+        let mut began = None;
+        table.flush(1, &mut |over| began = over.back.map(|back| back.began));
+        began.expect("a flow")
+    };
+    assert_eq!(began(&[packet(1, 0, SYN | ACK), answer(1, 1, ACK)]), Began::Destination);
+    assert_eq!(began(&[packet(1, 0, ACK), answer(1, 1, SYN)]), Began::Destination);
+    assert_eq!(began(&[packet(1, 0, SYN), answer(1, 1, SYN)]), Began::Source);
+    assert_eq!(began(&[packet(1, 0, ACK), answer(1, 1, ACK)]), Began::Source);
+    let udp = Packet { tcp_flags: 0, key: dns(), ..packet(1, 0, 0) };
+    assert_eq!(began(&[udp]), Began::Source);
+}
+
+fn dns() -> Key {
+    let addresses = [Ipv4Addr::LOCALHOST.into(); 2];
+    let parts = Parts { addresses, ports: [53, 53], protocol: protocol::UDP, tos: 0, vlan: None };
+    Key::new(parts).expect("one version")
+}
+
+#[test]
+fn a_flow_to_itself_has_no_other_direction() {
+    let mut table = Table::both_ways(limits());
+    for _ in 0..3 {
+        table.add(&Packet { key: dns(), ..packet(1, 0, 0) }, &mut |_| panic!("nothing is over"));
+    }
+    let mut packets = None;
+    table.flush(1, &mut |over| packets = Some((over.flow.packets, over.other_way())));
+    assert_eq!(packets, Some((3, None)));
+}
+
+#[test]
+fn memory_for_a_flow_of_both_directions_is_what_is_documented() {
+    for flows in [1000, 1 << 20, 10_000_000] {
+        assert!(bytes_per_flow_both_ways(flows) <= 192.0, "{}", bytes_per_flow_both_ways(flows));
+    }
+}
+
 proptest! {
+    /// What one table counts of both directions is what another counts of each.
+    #[test]
+    fn both_directions_come_to_the_same_as_each(
+        steps in proptest::collection::vec((0u32..20, 0u64..90, 0u16..64, any::<bool>()), 1..300),
+    ) {
+        let limits = Limits { flows: 1000, active_ns: 1 << 60, idle_ns: 1 << 60, ended_ns: None };
+        let (mut one, mut both) = (Table::new(limits), Table::both_ways(limits));
+        let (mut of_one, mut of_both) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for (flow, later, flags, back) in steps {
+            at += later;
+            let packet = if back { answer(flow, at, flags) } else { packet(flow, at, flags) };
+            one.add(&packet, &mut |_| ());
+            both.add(&packet, &mut |_| ());
+        }
+        one.flush(usize::MAX, &mut |over| of_one.push(over.flow));
+        both.flush(usize::MAX, &mut |over| {
+            of_both.push(over.flow);
+            of_both.extend(over.other_way());
+        });
+        let order = |flow: &Flow| (flow.key.parts().addresses, flow.key.parts().ports);
+        of_one.sort_by_key(order);
+        of_both.sort_by_key(order);
+        prop_assert_eq!(of_one, of_both);
+    }
+
     /// What a map does that looks at all flows for each packet.
     #[test]
     fn it_counts_as_a_plain_map_does(

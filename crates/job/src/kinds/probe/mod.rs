@@ -19,7 +19,7 @@ use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::Choice as Headers;
-use flow::table::{Limits, MOST_FLOWS, Table, bytes_per_flow};
+use flow::table::{Limits, MOST_FLOWS, Table, bytes_per_flow, bytes_per_flow_both_ways};
 use flow::template::{Context as Beside, USUAL, Version};
 use meter::{Meter, Seen};
 use report::{Choice, Code, Interval, Report, Rx, Totals};
@@ -87,7 +87,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let over = Arc::new(AtomicBool::new(false));
     let meter = Meter {
         source,
-        table: Table::new(limits),
+        table: if args.biflow { Table::both_ways(limits) } else { Table::new(limits) },
         choice: Headers { inner: args.inner },
         sample: args.sample.unwrap_or(1),
         random: args.sample_at_random,
@@ -136,7 +136,8 @@ fn limits(args: &Probe) -> Result<Limits> {
     if limits.idle_ns == 0 || limits.active_ns == 0 {
         bail!("`.idle_timeout` and `.active_timeout` are more than nothing");
     }
-    let takes = (f64::from(flows) * bytes_per_flow(flows)) as u64;
+    let each = if args.biflow { bytes_per_flow_both_ways(flows) } else { bytes_per_flow(flows) };
+    let takes = (f64::from(flows) * each) as u64;
     let available = engine::memory::available();
     if flows > MOST_FLOWS || takes > available {
         bail!(
@@ -162,6 +163,7 @@ fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
         },
         template: args.template.clone().unwrap_or_else(|| USUAL.to_owned()),
         first_template: args.template_id.unwrap_or(257),
+        both_ways: args.biflow,
         domain: args.domain.unwrap_or(0),
         longest: LONGEST,
         refresh_messages: REFRESH_MESSAGES,
