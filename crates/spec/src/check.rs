@@ -76,7 +76,7 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             ),
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),
-            ("max_flows", job.max_flows == Some(0), zero),
+            ("max_flows", job.max_flows.as_deref() == Some(&0), zero),
             ("export_rate", job.export_rate == Some(0), zero),
         ],
     )

@@ -74,7 +74,7 @@ pub struct Probe {
     pub end_timeout: Option<Written<Duration>>,
     /// Flows at once; with more, the one that is idle longest ends. Default: 1048576.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_flows: Option<u32>,
+    pub max_flows: Option<Written<u64>>,
     /// Of GTP-U, VXLAN and GRE the headers inside.
     #[serde(default, skip_serializing_if = "no")]
     pub inner: bool,

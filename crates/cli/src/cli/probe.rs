@@ -58,8 +58,8 @@ pub struct Probe {
     #[arg(long, value_name = "TIME")]
     pub end_timeout: Option<Written<Duration>>,
     /// Flows at once, at most 128 bytes of memory each; with more, the one idle longest ends. Default: 1048576.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_flows: Option<u32>,
+    #[arg(long, value_name = "N")]
+    pub max_flows: Option<Written<u64>>,
     /// Of GTP-U, VXLAN, GRE and IP in IP, meter the packets inside.
     #[arg(long)]
     pub inner: bool,

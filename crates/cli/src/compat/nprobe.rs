@@ -173,7 +173,7 @@ impl Nprobe {
             domain: self.netflow_engine.as_deref().map(engine).transpose()?,
             idle_timeout: seconds(self.idle_timeout),
             active_timeout: seconds(self.lifetime_timeout),
-            max_flows: self.max_num_flows,
+            max_flows: self.max_num_flows.and_then(|flows| flows.to_string().parse().ok()),
             inner: self.tunnel,
             sample: sample.flatten(),
             input_index: self.in_iface_idx,

@@ -216,7 +216,7 @@ impl Softflowd {
                 timeouts.life.map_or(life, |life| if life == 0 { 3_153_600_000 } else { life }),
             ),
             end_timeout: seconds(timeouts.ended.unwrap_or(ended)),
-            max_flows: Some(self.max_flows),
+            max_flows: self.max_flows.to_string().parse().ok(),
             sample: self.sampling.filter(|rate| *rate > 1),
             input_index: index,
             ..Probe::default()

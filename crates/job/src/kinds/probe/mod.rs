@@ -126,7 +126,8 @@ fn limits(args: &Probe) -> Result<Limits> {
         let time = given.as_deref().copied().unwrap_or(usual);
         u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 4)
     };
-    let flows = args.max_flows.unwrap_or(FLOWS);
+    let wanted = args.max_flows.as_deref().copied().unwrap_or(FLOWS.into());
+    let flows = u32::try_from(wanted).unwrap_or(u32::MAX);
     let limits = Limits {
         flows,
         active_ns: nanos(&args.active_timeout, ACTIVE),
@@ -141,7 +142,7 @@ fn limits(args: &Probe) -> Result<Limits> {
     let available = engine::memory::available();
     if flows > MOST_FLOWS || takes > available {
         bail!(
-            "`.max_flows` {flows} take {} of memory, and {} are available: give fewer",
+            "`.max_flows` {wanted} take {} of memory, and {} are available: give fewer",
             report::units::bytes(takes),
             report::units::bytes(available)
         );

@@ -134,7 +134,7 @@ impl Wanted<'_> {
             format: flows.format,
             idle_timeout: written(flows.idle(true)),
             active_timeout: written(flows.active(true)),
-            max_flows: flows.cache(true).and_then(|flows| u32::try_from(flows).ok()),
+            max_flows: flows.cache(true).and_then(|flows| flows.to_string().parse().ok()),
             ..spec::Probe::default()
         };
         let cpus = self.cpus;
