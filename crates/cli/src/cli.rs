@@ -15,7 +15,7 @@ pub mod search;
 
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use spec::{Clock, Cores, Engine, How, Oversize, Side, Stamps, Timestamps, Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -547,20 +547,36 @@ pub struct Info {
 #[derive(Debug, Args)]
 pub struct Synth {
     /// The capture file to write; .gz and .zst compress.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub write: PathBuf,
-    /// What it looks like: the published totals of bigFlows.pcap or smallFlows.pcap.
-    #[arg(long, value_name = "NAME", default_value = "bigflows")]
-    pub profile: ProfileName,
+    #[arg(
+        short,
+        short_alias = 'o',
+        long,
+        value_name = "FILE",
+        value_hint = ValueHint::FilePath,
+        required_unless_present = "write_profile"
+    )]
+    pub write: Option<PathBuf>,
+    /// Make a look-alike of this capture (- is standard input) from its statistics alone: flows, their frames, sizes, durations and
+    /// protocols, gaps between frames, hosts, ports and tags. No payload and no address of it is taken. How far both agree is
+    /// printed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "profile")]
+    pub like: Option<PathBuf>,
+    /// What it looks like: bigflows or smallflows (the published totals of bigFlows.pcap and smallFlows.pcap), or a file that
+    /// --write-profile wrote.
+    #[arg(long, value_name = "NAME|FILE", default_value = "bigflows")]
+    pub profile: String,
+    /// Write the statistics of --like's capture into this file (JSON), from which --profile makes the same look-alike.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "like")]
+    pub write_profile: Option<PathBuf>,
+    /// Of a damaged capture imitate what is sound before the damage.
+    #[arg(long, requires = "like")]
+    pub skip_corrupt: bool,
+    /// Print how far both agree as JSON.
+    #[arg(long, requires = "write")]
+    pub json: bool,
     /// Key of all choices: the same seed gives the same capture.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ProfileName {
-    Bigflows,
-    Smallflows,
 }
 
 #[derive(Debug, Args)]

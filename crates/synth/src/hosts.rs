@@ -16,7 +16,7 @@ const CLIENT_PORTS: std::ops::RangeInclusive<u16> = 49152..=65535;
 
 /// Ports in that range which dissectors give to a protocol; a client that happened to use one would have its
 /// payload read as that protocol's.
-const NOT_FOR_CLIENTS: [u16; 31] = [
+pub const NOT_FOR_CLIENTS: [u16; 31] = [
     49152, 49153, 49999, 51413, 51820, 53413, 54328, 55555, 56000, 56001, 56500, 56501, 57000, 57001, 57032,
     57033, 57500, 57501, 57532, 57533, 59000, 59001, 59032, 59033, 59500, 59501, 59532, 59533, 60000, 60001,
     64738,

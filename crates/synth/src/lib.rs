@@ -26,6 +26,7 @@ mod application;
 mod conversation;
 mod frame;
 mod hosts;
+pub mod like;
 mod payload;
 mod plan;
 mod profile;

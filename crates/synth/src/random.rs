@@ -29,6 +29,8 @@ pub enum For {
     Identification,
     Name,
     NonFlow,
+    Vlan,
+    Pattern,
 }
 
 impl Key {

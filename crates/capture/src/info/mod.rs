@@ -9,7 +9,7 @@ mod text;
 
 use serde::Serialize;
 
-pub use summary::{FLOW_LIMIT, Summary};
+pub use summary::{FLOW_LIMIT, Summary, server_port};
 
 use crate::{CaptureError, Notes, Reader};
 

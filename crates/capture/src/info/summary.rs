@@ -347,7 +347,7 @@ impl Summary {
 }
 
 /// Which of the two ports is the server's: one with a known service, or else the lower.
-fn server_port(key: &FlowKey) -> u16 {
+pub fn server_port(key: &FlowKey) -> u16 {
     let (low, high) = match (key.source_port(), key.destination_port()) {
         (a, b) if a <= b => (a, b),
         (a, b) => (b, a),

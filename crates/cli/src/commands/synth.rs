@@ -1,30 +1,168 @@
-//! `netdyno synth`: a capture that looks like an Internet access link.
+//! `netdyno synth`: a capture that looks like an Internet access link, or like another capture.
 
-use crate::cli::{ProfileName, Synth};
-use crate::output::note;
-use anyhow::{Result, bail};
-use capture::{FileFormat, Writer};
+use crate::cli::Synth;
+use crate::output::{note, print};
+use ::synth::Profile;
+use ::synth::like::{Agreement, FlowProfile, Like, Measure, Seen};
+use anyhow::{Context, Result, bail};
+use capture::{AtomicFile, FileFormat, Reader, Writer};
 use report::units;
+use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wire::LinkType;
 
+/// Longest file of a profile: several times what a measured one has.
+const MAX_PROFILE: u64 = 64 << 20;
+
 pub fn run(args: Synth) -> Result<u8> {
-    let profile = match args.profile {
-        ProfileName::Bigflows => ::synth::Profile::BIGFLOWS,
-        ProfileName::Smallflows => ::synth::Profile::SMALLFLOWS,
+    let stop = crate::client::Signals::heeded()?.stop;
+    let profile = match (&args.like, Profile::named(&args.profile)) {
+        (None, Some(profile)) => return named(&args, profile),
+        (None, None) => read(&args.profile)?,
+        (Some(path), _) => {
+            let mut reader = Reader::open(path)?;
+            if args.skip_corrupt {
+                reader = reader.lenient();
+            }
+            let profile = measure(&mut reader, &stop, true)?;
+            if let Some(to) = &args.write_profile {
+                keep(&profile, to).with_context(|| format!("writing {}", to.display()))?;
+                note(&format!("wrote the statistics of {} to {}", path.display(), to.display()));
+            }
+            profile
+        }
     };
-    write(&args.write, profile, args.seed)?;
-    note(&format!("wrote {}", describe(&profile, &args.write)));
+    let Some(path) = &args.write else { return Ok(0) };
+    let bounds = profile.bounds();
+    let mut like = Like::new(profile, args.seed)?;
+    write_frames(path, &stop, &mut like)?;
+    if path.as_os_str() == "-" {
+        if args.json {
+            bail!("standard output took the capture: for --json write it to a file");
+        }
+        return Ok(0);
+    }
+    note(&format!(
+        "wrote {}: {}, {}, seed {}",
+        path.display(),
+        units::counted(bounds.frames, "frame"),
+        units::counted(bounds.conversations, "conversation"),
+        args.seed
+    ));
+    // Read again from the file, so that what is compared is what others will read.
+    let agreement = Agreement::of(like.profile(), &measure(&mut Reader::open(path)?, &stop, false)?);
+    match args.json {
+        true => print(&(serde_json::to_string_pretty(&agreement)? + "\n"))?,
+        false => print(&text(&agreement))?,
+    }
     Ok(0)
 }
 
-/// Writes the capture; it gets its name only when it is whole.
-pub fn write(path: &Path, profile: ::synth::Profile, seed: u64) -> Result<()> {
+/// A capture of a published one's totals.
+fn named(args: &Synth, profile: Profile) -> Result<u8> {
+    let Some(path) = &args.write else { bail!("where to? Give -w FILE") };
+    if args.json {
+        bail!(
+            "--json prints how far a look-alike agrees with what it was made from: give --like or the file of a profile"
+        );
+    }
+    write(path, profile, args.seed)?;
+    note(&format!("wrote {}", describe(&profile, path)));
+    Ok(0)
+}
+
+/// Reads a profile that was written with --write-profile, or by hand.
+fn read(name: &str) -> Result<FlowProfile> {
+    let names: Vec<&str> = Profile::NAMED.iter().map(|(name, _)| *name).collect();
+    let path = Path::new(name);
+    if !path.exists() {
+        bail!("--profile {name}: no such file, and no profile of that name: {}", names.join(", "));
+    }
+    let mut text = String::new();
+    let file = std::fs::File::open(path).with_context(|| format!("reading {name}"))?;
+    file.take(MAX_PROFILE).read_to_string(&mut text).with_context(|| {
+        format!("reading {name} (a profile is JSON; to imitate a capture give --like {name})")
+    })?;
+    let profile: FlowProfile = serde_json::from_str(&text).with_context(|| {
+        format!("{name} is no flow profile (netdyno synth --like CAPTURE --write-profile FILE writes one)")
+    })?;
+    profile.check().with_context(|| name.to_owned())?;
+    Ok(profile)
+}
+
+/// Takes the statistics of a capture.
+fn measure(reader: &mut Reader, stop: &AtomicBool, tell: bool) -> Result<FlowProfile> {
+    let mut measure = Measure::new(capture::info::server_port);
+    while let Some(record) = reader.next_record()? {
+        if stop.load(Ordering::Relaxed) {
+            bail!("stopped by a signal: nothing was written");
+        }
+        measure.add(&Seen {
+            link: record.link,
+            bytes: record.data,
+            length: record.wire_len,
+            time_ns: record.time_ns,
+        });
+    }
+    if tell && measure.left_out() > 0 {
+        note(&format!(
+            "{} belong to conversations beyond the first {}: they are left out",
+            units::counted(measure.left_out(), "frame"),
+            units::count(::synth::like::CONVERSATIONS as u64)
+        ));
+    }
+    if tell && measure.resized() > 0 {
+        note(&format!(
+            "{} count with another length than they had: a look-alike's frames have Ethernet headers, and room for those of IP and its transport",
+            units::counted(measure.resized(), "frame")
+        ));
+    }
+    if let Some(cut) = reader.notes().cut_short.as_ref().filter(|_| tell) {
+        note(&format!("only the sound part was read: {cut}"));
+    }
+    measure.finish().with_context(|| reader.name().to_owned())
+}
+
+/// Writes a profile; it gets its name only when it is whole.
+fn keep(profile: &FlowProfile, path: &Path) -> Result<()> {
+    let mut file = AtomicFile::create(path)?;
+    let mut text = serde_json::to_vec(profile)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.finish()?;
+    Ok(())
+}
+
+/// Writes the capture of a published one's totals.
+pub fn write(path: &Path, profile: Profile, seed: u64) -> Result<()> {
     let mut synth = ::synth::Synth::new(profile, seed)?;
-    let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
     let stop = crate::client::Signals::heeded()?.stop;
-    while let Some((time_ns, frame)) = synth.next() {
-        if stop.load(std::sync::atomic::Ordering::Relaxed) {
+    write_frames(path, &stop, &mut synth)
+}
+
+/// A frame that is lent, and when it comes.
+trait Lends {
+    fn lend(&mut self) -> Option<(u64, &[u8])>;
+}
+
+impl Lends for ::synth::Synth {
+    fn lend(&mut self) -> Option<(u64, &[u8])> {
+        self.next()
+    }
+}
+
+impl Lends for Like {
+    fn lend(&mut self) -> Option<(u64, &[u8])> {
+        self.next()
+    }
+}
+
+/// Writes frames; the file gets its name only when it is whole.
+fn write_frames(path: &Path, stop: &AtomicBool, frames: &mut impl Lends) -> Result<()> {
+    let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    while let Some((time_ns, frame)) = frames.lend() {
+        if stop.load(Ordering::Relaxed) {
             bail!("stopped by a signal: {} was not written", path.display());
         }
         writer.write(time_ns, frame, frame.len() as u32)?;
@@ -34,7 +172,7 @@ pub fn write(path: &Path, profile: ::synth::Profile, seed: u64) -> Result<()> {
 }
 
 /// One line about it.
-pub fn describe(profile: &::synth::Profile, path: &Path) -> String {
+pub fn describe(profile: &Profile, path: &Path) -> String {
     format!(
         "{}: {}, {}, {}",
         path.display(),
@@ -42,4 +180,35 @@ pub fn describe(profile: &::synth::Profile, path: &Path) -> String {
         units::counted(profile.flows, "flow"),
         units::bytes(profile.bytes)
     )
+}
+
+/// How far both agree, for people.
+fn text(agreement: &Agreement) -> String {
+    let mut out = format!("{:40}{:>18}{:>18}{:>12}\n", "", "original", "look-alike", "difference");
+    for row in &agreement.totals {
+        let value = |value: f64| match row.unit {
+            "ns" => units::time(value as u64),
+            "s" => units::time((value * 1e9) as u64),
+            _ if value.fract() == 0.0 => units::count(value as u64),
+            _ => format!("{value:.2}"),
+        };
+        let difference = match row.difference {
+            Some(0.0) => "none".to_owned(),
+            Some(ratio) => format!("{:+.2} %", ratio * 100.0),
+            None => "-".to_owned(),
+        };
+        out += &format!(
+            "{:40}{:>18}{:>18}{difference:>12}\n",
+            row.what,
+            value(row.original),
+            value(row.look_alike)
+        );
+    }
+    out += &format!("\n{:40}{:>18}\n", "Largest difference of a share", "points of %");
+    for share in &agreement.shares {
+        let points = format!("{:.3}", share.difference * 100.0);
+        let at = if share.difference == 0.0 { String::new() } else { format!("  {}", share.at) };
+        out += &format!("{:40}{points:>18}{at}\n", share.what);
+    }
+    out
 }

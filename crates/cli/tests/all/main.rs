@@ -41,6 +41,7 @@ mod search_flows;
 mod search_forms;
 mod sinks;
 mod stamps;
+mod synth;
 mod tcpprep;
 mod tcpreplay;
 mod tcpreplay_edit;
