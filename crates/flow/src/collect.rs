@@ -121,6 +121,10 @@ pub struct Session {
     counters: Counters,
     walk: Option<Box<Walk>>,
     room: Room,
+    /// Of that, what it has taken.
+    taken: usize,
+    /// Its messages come over a connection: none is lost, none overtakes another.
+    connection: bool,
     /// Fields without a place in the record, in the order of the template.
     keeps_others: bool,
 }
@@ -249,8 +253,25 @@ impl Session {
             counters: Counters::default(),
             walk: None,
             room: Room(0),
+            taken: 0,
+            connection: false,
             keeps_others,
         }
+    }
+
+    /// The same of an exporter whose messages come over a connection, which this is known for.
+    pub fn connection(keeps_others: bool) -> Session {
+        Session { connection: true, ..Session::new(keeps_others) }
+    }
+
+    /// What came was no message: it is counted as one that could not be read.
+    pub fn malformed(&mut self) {
+        self.counters.malformed += 1;
+    }
+
+    /// Forgets the exporter, and gives back the room that it took.
+    pub fn end(self, room: &mut Room) {
+        room.give_back(self.taken);
     }
 
     /// What was read so far.
@@ -258,12 +279,14 @@ impl Session {
         &self.counters
     }
 
-    /// Reads a message that came in a datagram; each record goes to `each`, one of both directions as a record each. What is kept
+    /// Reads a message; each record goes to `each`, one of both directions as a record each. What is kept
     /// of it takes of `room`.
     pub fn message(&mut self, bytes: &[u8], room: &mut Room, each: &mut impl FnMut(&Record, &[Other<'_>])) {
         // Lent for this message, so that all that reads it knows how much may be kept.
         self.room = std::mem::replace(room, Room(0));
+        let with_own = self.room.0 + self.taken;
         self.read(bytes, each);
+        self.taken = with_own.saturating_sub(self.room.0);
         *room = std::mem::replace(&mut self.room, Room(0));
     }
 
@@ -446,6 +469,12 @@ impl Session {
         let mut cursor = Cursor(body);
         while cursor.0.len() >= 4 {
             let (number, count) = (cursor.u16()?, usize::from(cursor.u16()?));
+            // All templates of a kind are withdrawn under the number of its sets (RFC 7011, 8.1).
+            let all = head.format == Format::Ipfix && count == 0 && number == if options { 3 } else { 2 };
+            if all {
+                self.withdraw_all(head, options);
+                continue;
+            }
             if number < 256 {
                 // Padding, or nonsense.
                 return if number == 0 { Ok(()) } else { Err(Malformed) };
@@ -467,6 +496,19 @@ impl Session {
         Ok(())
     }
 
+    fn withdraw_all(&mut self, head: Head, options: bool) {
+        let domain = self.domains.get_mut(&(head.format, head.domain)).filter(|_| self.connection);
+        let Some(domain) = domain else { return };
+        let room = &mut self.room;
+        domain.templates.retain(|_, template| {
+            let stays = (template.scopes > 0) != options;
+            if !stays {
+                room.give_back(template.bytes());
+            }
+            stays
+        });
+    }
+
     /// Keeps a template, and reads what has waited for it.
     fn keep(
         &mut self,
@@ -479,8 +521,16 @@ impl Session {
         if self.domain(key).is_none() {
             return Ok(());
         }
-        // A withdrawal (RFC 7011, 8.1) means nothing over UDP, where messages may overtake each other (8.4).
-        let (Some(template), Some(domain)) = (template, self.domains.get_mut(&key)) else { return Ok(()) };
+        let Some(domain) = self.domains.get_mut(&key) else { return Ok(()) };
+        let Some(template) = template else {
+            // A withdrawal (RFC 7011, 8.1) means nothing over UDP, where messages may overtake each other (8.4).
+            if self.connection
+                && let Some(template) = domain.templates.remove(&number)
+            {
+                self.room.give_back(template.bytes());
+            }
+            return Ok(());
+        };
         let before = domain.templates.get(&number).map(Template::bytes);
         self.room.give_back(before.unwrap_or(0));
         let full = before.is_none() && domain.templates.len() >= MOST_TEMPLATES;

@@ -96,6 +96,18 @@ pub struct Exporter {
     counters: Counters,
 }
 
+/// A message that has the templates of these settings and no record.
+///
+/// # Errors
+/// What of the template is none.
+pub fn templates(settings: Settings) -> Result<Vec<u8>, BadTemplate> {
+    let mut exporter = Exporter::new(settings)?;
+    let mut templates = Vec::new();
+    exporter.refresh(0, &mut |_| ());
+    exporter.flush(0, &mut |message| templates.extend(message.bytes));
+    Ok(templates)
+}
+
 /// Where templates' numbers begin.
 const LEAST_TEMPLATE: u16 = 256;
 

@@ -2,9 +2,11 @@
 //! IPFIX.
 //!
 //! ```text
-//!   frame --packet--> key, octets, flags --table--> record that is over --export--> datagrams
-//!   datagrams --collect--> records
+//!   frame --packet--> key, octets, flags --table--> record that is over --export--> messages
+//!   messages --collect--> records
 //! ```
+//!
+//! Messages go as datagrams, or as those of a connection ([`stream`]).
 //!
 //! No sockets and no clock: bytes and times come in, bytes come out. `octets` are bytes of IP everywhere, headers and payload
 //! without link headers, padding and FCS, as `octetDeltaCount` has them (RFC 5102).
@@ -17,5 +19,6 @@ pub mod export;
 pub mod key;
 pub mod packet;
 pub mod record;
+pub mod stream;
 pub mod table;
 pub mod template;

@@ -34,6 +34,7 @@ mod samples;
 pub mod session;
 pub mod sides;
 mod through;
+mod transport;
 mod trials;
 
 pub use handle::{Failed, Handle, carry_out, go_on, spawn, start, start_with};

@@ -99,6 +99,17 @@ pub fn receive_drops(socket: impl AsFd) -> io::Result<u64> {
     Ok(memory(socket)?[DROPS].into())
 }
 
+/// Bytes that were written to a TCP socket and that its other end has not acknowledged (SIOCOUTQ, tcp(7)).
+///
+/// # Errors
+/// What `ioctl` answers.
+pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes an int to a live one.
+    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(u64::try_from(bytes).unwrap_or(0)) }
+}
+
 /// How full a socket's receive buffer is, from 0 to 1.
 ///
 /// # Errors

@@ -256,6 +256,8 @@ pub enum Code {
     FramesJoined,
     /// Flow records were not sent, or nobody took them.
     RecordsUnsent,
+    /// A connection to a collector broke, and was made anew.
+    ConnectionBroke,
     /// Records ended early, because there was no room for more flows.
     TableFull,
     /// A collector lost messages that had arrived.

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Find, Search};
 use crate::{
     Bridge, Collect, Edits, ExportFormat, Faults, Flows, Impair, Lab, Link, Live, Pattern, Probe, Replay,
-    Send, Sign,
+    Send, Sign, TCP,
 };
 use std::time::Duration;
 
@@ -73,6 +73,11 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
                 "biflow",
                 job.biflow && job.format != ExportFormat::Ipfix,
                 "records of both directions are IPFIX's (RFC 5103); NetFlow has none: leave it out, or take another `format`",
+            ),
+            (
+                "export",
+                job.format != ExportFormat::Ipfix && job.export.iter().any(|to| to.starts_with(TCP)),
+                "only IPFIX goes over TCP (RFC 7011, 10.4): take `format` ipfix, or name HOST:PORT for UDP",
             ),
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),

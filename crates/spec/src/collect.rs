@@ -19,11 +19,11 @@ words! {
     }
 }
 
-/// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received by UDP, checked and written.
+/// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received, checked and written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Collect {
-    /// Addresses and ports (ADDR:PORT) that messages of any of the protocols come to.
+    /// Addresses and ports that messages come to: over UDP (ADDR:PORT) of any of the protocols, over TCP (tcp://ADDR:PORT) of IPFIX.
     pub listen: Vec<String>,
     /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line), .pb (goflow2's protocol
     /// buffers, each behind its length), .parquet.

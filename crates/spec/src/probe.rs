@@ -23,6 +23,9 @@ words! {
     }
 }
 
+/// What names a place that is reached over TCP begins with this.
+pub const TCP: &str = "tcp://";
+
 /// What arrives is counted by flows, and their records are exported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +45,7 @@ pub struct Probe {
     /// Or these captures, in this order, as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<PathBuf>,
-    /// Collectors (HOST:PORT) that get the records, by UDP.
+    /// Collectors that get the records, over UDP (HOST:PORT) or TCP (tcp://HOST:PORT; IPFIX only).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub export: Vec<String>,
     /// Each message goes to one collector in turn. Default: each goes to all.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct Collect {
-    /// Where messages come to, of any of the protocols; may be given more than once. Default: 0.0.0.0:2055 (IPv4).
+    /// Where messages come to, of any of the protocols, or, as tcp://ADDR:PORT, of IPFIX over TCP; may be given more than once.
+    /// Default: 0.0.0.0:2055 (IPv4).
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
     /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be

@@ -25,7 +25,8 @@ pub struct Probe {
     /// by a packet socket.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
-    /// A collector that gets the records by UDP; may be given more than once, and then each gets all of them.
+    /// A collector that gets the records by UDP, or, as tcp://HOST:PORT, by TCP (IPFIX only); may be given more than once, and then
+    /// each gets all of them.
     #[arg(long, value_name = "HOST:PORT")]
     pub export: Vec<String>,
     /// Send each message to one collector in turn instead of to all.

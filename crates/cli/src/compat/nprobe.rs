@@ -25,7 +25,8 @@ pub struct Nprobe {
     /// The interface, or a capture file.
     #[arg(short, long, value_name = "IFACE|FILE")]
     pub interface: String,
-    /// Collectors, with commas between them (udp://HOST:PORT too); none: to nobody. Default: 127.0.0.1:2055.
+    /// Collectors, with commas between them (udp://HOST:PORT too; with -V 10 tcp://HOST:PORT); none: to nobody. Default:
+    /// 127.0.0.1:2055.
     #[arg(short = 'n', long, value_name = "HOST:PORT", value_delimiter = ',')]
     pub collector: Vec<String>,
     /// Each message goes to all collectors. Default: to one in turn.
@@ -158,7 +159,8 @@ impl Others {
 impl Nprobe {
     fn job(&self) -> Result<Probe> {
         self.others.refuse()?;
-        let export = collectors(&self.collector)?;
+        let format = version(&self.flow_version)?;
+        let export = collectors(&self.collector, format)?;
         let sample = self.sample_rate.as_deref().map(sampling).transpose()?;
         let capture = Path::new(&self.interface).is_file();
         let seconds = |seconds: u64| format!("{seconds}s").parse().ok();
@@ -167,7 +169,7 @@ impl Nprobe {
             captures: if capture { vec![PathBuf::from(&self.interface)] } else { Vec::new() },
             balance: export.len() > 1 && !self.all_collectors,
             export,
-            format: version(&self.flow_version)?,
+            format,
             template: self.flow_templ.clone(),
             template_id: self.flow_templ_id,
             domain: self.netflow_engine.as_deref().map(engine).transpose()?,
@@ -193,20 +195,26 @@ pub fn version(text: &str) -> Result<ExportFormat> {
     })
 }
 
-fn collectors(given: &[String]) -> Result<Vec<String>> {
+fn collectors(given: &[String], format: ExportFormat) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for one in given {
-        let place = one.strip_prefix("udp://").unwrap_or(one);
+        let (scheme, place) = match one.strip_prefix(spec::TCP) {
+            Some(_) if format != ExportFormat::Ipfix => {
+                bail!("-n {}: only IPFIX goes over TCP: add -V 10", units::printable(one))
+            }
+            Some(place) => (spec::TCP, place),
+            None => ("", one.strip_prefix("udp://").unwrap_or(one)),
+        };
         if place == "none" {
             return Ok(Vec::new());
         }
         if place.contains("://") {
-            bail!("-n {}: records leave by UDP: give HOST:PORT", units::printable(one));
+            bail!("-n {}: records leave by UDP or TCP: give HOST:PORT", units::printable(one));
         }
         let has_port = place.rsplit_once(':').is_some_and(|(host, port)| {
             port.parse::<u16>().is_ok() && (!host.contains(':') || host.ends_with(']'))
         });
-        all.push(if has_port { place.to_owned() } else { format!("{place}:{PORT}") });
+        all.push(if has_port { format!("{scheme}{place}") } else { format!("{scheme}{place}:{PORT}") });
     }
     if all.is_empty() {
         all.push(format!("127.0.0.1:{PORT}"));
@@ -357,17 +365,21 @@ mod tests {
 
     #[test]
     fn collectors_are_named_as_nprobe_has_it() {
-        let of = |given: &[&str]| {
+        let by = |format, given: &[&str]| {
             let given: Vec<String> = given.iter().map(|one| (*one).to_owned()).collect();
-            collectors(&given).map_err(|error| error.to_string())
+            collectors(&given, format).map_err(|error| error.to_string())
         };
+        let of = |given: &[&str]| by(ExportFormat::V9, given);
         assert_eq!(of(&[]), Ok(vec!["127.0.0.1:2055".to_owned()]));
         assert_eq!(of(&["none"]), Ok(Vec::new()));
         let many = ["192.0.2.1", "udp://192.0.2.2:9995", "[2001:db8::1]:2055", "[2001:db8::2]", "host"];
         let all =
             ["192.0.2.1:2055", "192.0.2.2:9995", "[2001:db8::1]:2055", "[2001:db8::2]:2055", "host:2055"];
         assert_eq!(of(&many), Ok(all.map(str::to_owned).to_vec()));
-        assert!(of(&["tcp://192.0.2.1:4739"]).is_err_and(|error| error.contains("UDP")));
+        assert!(of(&["tcp://192.0.2.1:4739"]).is_err_and(|error| error.contains("-V 10")));
+        assert!(of(&["sctp://192.0.2.1:4739"]).is_err_and(|error| error.contains("UDP or TCP")));
+        let connected = by(ExportFormat::Ipfix, &["tcp://192.0.2.1:4739", "tcp://host"]);
+        assert_eq!(connected, Ok(vec!["tcp://192.0.2.1:4739".to_owned(), "tcp://host:2055".to_owned()]));
     }
 
     #[test]

@@ -435,6 +435,13 @@ pub fn collector(net: &Net, arguments: &str) -> crate::common::Running {
     running
 }
 
+/// The same over TCP.
+pub fn collector_of_connections(net: &Net, arguments: &str) -> crate::common::Running {
+    let mut running = net.start(format!("netdyno collect --listen tcp://127.0.0.1:9995 --json {arguments}"));
+    running.until_it_says("Ctrl-C ends");
+    running
+}
+
 pub fn ended(running: crate::common::Running) -> Value {
     running.signal("INT");
     running.wait().ok().json()
@@ -606,7 +613,8 @@ fn command_lines_of_nprobe_meter_the_same() {
         ("-i lo -G", "systemd"),
         ("-i lo -V 8", "5, 9 and 10"),
         ("-i lo -S @10", "nothing is scaled up"),
-        ("-i lo -n tcp://127.0.0.1:9", "UDP"),
+        ("-i lo -n tcp://127.0.0.1:9", "-V 10"),
+        ("-i lo -n zmq://127.0.0.1:9", "UDP or TCP"),
         ("-i lo -T %NO_SUCH_FIELD", "NO_SUCH_FIELD"),
         ("-i no-such-interface", "no-such-interface"),
     ] {
@@ -674,7 +682,7 @@ fn what_cannot_be_collected_is_refused() {
     net.run("netdyno collect --listen nowhere").refused(&["--listen nowhere", "ADDR:PORT"]);
     net.run("netdyno collect --listen 192.0.2.77:2055").refused(&["--listen 192.0.2.77:2055"]);
     let odd = path(&dir, "records.txt");
-    net.run(format!("netdyno collect --write {odd}")).refused(&["--write", ".csv, .jsonl or .pb"]);
+    net.run(format!("netdyno collect --write {odd}")).refused(&["--write", ".csv, .jsonl, .pb or .parquet"]);
     net.run("netdyno collect --write /no/such/folder/x.csv").refused(&["--write /no/such/folder/x.csv"]);
     assert!(!std::path::Path::new(&odd).exists());
     // A file of jobs writes nothing that was not allowed.

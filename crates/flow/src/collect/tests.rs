@@ -422,3 +422,35 @@ fn elements_of_the_other_direction_need_flows_of_both() {
         of(true, "octetDeltaCount reverseSourceIPv4Address").expect_err("a key has no other direction");
     assert!(error.to_string().contains("reverseSourceIPv4Address"), "{error}");
 }
+
+#[test]
+fn templates_are_withdrawn_over_a_connection_alone() {
+    let message = |sets: &[u8]| {
+        let mut bytes = vec![0, 10];
+        bytes.extend((16 + sets.len() as u16).to_be_bytes());
+        bytes.extend([0; 12]);
+        bytes.extend(sets);
+        bytes
+    };
+    let template = message(&[0, 2, 0, 12, 1, 0, 0, 1, 0, 1, 0, 4]);
+    let record = message(&[1, 0, 0, 8, 0, 0, 0, 9]);
+    // One is withdrawn, all of flows are, all of options are.
+    let withdrawals = [[0, 2, 0, 8, 1, 0, 0, 0], [0, 2, 0, 8, 0, 2, 0, 0], [0, 3, 0, 8, 0, 3, 0, 0]];
+    for (number, withdrawal) in withdrawals.iter().enumerate() {
+        for connection in [false, true] {
+            let mut session = if connection { Session::connection(false) } else { Session::new(false) };
+            let mut room = room();
+            for bytes in [&template, &record, &message(withdrawal), &record] {
+                session.message(bytes, &mut room, &mut |_, _| ());
+            }
+            let counters = session.counters();
+            let gone = connection && number < 2;
+            assert_eq!(
+                (counters.records, counters.waiting_sets, counters.malformed),
+                if gone { (1, 1, 0) } else { (2, 0, 0) }
+            );
+            session.end(&mut room);
+            assert_eq!(room, super::tests::room());
+        }
+    }
+}

@@ -19,6 +19,12 @@ pub struct Collection {
     pub records_per_second: f64,
     /// Messages that the kernel had no room for: this collector lost them, no exporter did.
     pub dropped_messages: u64,
+    /// Connections that exporters made (TCP),
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub connections: u64,
+    /// and those that were closed here: a message could not be read, or there was no room.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub closed_connections: u64,
     /// Records that were written, to each file as often,
     pub written_records: u64,
     /// and those for which a writer had no room or no disk.
@@ -30,7 +36,7 @@ pub struct Collection {
     pub by_exporter: Vec<Exporter>,
 }
 
-/// An exporter: an address and port.
+/// An exporter: an address and port; over TCP `tcp://` and an address, all connections from there together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exporter {
     /// Where its messages come from.
@@ -111,6 +117,10 @@ impl Section for Collected {
             units::counted(c.exporters, "exporter"),
             format!("{} lost by this collector", units::count(c.dropped_messages)),
         ];
+        if c.connections > 0 {
+            let closed = units::count(c.closed_connections);
+            received.push(format!("{} ({closed} closed here)", units::counted(c.connections, "connection")));
+        }
         received.extend(c.all.odd());
         let counted =
             vec![units::counted(c.all.packets, "packet"), format!("{} of IP", units::bytes(c.all.octets))];

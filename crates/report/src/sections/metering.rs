@@ -62,12 +62,18 @@ pub struct Metering {
 /// Where records went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Collector {
-    /// Its address and port.
+    /// Its address and port; over TCP `tcp://` ahead of them.
     pub to: String,
     /// Messages that were sent there.
     pub messages: u64,
     /// Messages that its host said nobody takes, or that could not be sent.
     pub refused_messages: u64,
+    /// Messages of records that found no room while it took none, or were on their way when the connection broke (TCP).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub lost_messages: u64,
+    /// Connections that were made to it (TCP).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u64>,
 }
 
 impl Metering {

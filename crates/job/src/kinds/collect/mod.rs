@@ -1,11 +1,16 @@
 //! `netdyno collect`: flow records of NetFlow, IPFIX and sFlow are received, checked and written.
 //!
 //! ```text
-//!   UDP --> receiver (threads, SO_REUSEPORT): flow::collect, a session for each exporter --queues--> writers (a thread each)
+//!   UDP --> receive      \
+//!                         flow::collect, a session for each exporter or connection --queues--> writers (a thread each)
+//!   TCP --> connections  /
+//!           (threads, SO_REUSEPORT)
 //! ```
 //!
 //! The queues are bounded, and receiving never waits for a writer: what finds no room is counted.
 
+mod connections;
+mod place;
 mod receive;
 mod writer;
 
@@ -13,11 +18,12 @@ use super::{Run, passive};
 use crate::panel::Names;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
-use receive::{Done, Receiver, Standing};
+use place::{Place, Socket};
+use receive::{Came, Done, Running, Standing};
 use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved};
 use snapshot::{Snapshot, Title};
 use spec::{Collect, PartitionBy};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -36,14 +42,14 @@ impl Run for Collect {
 
 fn run(args: &Collect, session: &Session) -> Result<Report> {
     passive::check(args)?;
-    let places: Vec<SocketAddr> = args.listen.iter().map(|name| place(name)).collect::<Result<_>>()?;
+    let places: Vec<Place> = args.listen.iter().map(|name| Place::find(name)).collect::<Result<_>>()?;
     let threads = args.threads.unwrap_or(1);
     let over = Arc::new(AtomicBool::new(false));
     // Where it cannot listen or write is said before anything is begun.
     let mut sockets = Vec::new();
-    for at in &places {
+    for (name, place) in args.listen.iter().zip(&places) {
         for _ in 0..threads {
-            sockets.push(receive::socket(*at).with_context(|| format!("`.listen` {at}"))?);
+            sockets.push(Socket::open(*place).with_context(|| format!("`.listen` {name}"))?);
         }
     }
     let sinks = sinks(args, session)?;
@@ -69,15 +75,14 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
     }
     let mut receivers = Vec::new();
     for socket in sockets {
-        let receiver = Receiver { socket, queues: queues.clone(), over: Arc::clone(&over) };
-        receivers.push(receiver.start().context("a thread of a receiver")?);
+        receivers.push(socket.start(queues.clone(), &over).context("a thread of a receiver")?);
     }
     drop(queues);
     let count = args.count.as_deref().copied();
     let mut said = vec![false; writers.len()];
     let duration = args.duration.as_deref().copied();
     let watched = session.watch(&mut panel, duration, |_| {
-        let all: Vec<Standing> = receivers.iter().map(receive::Running::standing).collect();
+        let all: Vec<Standing> = receivers.iter().map(Running::standing).collect();
         let kept: Vec<Kept> = writers.iter().map(Writer::kept).collect();
         // While it can still be mended: the result says it again, at the end.
         for (fault, said) in kept.iter().map(|kept| &kept.fault).zip(&mut said) {
@@ -88,7 +93,7 @@ fn run(args: &Collect, session: &Session) -> Result<Report> {
         look(&all, kept.iter().map(|kept| kept.lost).sum(), count)
     });
     over.store(true, Relaxed);
-    let done: Vec<Done> = receivers.into_iter().map(receive::Running::finish).collect();
+    let done: Vec<Done> = receivers.into_iter().map(Running::finish).collect();
     let written: Vec<Kept> = writers.into_iter().map(Writer::finish).collect();
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
@@ -156,13 +161,6 @@ fn clickhouse(database: &spec::ClickHouse, session: &Session) -> Result<ClickHou
     Ok(sink)
 }
 
-fn place(name: &str) -> Result<SocketAddr> {
-    let found = name
-        .to_socket_addrs()
-        .with_context(|| format!("`.listen` {name}: give ADDR:PORT, such as 0.0.0.0:2055 or [::]:4739"))?;
-    found.into_iter().next().with_context(|| format!("`.listen` {name} has no address"))
-}
-
 /// How it stands.
 fn look(all: &[Standing], lost: u64, count: Option<u64>) -> Looked<'static, (u64, u64)> {
     let sum = all.iter().fold(Standing::default(), |sum, one| sum.plus(one));
@@ -192,8 +190,8 @@ fn interval([(start_ns, before), (end_ns, now)]: [(u64, (u64, u64)); 2]) -> Inte
     }
 }
 
-fn exported(of: &receive::Exporter) -> Exported {
-    let counters = of.session.counters();
+fn exported(of: &Came) -> Exported {
+    let counters = &of.counters;
     Exported {
         messages: counters.messages,
         message_bytes: counters.bytes,
@@ -234,10 +232,15 @@ fn plus(a: Exported, b: &Exported) -> Exported {
 }
 
 fn fill(report: &mut Report, done: &[Done], written: &[Kept]) {
-    let mut by_exporter: Vec<Exporter> = done
-        .iter()
-        .flat_map(|done| &done.exporters)
-        .map(|(from, of)| Exporter { from: from.to_string(), exported: exported(of) })
+    // Several threads may have had connections from the same address.
+    let mut by_name: BTreeMap<&str, Came> = BTreeMap::new();
+    for (from, of) in done.iter().flat_map(|done| &done.exporters) {
+        let sum = by_name.entry(from).or_default();
+        *sum = sum.plus(of);
+    }
+    let mut by_exporter: Vec<Exporter> = by_name
+        .into_iter()
+        .map(|(from, of)| Exporter { from: from.to_owned(), exported: exported(&of) })
         .collect();
     by_exporter.sort_by(|a, b| b.exported.records.cmp(&a.exported.records).then_with(|| a.from.cmp(&b.from)));
     let all = by_exporter.iter().fold(Exported::default(), |sum, one| plus(sum, &one.exported));
@@ -249,6 +252,8 @@ fn fill(report: &mut Report, done: &[Done], written: &[Kept]) {
     report.result.collection = Some(Collection {
         records_per_second: report::Totals::over(all.records, 0, lasted_ns).frames_per_second,
         dropped_messages: done.iter().map(|done| done.standing.dropped).sum(),
+        connections: done.iter().map(|done| done.standing.connections).sum(),
+        closed_connections: done.iter().map(|done| done.standing.closed).sum(),
         written_records: written.iter().map(|written| written.records).sum(),
         unwritten_records: done.iter().map(|done| done.standing.unwritten).sum::<u64>()
             + written.iter().map(|written| written.lost).sum::<u64>(),
@@ -277,6 +282,14 @@ fn judge(report: &mut Report, written: &[Kept]) {
     }
     let all = &collection.all;
     let warnings = &mut report.warnings;
+    if collection.closed_connections > 0 {
+        let said = format!(
+            "{} of {} were closed here: a message could not be read, or there was no room",
+            report::units::count(collection.closed_connections),
+            counted(collection.connections, "connection")
+        );
+        warnings.add(Code::MessagesUnread, said);
+    }
     if all.missing_records + all.missing_messages > 0 {
         let said = format!(
             "by the exporters' numbers {} and {} did not arrive",

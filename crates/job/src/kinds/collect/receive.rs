@@ -1,11 +1,12 @@
-//! A receiver: a socket, and a session for each exporter that the kernel has it serve.
+//! Receivers: what those of datagrams and of connections have in common, and that of datagrams: a socket, and a session for each
+//! exporter that the kernel has it serve.
 
 use super::writer::Queue;
 use anyhow::Result;
-use flow::collect::{Room, Session};
+use flow::collect::{Counters, Room, Session};
 use std::collections::HashMap;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -17,14 +18,14 @@ use store::Row;
 /// What waits in a socket, if we may: some 40,000 messages.
 const BUFFER: usize = 64 << 20;
 /// Exporters of a receiver: each takes some kilobytes.
-const MOST_EXPORTERS: usize = 16_384;
+pub const MOST_EXPORTERS: usize = 16_384;
 /// What the exporters of a receiver may make it keep, in bytes.
 const ROOM: usize = 128 << 20;
 /// Messages between two looks at the clock and at whether it is over.
-const PIECE: u32 = 256;
+pub const PIECE: u32 = 256;
 /// Rows that are handed to the writers together.
 const ROWS: usize = 1024;
-const PATIENCE: Duration = Duration::from_millis(50);
+pub const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Binds a socket that shares its port with those of other receivers.
 pub fn socket(at: SocketAddr) -> Result<UdpSocket> {
@@ -42,12 +43,41 @@ pub fn socket(at: SocketAddr) -> Result<UdpSocket> {
     Ok(socket)
 }
 
-/// An exporter: an address and port.
+/// What came of an exporter.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Came {
+    pub counters: Counters,
+    pub packets: u64,
+    pub octets: u64,
+}
+
+impl Came {
+    pub fn plus(&self, other: &Came) -> Came {
+        Came {
+            counters: self.counters.plus(&other.counters),
+            packets: self.packets.saturating_add(other.packets),
+            octets: self.octets.saturating_add(other.octets),
+        }
+    }
+}
+
+/// An exporter that sends.
 #[derive(Debug)]
 pub struct Exporter {
     pub session: Session,
-    pub packets: u64,
-    pub octets: u64,
+    packets: u64,
+    octets: u64,
+}
+
+impl Exporter {
+    pub fn new(session: Session) -> Exporter {
+        Exporter { session, packets: 0, octets: 0 }
+    }
+
+    /// What came so far.
+    pub fn came(&self) -> Came {
+        Came { counters: *self.session.counters(), packets: self.packets, octets: self.octets }
+    }
 }
 
 /// How it stands.
@@ -63,6 +93,9 @@ pub struct Standing {
     pub dropped: u64,
     /// Records that writers had no room for.
     pub unwritten: u64,
+    /// Connections that were made, and those that were closed here.
+    pub connections: u64,
+    pub closed: u64,
 }
 
 impl Standing {
@@ -76,25 +109,111 @@ impl Standing {
             missing_messages: self.missing_messages + other.missing_messages,
             dropped: self.dropped + other.dropped,
             unwritten: self.unwritten + other.unwritten,
+            connections: self.connections + other.connections,
+            closed: self.closed + other.closed,
         }
     }
 }
 
 /// What it came to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Done {
-    pub exporters: HashMap<SocketAddr, Exporter>,
+    pub exporters: Vec<(String, Came)>,
     pub standing: Standing,
     /// When the first and the last message came, in nanoseconds since 1970.
     pub first_ns: u64,
     pub last_ns: u64,
 }
 
-/// A receiver, before it runs.
-pub struct Receiver {
-    pub socket: UdpSocket,
-    pub queues: Vec<Queue>,
-    pub over: Arc<AtomicBool>,
+/// What a thread that receives has beside its sockets.
+pub struct Desk {
+    queues: Vec<Queue>,
+    rows: Vec<Row>,
+    pub room: Room,
+    over: Arc<AtomicBool>,
+    told: Arc<Mutex<Standing>>,
+    pub done: Done,
+    now_ns: u64,
+}
+
+impl Desk {
+    /// Reads a message of an exporter.
+    pub fn read(&mut self, exporter: &mut Exporter, message: &[u8], from: IpAddr) {
+        let Desk { rows, queues, room, now_ns, .. } = self;
+        let writes = !queues.is_empty();
+        let Exporter { session, packets, octets } = exporter;
+        session.message(message, room, &mut |record, others| {
+            *packets = packets.saturating_add(record.packets);
+            *octets = octets.saturating_add(record.octets);
+            if writes {
+                rows.push(Row::of(record, others, from, *now_ns));
+            }
+        });
+        self.done.standing.messages += 1;
+        self.done.standing.bytes += message.len() as u64;
+        if self.rows.len() >= ROWS {
+            self.hand_over();
+        }
+    }
+
+    /// Whether fields without a column are wanted.
+    pub fn writes(&self) -> bool {
+        !self.queues.is_empty()
+    }
+
+    /// Something came now.
+    pub fn came(&mut self) {
+        self.now_ns = clocks::now(clocks::Clock::Realtime);
+        if self.done.first_ns == 0 {
+            self.done.first_ns = self.now_ns;
+        }
+        if !self.over.load(Relaxed) {
+            self.done.last_ns = self.now_ns;
+        }
+    }
+
+    /// Tells how it stands: of each exporter what came, and how many messages were lost here. True: it is over. What is in the
+    /// sockets then is taken first, but not for ever.
+    pub fn tell(&mut self, each: impl Iterator<Item = Counters>, dropped: u64, quiet: bool) -> bool {
+        self.hand_over();
+        let standing = &mut self.done.standing;
+        (standing.records, standing.missing_records, standing.missing_messages) = (0, 0, 0);
+        for counters in each {
+            standing.records += counters.records;
+            standing.missing_records += counters.missing_records;
+            standing.missing_messages += counters.missing_messages;
+        }
+        standing.dropped = dropped;
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = *standing;
+        let too_long = || clocks::now(clocks::Clock::Realtime) > self.done.last_ns + 1_000_000_000;
+        self.over.load(Relaxed) && (quiet || too_long())
+    }
+
+    fn hand_over(&mut self) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let batch = Arc::new(std::mem::replace(&mut self.rows, Vec::with_capacity(ROWS)));
+        for queue in &self.queues {
+            if !queue.give(&batch) {
+                self.done.standing.unwritten += batch.len() as u64;
+            }
+        }
+    }
+}
+
+/// Begins to receive, in a thread.
+pub fn start(
+    queues: Vec<Queue>,
+    over: &Arc<AtomicBool>,
+    work: impl FnOnce(Desk) -> Done + Send + 'static,
+) -> std::io::Result<Running> {
+    let standing = Arc::new(Mutex::new(Standing::default()));
+    let (over, told) = (Arc::clone(over), Arc::clone(&standing));
+    let (rows, room) = (Vec::new(), Room::of(ROOM));
+    let desk = Desk { queues, rows, room, over, told, done: Done::default(), now_ns: 0 };
+    let thread = std::thread::Builder::new().name("collect".to_owned()).spawn(move || work(desk))?;
+    Ok(Running { standing, thread })
 }
 
 /// A receiver that runs.
@@ -111,109 +230,42 @@ impl Running {
     pub fn finish(self) -> Done {
         let standing = self.standing;
         self.thread.join().unwrap_or_else(|_| Done {
-            exporters: HashMap::new(),
             standing: *standing.lock().unwrap_or_else(PoisonError::into_inner),
-            first_ns: 0,
-            last_ns: 0,
+            ..Done::default()
         })
     }
 }
 
-impl Receiver {
-    /// Begins, in a thread.
-    pub fn start(self) -> std::io::Result<Running> {
-        let standing = Arc::new(Mutex::new(Standing::default()));
-        let told = Arc::clone(&standing);
-        let thread =
-            std::thread::Builder::new().name("collect".to_owned()).spawn(move || self.work(&told))?;
-        Ok(Running { standing, thread })
-    }
-
-    fn work(self, told: &Mutex<Standing>) -> Done {
-        let Receiver { socket, queues, over } = self;
-        let mut done =
-            Done { exporters: HashMap::new(), standing: Standing::default(), first_ns: 0, last_ns: 0 };
-        let mut refused = 0;
-        let mut room = Room::of(ROOM);
-        let mut rows = Vec::new();
-        let mut buffer = vec![0; 65_536];
-        let mut now_ns = clocks::now(clocks::Clock::Realtime);
-        let mut left = PIECE;
-        loop {
-            let got = socket.recv_from(&mut buffer);
-            left -= 1;
-            let quiet = matches!(&got, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-            if left == 0 || quiet || now_ns == 0 {
-                left = PIECE;
-                hand_over(&queues, &mut rows, &mut done.standing.unwritten);
-                done.tell(&socket, refused, told);
-                // What is in the socket when it is over is taken first, but not for ever.
-                if over.load(Relaxed)
-                    && (quiet || clocks::now(clocks::Clock::Realtime) > done.last_ns + 1_000_000_000)
-                {
-                    break;
-                }
-            }
-            let Ok((length, from)) = got else { continue };
-            now_ns = clocks::now(clocks::Clock::Realtime);
-            if done.first_ns == 0 {
-                done.first_ns = now_ns;
-            }
-            if !over.load(Relaxed) {
-                done.last_ns = now_ns;
-            }
-            if done.exporters.len() >= MOST_EXPORTERS && !done.exporters.contains_key(&from) {
-                refused += 1;
-                continue;
-            }
-            let writes = !queues.is_empty();
-            let exporter = done.exporters.entry(from).or_insert_with(|| Exporter {
-                session: Session::new(writes),
-                packets: 0,
-                octets: 0,
-            });
-            let Exporter { session, packets, octets } = exporter;
-            session.message(buffer.get(..length).unwrap_or_default(), &mut room, &mut |record, others| {
-                *packets = packets.saturating_add(record.packets);
-                *octets = octets.saturating_add(record.octets);
-                if writes {
-                    rows.push(Row::of(record, others, from.ip(), now_ns));
-                }
-            });
-            done.standing.messages += 1;
-            done.standing.bytes += length as u64;
-            if rows.len() >= ROWS {
-                hand_over(&queues, &mut rows, &mut done.standing.unwritten);
+/// Receives datagrams.
+pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
+    let mut exporters: HashMap<SocketAddr, Exporter> = HashMap::new();
+    let mut refused = 0;
+    let mut buffer = vec![0; 65_536];
+    let mut left = PIECE;
+    loop {
+        let got = socket.recv_from(&mut buffer);
+        left -= 1;
+        let quiet =
+            matches!(&got, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
+        if left == 0 || quiet || desk.now_ns == 0 {
+            left = PIECE;
+            desk.done.standing.exporters = exporters.len() as u64;
+            let dropped = port::socket::receive_drops(socket).unwrap_or(0) + refused;
+            let each = exporters.values().map(|exporter| *exporter.session.counters());
+            if desk.tell(each, dropped, quiet) {
+                break;
             }
         }
-        done
-    }
-}
-
-impl Done {
-    fn tell(&mut self, socket: &UdpSocket, refused: u64, told: &Mutex<Standing>) {
-        let standing = &mut self.standing;
-        standing.exporters = self.exporters.len() as u64;
-        (standing.records, standing.missing_records, standing.missing_messages) = (0, 0, 0);
-        for exporter in self.exporters.values() {
-            let counters = exporter.session.counters();
-            standing.records += counters.records;
-            standing.missing_records += counters.missing_records;
-            standing.missing_messages += counters.missing_messages;
+        let Ok((length, from)) = got else { continue };
+        desk.came();
+        if exporters.len() >= MOST_EXPORTERS && !exporters.contains_key(&from) {
+            refused += 1;
+            continue;
         }
-        standing.dropped = port::socket::receive_drops(socket).unwrap_or(0) + refused;
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = *standing;
+        let writes = desk.writes();
+        let exporter = exporters.entry(from).or_insert_with(|| Exporter::new(Session::new(writes)));
+        desk.read(exporter, buffer.get(..length).unwrap_or_default(), from.ip());
     }
-}
-
-fn hand_over(queues: &[Queue], rows: &mut Vec<Row>, unwritten: &mut u64) {
-    if rows.is_empty() {
-        return;
-    }
-    let batch = Arc::new(std::mem::replace(rows, Vec::with_capacity(ROWS)));
-    for queue in queues {
-        if !queue.give(&batch) {
-            *unwritten += batch.len() as u64;
-        }
-    }
+    let each = exporters.iter().map(|(from, exporter)| (from.to_string(), exporter.came()));
+    Done { exporters: each.collect(), ..desk.done }
 }

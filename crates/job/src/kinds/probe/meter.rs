@@ -102,7 +102,7 @@ impl Running {
 impl Meter {
     /// Begins, in a thread.
     pub fn start(self, sender: Sender) -> Result<Running> {
-        let queue = sender.start()?;
+        let queue = sender.start(&flow::export::templates(self.settings.clone())?)?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let told = Arc::clone(&seen);
         let Meter { source, table, choice, sample, random, settings, count, over } = self;

@@ -1,12 +1,13 @@
 //! `netdyno probe`: what arrives, or what captures hold, is counted by flows, and their records are exported.
 //!
 //! ```text
-//!   frames --> meter (a thread): flow::packet, flow::table, flow::export --queue--> sender (a thread): UDP
+//!   frames --> meter (a thread): flow::packet, flow::table, flow::export --queue--> sender (a thread): UDP, or link: TCP
 //! ```
 //!
 //! The queue is bounded, and the meter never waits for it while frames arrive: what has no room is counted, and the
 //! collectors are told (RFC 7011, 4.3).
 
+mod link;
 mod meter;
 mod sender;
 mod source;
@@ -306,10 +307,25 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
         );
         verdict.fall_short(Code::RecordsUnsent, said);
     }
+    for collector in done.collectors.iter().filter(|collector| collector.lost_messages > 0) {
+        let said = format!(
+            "{} of {} to {} were lost: nobody took them there, or not as fast as they came",
+            report::units::count(collector.lost_messages),
+            counted(collector.messages + collector.lost_messages, "message"),
+            collector.to
+        );
+        verdict.fall_short(Code::RecordsUnsent, said);
+    }
     if seen.unsayable > 0 {
         let said =
             format!("{} of IPv6 were not exported: NetFlow v5 has none", counted(seen.unsayable, "record"));
         verdict.fall_short(Code::RecordsUnsent, (said, "`.format` 9 or ipfix"));
+    }
+    for (collector, times) in done.collectors.iter().filter_map(|one| Some((one, one.connections?))) {
+        if times > 1 {
+            let said = format!("the connection to {} was made {times} times: it broke", collector.to);
+            report.warnings.add(Code::ConnectionBroke, said);
+        }
     }
     if seen.table.over[4] > 0 {
         let said = format!(

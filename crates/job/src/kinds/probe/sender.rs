@@ -1,11 +1,15 @@
 //! Sends messages to collectors, in a thread of its own.
 
+use super::link::Link;
+use crate::transport::{Transport, transport};
 use anyhow::{Context, Result, bail};
 use flow::export::Message;
 use report::Collector;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,12 +20,26 @@ const QUEUE: usize = 1024;
 const BATCH: usize = 64;
 /// A collector gets so much at once, where a rate is kept.
 const BURST: Duration = Duration::from_millis(10);
+/// Connections are looked after so often while something waits for them,
+const SOON: Duration = Duration::from_millis(5);
+/// and else.
+const LATER: Duration = Duration::from_millis(200);
 
 /// A message that waits.
 #[derive(Debug)]
-struct Waiting {
-    bytes: Vec<u8>,
-    counts: Counts,
+pub struct Waiting {
+    pub bytes: Vec<u8>,
+    pub counts: Counts,
+    /// A collector got it.
+    pub taken: AtomicBool,
+}
+
+/// Messages that are handed over together.
+#[derive(Debug, Default)]
+struct Batch {
+    messages: Vec<Waiting>,
+    /// Who hands them over waits, so they may take their time.
+    waits: bool,
 }
 
 /// Records, and the packets and bytes that they count.
@@ -41,10 +59,73 @@ pub struct Sent {
     pub unsent: Counts,
 }
 
+/// What became of messages since it was last told.
+#[derive(Debug, Default)]
+pub struct Tally(Sent);
+
+impl Tally {
+    /// One that has this message has done with it. What became of it is known when all have.
+    pub fn settle(&mut self, message: Arc<Waiting>) {
+        let Some(message) = Arc::into_inner(message) else { return };
+        if message.taken.load(Relaxed) {
+            self.0.records += message.counts[0];
+            self.0.messages += 1;
+            self.0.bytes += message.bytes.len() as u64;
+        } else {
+            add(&mut self.0.unsent, &message.counts);
+        }
+    }
+
+    fn tell(&mut self, told: &Mutex<Sent>) {
+        let sum = std::mem::take(&mut self.0);
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.records += sum.records;
+        told.messages += sum.messages;
+        told.bytes += sum.bytes;
+        add(&mut told.unsent, &sum.unsent);
+    }
+}
+
+/// Where messages go.
+#[derive(Debug)]
+enum Way {
+    Datagrams(UdpSocket, Collector),
+    Connection(Box<Link>),
+}
+
+impl Way {
+    fn open(name: &str) -> Result<Way> {
+        let (transport, place) = transport(name);
+        let found = place.to_socket_addrs().with_context(|| {
+            format!("{name} is no collector: give HOST:PORT, such as 192.0.2.1:2055, [2001:db8::1]:4739 or tcp://192.0.2.1:4739")
+        })?;
+        let Some(to) = found.into_iter().next() else { bail!("{name} has no address") };
+        if transport == Transport::Tcp {
+            return Ok(Way::Connection(Box::new(Link::new(to))));
+        }
+        let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
+        let socket = UdpSocket::bind(any)
+            .and_then(|socket| socket.connect(to).map(|()| socket))
+            .with_context(|| format!("there is no way to {to}"))?;
+        Ok(Way::Datagrams(socket, Collector { to: to.to_string(), ..Collector::default() }))
+    }
+
+    fn take(&mut self, message: &Arc<Waiting>) {
+        match self {
+            Way::Datagrams(socket, collector) => {
+                if send(socket, collector, &message.bytes) {
+                    message.taken.store(true, Relaxed);
+                }
+            }
+            Way::Connection(link) => link.take(message),
+        }
+    }
+}
+
 /// Collectors, before anything is sent.
 #[derive(Debug)]
 pub struct Sender {
-    sockets: Vec<(UdpSocket, Collector)>,
+    ways: Vec<Way>,
     balance: bool,
     /// Records a second.
     rate: Option<u32>,
@@ -53,76 +134,89 @@ pub struct Sender {
 impl Sender {
     /// Finds the collectors, from the calling thread's network namespace.
     pub fn open(export: &[String], balance: bool, rate: Option<u32>) -> Result<Sender> {
-        let mut sockets = Vec::new();
-        for name in export {
-            let found = name.to_socket_addrs().with_context(|| {
-                format!(
-                    "{name} is no collector: give HOST:PORT, such as 192.0.2.1:2055 or [2001:db8::1]:4739"
-                )
-            })?;
-            let Some(to) = found.into_iter().next() else { bail!("{name} has no address") };
-            let any: SocketAddr = if to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
-            let socket = UdpSocket::bind(any)
-                .and_then(|socket| socket.connect(to).map(|()| socket))
-                .with_context(|| format!("there is no way to {to}"))?;
-            sockets.push((socket, Collector { to: to.to_string(), ..Collector::default() }));
-        }
-        Ok(Sender { sockets, balance, rate })
+        let ways = export.iter().map(|name| Way::open(name)).collect::<Result<_>>()?;
+        Ok(Sender { ways, balance, rate })
     }
 
-    /// Begins to send, in a thread.
-    pub fn start(self) -> std::io::Result<Queue> {
+    /// Begins to send, in a thread. Connections begin with `templates`.
+    pub fn start(mut self, templates: &[u8]) -> std::io::Result<Queue> {
         let (into, out) = sync_channel(QUEUE);
         let sent = Arc::new(Mutex::new(Sent::default()));
         let told = Arc::clone(&sent);
-        let nobody = self.sockets.is_empty();
+        let nobody = self.ways.is_empty();
+        self.links().for_each(|link| link.begin(templates));
         let work = move || self.work(&out, &told);
         let thread = std::thread::Builder::new().name("export".to_owned()).spawn(work)?;
         Ok(Queue { into, batch: Vec::with_capacity(BATCH), sent, nobody, thread })
     }
 
-    fn work(mut self, batches: &Receiver<Vec<Waiting>>, told: &Mutex<Sent>) -> Vec<Collector> {
+    fn links(&mut self) -> impl Iterator<Item = &mut Link> {
+        self.ways.iter_mut().filter_map(|way| match way {
+            Way::Connection(link) => Some(&mut **link),
+            Way::Datagrams(..) => None,
+        })
+    }
+
+    fn work(mut self, batches: &Receiver<Batch>, told: &Mutex<Sent>) -> Vec<Collector> {
         let mut pace = self.rate.map(Pace::new);
+        let mut tally = Tally::default();
         let mut turn = 0;
-        while let Ok(batch) = batches.recv() {
-            let mut sum = Sent::default();
-            for message in batch {
+        loop {
+            let busy = self.links().map(|link| link.is_busy()).reduce(|one, other| one || other);
+            let got = match busy {
+                None => batches.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(busy) => batches.recv_timeout(if busy { SOON } else { LATER }),
+            };
+            let batch = match got {
+                Ok(batch) => batch,
+                Err(RecvTimeoutError::Timeout) => Batch::default(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            for message in batch.messages {
                 if let Some(pace) = &mut pace {
                     pace.wait(message.counts[0] as u32);
                 }
-                let all = self.sockets.len();
+                while batch.waits && self.links().any(|link| link.is_worth_waiting()) {
+                    self.links().for_each(|link| link.work(&mut tally));
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let all = self.ways.len();
                 let to = match self.balance && all > 0 {
                     true => turn % all..turn % all + 1,
                     false => 0..all,
                 };
                 turn += 1;
-                let mut taken = false;
-                for (socket, collector) in self.sockets.get_mut(to).unwrap_or_default() {
-                    taken |= send(socket, collector, &message.bytes);
-                }
-                match taken {
-                    true => {
-                        sum.records += message.counts[0];
-                        sum.messages += 1;
-                        sum.bytes += message.bytes.len() as u64;
-                    }
-                    false => add(&mut sum.unsent, &message.counts),
-                }
+                let message = Arc::new(message);
+                self.ways.get_mut(to).unwrap_or_default().iter_mut().for_each(|way| way.take(&message));
+                tally.settle(message);
             }
-            let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-            told.records += sum.records;
-            told.messages += sum.messages;
-            told.bytes += sum.bytes;
-            add(&mut told.unsent, &sum.unsent);
+            self.links().for_each(|link| link.work(&mut tally));
+            tally.tell(told);
         }
-        // That nobody took the last message comes back a moment later.
+        self.end(tally, told)
+    }
+
+    /// Waits for what is still on its way, and closes all.
+    fn end(mut self, mut tally: Tally, told: &Mutex<Sent>) -> Vec<Collector> {
+        while !self.links().all(|link| link.is_done()) {
+            self.links().for_each(|link| link.work(&mut tally));
+            tally.tell(told);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // That nobody took the last datagram comes back a moment later.
         std::thread::sleep(Duration::from_millis(1));
-        for (socket, collector) in &mut self.sockets {
-            if let Ok(Some(_)) = socket.take_error() {
-                refuse(collector);
+        let ended = self.ways.into_iter().map(|way| match way {
+            Way::Datagrams(socket, mut collector) => {
+                if let Ok(Some(_)) = socket.take_error() {
+                    refuse(&mut collector);
+                }
+                collector
             }
-        }
-        self.sockets.into_iter().map(|(_, collector)| collector).collect()
+            Way::Connection(link) => link.end(&mut tally),
+        });
+        let collectors = ended.collect();
+        tally.tell(told);
+        collectors
     }
 }
 
@@ -173,7 +267,7 @@ impl Pace {
 /// Messages on their way to the sender's thread.
 #[derive(Debug)]
 pub struct Queue {
-    into: SyncSender<Vec<Waiting>>,
+    into: SyncSender<Batch>,
     batch: Vec<Waiting>,
     sent: Arc<Mutex<Sent>>,
     /// There is no collector.
@@ -189,7 +283,7 @@ impl Queue {
         }
         let [packets, octets] = message.counted;
         let counts = [message.records.into(), packets, octets];
-        self.batch.push(Waiting { bytes: message.bytes.to_vec(), counts });
+        self.batch.push(Waiting { bytes: message.bytes.to_vec(), counts, taken: AtomicBool::new(false) });
         if self.batch.len() >= BATCH {
             self.hand_over(waits, unsent);
         }
@@ -200,7 +294,8 @@ impl Queue {
         if self.batch.is_empty() {
             return;
         }
-        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        let messages = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH));
+        let batch = Batch { messages, waits };
         if waits {
             // An error is the end of the thread, which only comes when this is dropped.
             let _ = self.into.send(batch);
@@ -208,7 +303,7 @@ impl Queue {
         }
         if let Err(TrySendError::Full(batch) | TrySendError::Disconnected(batch)) = self.into.try_send(batch)
         {
-            batch.iter().for_each(|message| add(unsent, &message.counts));
+            batch.messages.iter().for_each(|message| add(unsent, &message.counts));
         }
     }
 
