@@ -5,6 +5,7 @@
 use flow::collect::{Room, Session};
 use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::{Choice, Frame, Walk};
+use flow::sampling::Flows;
 use flow::table::{Limits, Table};
 use flow::template::{Context, USUAL, Version};
 use libfuzzer_sys::fuzz_target;
@@ -27,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         longest: LONGEST,
         refresh_messages: 4,
         refresh_ns: 10 * SECOND,
-        context: Context { began_ns: SECOND, interfaces: [1, 0], sampling: 1, random: false },
+        context: Context { began_ns: SECOND, interfaces: [1, 0], sampling: 1, random: false, flows: Flows::all() },
     };
     let mut exporter = Exporter::new(settings).expect("the usual template");
     let (mut session, mut room) = (Session::new(false), Room::of(1 << 20));

@@ -204,8 +204,15 @@ pub const ELEMENTS: &[Element] = &[
     element(323, "observationTimeMilliseconds", "", (8, 8), Milliseconds),
     element(324, "observationTimeMicroseconds", "", (8, 8), Microseconds),
     element(325, "observationTimeNanoseconds", "", (8, 8), Nanoseconds),
+    element(329, "hashOutputRangeMin", "", (8, 8), Unsigned),
+    element(330, "hashOutputRangeMax", "", (8, 8), Unsigned),
+    element(331, "hashSelectedRangeMin", "", (8, 8), Unsigned),
+    element(332, "hashSelectedRangeMax", "", (8, 8), Unsigned),
+    element(334, "hashInitialiserValue", "", (8, 8), Unsigned),
     element(352, "layer2OctetDeltaCount", "", (8, 8), Unsigned),
     element(353, "layer2OctetTotalCount", "", (8, 8), Unsigned),
+    element(390, "flowSelectorAlgorithm", "", (2, 2), Unsigned),
+    element(400, "hashFlowDomain", "", (2, 2), Unsigned),
 ];
 
 /// What an element of this number is, if it is known here.

@@ -135,13 +135,8 @@ impl Exporter {
             longest: settings.longest.clamp(512, usize::from(u16::MAX)),
             ..settings
         };
-        let sampled = settings.context.sampling > 1;
         Ok(Exporter {
-            options: OptionsTemplate::of(
-                settings.version,
-                settings.first_template + templates.len() as u16,
-                sampled,
-            ),
+            options: OptionsTemplate::of(&settings, settings.first_template + templates.len() as u16),
             settings,
             templates,
             message: Vec::with_capacity(LONGEST),
@@ -443,7 +438,19 @@ enum Said {
     Algorithm,
     One,
     Space,
+    FlowAlgorithm,
+    Seed,
+    /// The least and the greatest hash that there is,
+    HashLeast,
+    HashGreatest,
+    /// and the greatest one that is taken.
+    HashTaken,
+    /// An element that the hash is of.
+    HashOf(u16),
 }
+
+/// Hash-based filtering (IANA's registry of flowSelectorAlgorithm).
+const BY_HASH: u64 = 6;
 
 impl Said {
     fn value(self, settings: &Settings, counters: &Counters, status: &Status) -> u64 {
@@ -469,16 +476,38 @@ impl Said {
             }
             Said::One => 1,
             Said::Space => (sampling - 1).into(),
+            Said::FlowAlgorithm => BY_HASH,
+            Said::Seed => settings.context.flows.seed(),
+            Said::HashLeast => 0,
+            Said::HashGreatest => u64::MAX,
+            Said::HashTaken => settings.context.flows.highest(),
+            Said::HashOf(element) => element.into(),
         }
     }
 }
 
+type Line = (u16, u16, Said);
+
+/// How flows were selected (RFC 7014, 6.1): by a hash of which elements, and from where to where it may be.
+fn flows(scope: u16) -> Vec<Line> {
+    let mut lines = vec![
+        (scope, 4, Said::Domain),
+        (390, 2, Said::FlowAlgorithm),
+        (334, 8, Said::Seed),
+        (329, 8, Said::HashLeast),
+        (330, 8, Said::HashGreatest),
+        (331, 8, Said::HashLeast),
+        (332, 8, Said::HashTaken),
+    ];
+    lines.extend([8, 27, 12, 28, 7, 11, 4, 5, 58].map(|element| (400, 2, Said::HashOf(element))));
+    lines
+}
+
 impl OptionsTemplate {
-    /// Those of a version, numbered from `first` on.
-    fn of(version: Version, first: u16, sampled: bool) -> Vec<OptionsTemplate> {
+    /// Those that these settings need, numbered from `first` on.
+    fn of(settings: &Settings, first: u16) -> Vec<OptionsTemplate> {
         use Said::{Algorithm, Domain, IgnoredAt, IgnoredOctets, IgnoredPackets, Interval, Messages, Octets};
         use Said::{One, Process, Records, Space, Unsent, UnsentAt};
-        type Line = (u16, u16, Said);
         let exported: &[Line] = &[(149, 4, Domain), (41, 8, Messages), (42, 8, Records), (40, 8, Octets)];
         let ignored: &[Line] = &[
             (149, 4, Domain),
@@ -500,13 +529,19 @@ impl OptionsTemplate {
         // The scope of v9 is the system (1).
         let exported_v9: &[Line] = &[(1, 4, Domain), (41, 4, Messages), (42, 4, Records), (40, 4, Octets)];
         let sampling_v9: &[Line] = &[(1, 4, Domain), (34, 4, Interval), (35, 1, Algorithm)];
-        let lists = match version {
-            Version::V5 => Vec::new(),
-            Version::V9 if sampled => vec![exported_v9, sampling_v9],
+        let mut lists = match settings.version {
+            Version::V5 => return Vec::new(),
             Version::V9 => vec![exported_v9],
-            Version::Ipfix if sampled => vec![exported, ignored, unsent, sampling],
             Version::Ipfix => vec![exported, ignored, unsent],
         };
+        let v9 = settings.version == Version::V9;
+        if settings.context.sampling > 1 {
+            lists.push(if v9 { sampling_v9 } else { sampling });
+        }
+        let flows = flows(if v9 { 1 } else { 149 });
+        if settings.context.flows.are_sampled() {
+            lists.push(&flows);
+        }
         let field = |(id, length, said): &Line| (Field { number: Number::iana(*id), length: *length }, *said);
         (first..)
             .zip(lists)

@@ -75,6 +75,10 @@ impl Key {
         }
     }
 
+    pub(crate) fn words(&self) -> [u64; 5] {
+        self.words
+    }
+
     /// The words of the source (0) or destination (1).
     pub(crate) fn address_words(&self, which: usize) -> [u64; 2] {
         match which {

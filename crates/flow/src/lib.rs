@@ -19,6 +19,7 @@ pub mod export;
 pub mod key;
 pub mod packet;
 pub mod record;
+pub mod sampling;
 pub mod stream;
 pub mod table;
 pub mod template;

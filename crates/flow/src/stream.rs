@@ -116,6 +116,7 @@ mod tests {
     use crate::collect::{Room, Session};
     use crate::export::{Exporter, LONGEST, Settings, Status, templates};
     use crate::key::{Key, Parts};
+    use crate::sampling::Flows;
     use crate::table::{Ended, Flow, Over};
     use crate::template::{Context, USUAL, Version};
     use proptest::prelude::*;
@@ -134,7 +135,13 @@ mod tests {
             // In every other message there are templates.
             refresh_messages: 2,
             refresh_ns: u64::MAX,
-            context: Context { began_ns: NOW, interfaces: [1, 0], sampling: 1, random: false },
+            context: Context {
+                began_ns: NOW,
+                interfaces: [1, 0],
+                sampling: 1,
+                random: false,
+                flows: Flows::all(),
+            },
         }
     }
 

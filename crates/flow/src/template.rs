@@ -1,6 +1,7 @@
 //! Which elements a record has, in which order.
 
 use crate::element::{self, Element, Number};
+use crate::sampling::Flows;
 use crate::table::{Ended, Flow, Over};
 
 /// Whose records are written.
@@ -156,6 +157,8 @@ pub struct Context {
     pub sampling: u32,
     /// They were chosen by chance.
     pub random: bool,
+    /// Which flows are metered.
+    pub flows: Flows,
 }
 
 /// Ours: absolute times in milliseconds, and why a record ended.

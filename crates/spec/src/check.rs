@@ -81,6 +81,17 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
             ),
             ("template_id", job.template_id.is_some_and(|id| id < 256), "templates are numbered from 256 on"),
             ("sample", job.sample == Some(0), zero),
+            ("sample_flows", job.sample_flows == Some(0), zero),
+            (
+                "sample_flows",
+                job.sample_flows.is_some() && job.format == ExportFormat::V5,
+                "NetFlow v5 cannot say that flows were left out; leave it out, or take another `format`",
+            ),
+            (
+                "sample_seed",
+                job.sample_seed.is_some() && job.sample_flows.is_none(),
+                "it says which flows `sample_flows` takes; leave it out, or give that",
+            ),
             ("max_flows", job.max_flows.as_deref() == Some(&0), zero),
             ("export_rate", job.export_rate == Some(0), zero),
         ],

@@ -91,6 +91,12 @@ pub struct Probe {
     /// Which ones is left to chance. Default: every so manyth.
     #[serde(default, skip_serializing_if = "no")]
     pub sample_at_random: bool,
+    /// One flow in so many is metered, all of its packets: which ones, a hash of their keys says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_flows: Option<u32>,
+    /// With the same seed every probe takes the same flows, both directions of a conversation among them. Default: drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample_seed: Option<u64>,
     /// The interface that packets arrive at, in records (`ingressInterface`). Default: the number that the host has for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_index: Option<u32>,

@@ -74,6 +74,13 @@ pub struct Probe {
     /// Leave to chance which packet in N that is. Default: every Nth.
     #[arg(long, requires = "sample")]
     pub sample_at_random: bool,
+    /// Meter one flow in N only, all of its packets: which ones, a hash of their keys says. Options records say so (RFC 7014).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub sample_flows: Option<u32>,
+    /// With the same seed every probe takes the same flows, both directions of a conversation among them. Default: drawn, and in
+    /// the result.
+    #[arg(long, value_name = "N", requires = "sample_flows")]
+    pub sample_seed: Option<u64>,
     /// The interface that packets arrive at, in records. Default: the number that this host has for it.
     #[arg(long, value_name = "N")]
     pub input_index: Option<u32>,
@@ -117,6 +124,8 @@ impl Probe {
             biflow: self.biflow,
             sample: self.sample,
             sample_at_random: self.sample_at_random,
+            sample_flows: self.sample_flows,
+            sample_seed: self.sample_seed,
             input_index: self.input_index,
             output_index: self.output_index,
             export_rate: self.export_rate,

@@ -29,6 +29,7 @@ mod pair;
 mod ports;
 mod probe;
 mod probe_biflow;
+mod probe_choice;
 mod probe_tcp;
 mod probe_ways;
 mod reflect;

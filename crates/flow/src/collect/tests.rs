@@ -1,6 +1,7 @@
 use super::*;
 use crate::export::{Exporter, Settings, Status};
 use crate::key::{Key, Parts};
+use crate::sampling::Flows;
 use crate::table::{Ended, Flow, Over};
 use crate::template::{Context, USUAL, Version};
 use proptest::prelude::*;
@@ -17,7 +18,13 @@ fn settings(version: Version) -> Settings {
         longest: 1452,
         refresh_messages: 20,
         refresh_ns: 60_000_000_000,
-        context: Context { began_ns: NOW - 100_000_000_000, interfaces: [3, 0], sampling: 1, random: false },
+        context: Context {
+            began_ns: NOW - 100_000_000_000,
+            interfaces: [3, 0],
+            sampling: 1,
+            random: false,
+            flows: Flows::all(),
+        },
     }
 }
 

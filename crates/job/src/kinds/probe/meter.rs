@@ -7,6 +7,7 @@ use capture::Reader;
 use clocks::Clock;
 use flow::export::{Exporter, Message, Settings, Status};
 use flow::packet::{Choice, Frame, NoPacket, Packet, Walk};
+use flow::sampling::Flows;
 use flow::table::{self, Over, Table};
 use port::rx::{RxError, StampedBy};
 use report::Collector;
@@ -107,6 +108,7 @@ impl Meter {
         let told = Arc::clone(&seen);
         let Meter { source, table, choice, sample, random, settings, count, over } = self;
         let refresh_ns = settings.refresh_ns;
+        let flows = settings.context.flows;
         let exporter = Exporter::new(settings)?;
         let work = move || {
             let mut probe = Probe {
@@ -115,6 +117,7 @@ impl Meter {
                 records: Records { exporter, queue, unsent: [0; 3], unsent_ns: [0; 2], waits: false },
                 table,
                 sample: Sample::new(sample, random),
+                flows,
                 count,
                 over,
                 told,
@@ -184,6 +187,8 @@ struct Probe {
     table: Table,
     records: Records,
     sample: Sample,
+    /// Which flows are metered.
+    flows: Flows,
     count: Option<u64>,
     over: Arc<AtomicBool>,
     told: Arc<Mutex<Seen>>,
@@ -317,10 +322,11 @@ impl Probe {
             return None;
         }
         match self.walk.packet(frame) {
-            Ok(packet) => {
+            Ok(packet) if self.flows.take(&packet.key) => {
                 self.seen.octets += packet.octets;
                 return Some(packet);
             }
+            Ok(_) => self.seen.unsampled += 1,
             Err(NoPacket::NotIp) => self.seen.other += 1,
             Err(NoPacket::Malformed) => {
                 self.seen.malformed += 1;

@@ -20,6 +20,7 @@ use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::Choice as Headers;
+use flow::sampling::Flows;
 use flow::table::{Limits, MOST_FLOWS, Table, bytes_per_flow, bytes_per_flow_both_ways};
 use flow::template::{Context as Beside, USUAL, Version};
 use meter::{Meter, Seen};
@@ -77,6 +78,8 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     };
     let mut report = begun(args, place.as_ref());
     report.environment.meter = way.clone();
+    let flows = settings.context.flows;
+    report.resolved.seed = flows.are_sampled().then(|| flows.seed());
     let following = ends.wait(session, &mut report)?;
     session.meet();
     session.say(Code::Begun, what_begins(args, place.as_ref(), way.as_ref(), &limits));
@@ -178,6 +181,9 @@ fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
             ],
             sampling: args.sample.unwrap_or(1),
             random: args.sample_at_random,
+            flows: args.sample_flows.map_or_else(Flows::all, |one_in| {
+                Flows::one_in(one_in, args.sample_seed.unwrap_or_else(super::shared::draw_seed))
+            }),
         },
     }
 }
