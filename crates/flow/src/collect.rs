@@ -174,6 +174,8 @@ struct Template {
     /// Bytes of a record, those of varying fields as one each.
     least: usize,
     varies: bool,
+    /// Each field stands at a place of its own, and is a number that eight bytes hold, or taken as bytes.
+    is_fixed: bool,
     /// Its records are of both directions (RFC 5103).
     both_ways: bool,
     /// So many fields of options say whose they are.
@@ -186,6 +188,9 @@ struct Field {
     length: u16,
     kind: Kind,
     to: Place,
+    /// Of a template that is fixed: where it stands in a record, and by how much eight bytes from there are too many, in bits.
+    at: u16,
+    shift: u8,
 }
 
 /// Where a field goes.
@@ -670,7 +675,7 @@ impl Template {
             return Err(Malformed);
         }
         let mut fields = Vec::with_capacity(count.min(64));
-        let (mut least, mut varies, mut both_ways) = (0usize, false, false);
+        let (mut least, mut varies, mut is_fixed, mut both_ways) = (0usize, false, true, false);
         for at in 0..count {
             let (id, length) = (cursor.u16()?, cursor.u16()?);
             let own = format == Format::Ipfix && id & 0x8000 != 0;
@@ -688,14 +693,22 @@ impl Template {
             };
             let is_varying = format == Format::Ipfix && length == element::VARIES;
             varies |= is_varying;
+            let taken_as_bytes = match to {
+                Place::Address(_) | Place::NextHop => matches!(length, 4 | 16),
+                Place::Mac(_) | Place::Elsewhere => true,
+                _ => false,
+            };
+            is_fixed &= taken_as_bytes || (1..=8).contains(&length);
+            let (at, shift) = (least as u16, 64 - 8 * length.min(8) as u8);
             least += if is_varying { 1 } else { usize::from(length) };
-            fields.push(Field { number, length, kind, to });
+            fields.push(Field { number, length, kind, to, at, shift: shift.min(63) });
         }
+        is_fixed &= !varies && least + 8 <= usize::from(u16::MAX);
         // Records of no length would be without number.
         if least == 0 {
             return Err(Malformed);
         }
-        Ok(Some(Template { fields, least, varies, both_ways, scopes }))
+        Ok(Some(Template { fields, least, varies, is_fixed, both_ways, scopes }))
     }
 
     /// The bytes of a field.
@@ -729,60 +742,106 @@ impl Template {
         (record, other_way): (&mut Record, &mut OtherWay),
         mut others: Option<&mut Vec<Other<'a>>>,
     ) -> Result<(), Malformed> {
+        if let Some(rest) = self.fixed_record(cursor.0, head, (record, other_way), &mut others) {
+            cursor.0 = rest;
+            return Ok(());
+        }
         for field in &self.fields {
             let bytes = self.field(cursor, field)?;
-            match field.to {
-                Place::Address(which) => record.addresses[usize::from(which & 1)] = address(bytes),
-                Place::Port(which) => record.ports[usize::from(which & 1)] = unsigned(bytes) as u16,
-                Place::Protocol => record.protocol = unsigned(bytes) as u8,
-                Place::Tos => record.tos = unsigned(bytes) as u8,
-                Place::Flags => record.tcp_flags = unsigned(bytes) as u16,
-                Place::Packets => record.packets = unsigned(bytes),
-                Place::Octets => record.octets = unsigned(bytes),
-                Place::Uptime(which) => {
-                    let ms = head.began_ms.wrapping_add(unsigned(bytes));
-                    record.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            field.put(unsigned(bytes), || bytes, head, (record, other_way), &mut others);
+        }
+        Ok(())
+    }
+
+    /// The same of a template that is fixed, if there are eight bytes behind the record: a number is what they begin with, however
+    /// short it is, and nothing waits for the field before. What stands behind the record.
+    #[inline]
+    fn fixed_record<'a>(
+        &self,
+        bytes: &'a [u8],
+        head: Head,
+        (record, other_way): (&mut Record, &mut OtherWay),
+        others: &mut Option<&mut Vec<Other<'a>>>,
+    ) -> Option<&'a [u8]> {
+        if !self.is_fixed || bytes.len() < self.least + 8 {
+            return None;
+        }
+        for field in &self.fields {
+            let from = bytes.get(usize::from(field.at)..)?;
+            let value = u64::from_be_bytes(*from.first_chunk()?) >> field.shift;
+            let of = || from.get(..usize::from(field.length)).unwrap_or_default();
+            field.put(value, of, head, (record, other_way), others);
+        }
+        bytes.get(self.least..)
+    }
+}
+
+impl Field {
+    /// Puts what it says where it goes: a number, and the bytes for what is none.
+    #[inline(always)]
+    fn put<'a>(
+        &self,
+        value: u64,
+        bytes: impl FnOnce() -> &'a [u8],
+        head: Head,
+        (record, other_way): (&mut Record, &mut OtherWay),
+        others: &mut Option<&mut Vec<Other<'a>>>,
+    ) {
+        match self.to {
+            Place::Address(which) => record.addresses[usize::from(which & 1)] = address(bytes()),
+            Place::Port(which) => record.ports[usize::from(which & 1)] = value as u16,
+            Place::Protocol => record.protocol = value as u8,
+            Place::Tos => record.tos = value as u8,
+            Place::Flags => record.tcp_flags = value as u16,
+            Place::Packets => record.packets = value,
+            Place::Octets => record.octets = value,
+            Place::Uptime(which) => {
+                let ms = head.began_ms.wrapping_add(value);
+                record.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            }
+            Place::Time(which) => record.times_ns[usize::from(which & 1)] = self.time(value, bytes),
+            Place::Interface(which) => record.interfaces[usize::from(which & 1)] = value as u32,
+            Place::System(which) => record.systems[usize::from(which & 1)] = value as u32,
+            Place::Prefix(which) => record.prefixes[usize::from(which & 1)] = value as u8,
+            Place::NextHop => record.next_hop = address(bytes()).filter(|hop| !hop.is_unspecified()),
+            Place::Vlan(which) => record.vlans[usize::from(which & 1)] = value as u16,
+            Place::Mac(which) => {
+                if let Some(mac) = bytes().first_chunk() {
+                    record.macs[usize::from(which & 1)] = *mac;
                 }
-                Place::Time(which) => {
-                    record.times_ns[usize::from(which & 1)] = time_ns(field.kind, bytes).unwrap_or(0);
+            }
+            Place::EndReason => record.end_reason = value as u8,
+            Place::Sampling => record.sampling = (value as u32).max(1),
+            // Where ports are said, too, those of ICMP are this.
+            Place::Icmp => {
+                if value as u16 != 0 {
+                    record.ports[1] = value as u16;
                 }
-                Place::Interface(which) => record.interfaces[usize::from(which & 1)] = unsigned(bytes) as u32,
-                Place::System(which) => record.systems[usize::from(which & 1)] = unsigned(bytes) as u32,
-                Place::Prefix(which) => record.prefixes[usize::from(which & 1)] = unsigned(bytes) as u8,
-                Place::NextHop => record.next_hop = address(bytes).filter(|hop| !hop.is_unspecified()),
-                Place::Vlan(which) => record.vlans[usize::from(which & 1)] = unsigned(bytes) as u16,
-                Place::Mac(which) => {
-                    if let Some(mac) = bytes.first_chunk() {
-                        record.macs[usize::from(which & 1)] = *mac;
-                    }
-                }
-                Place::EndReason => record.end_reason = unsigned(bytes) as u8,
-                Place::Sampling => record.sampling = (unsigned(bytes) as u32).max(1),
-                // Where ports are said, too, those of ICMP are this.
-                Place::Icmp => {
-                    let value = unsigned(bytes) as u16;
-                    if value != 0 {
-                        record.ports[1] = value;
-                    }
-                }
-                Place::OtherPackets => other_way.packets = unsigned(bytes),
-                Place::OtherOctets => other_way.octets = unsigned(bytes),
-                Place::OtherFlags => other_way.tcp_flags = unsigned(bytes) as u16,
-                Place::OtherUptime(which) => {
-                    let ms = head.began_ms.wrapping_add(unsigned(bytes));
-                    other_way.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
-                }
-                Place::OtherTime(which) => {
-                    other_way.times_ns[usize::from(which & 1)] = time_ns(field.kind, bytes).unwrap_or(0);
-                }
-                Place::Elsewhere => {
-                    if let Some(others) = &mut others {
-                        others.push(Other { number: field.number, bytes });
-                    }
+            }
+            Place::OtherPackets => other_way.packets = value,
+            Place::OtherOctets => other_way.octets = value,
+            Place::OtherFlags => other_way.tcp_flags = value as u16,
+            Place::OtherUptime(which) => {
+                let ms = head.began_ms.wrapping_add(value);
+                other_way.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
+            }
+            Place::OtherTime(which) => other_way.times_ns[usize::from(which & 1)] = self.time(value, bytes),
+            Place::Elsewhere => {
+                if let Some(others) = others {
+                    others.push(Other { number: self.number, bytes: bytes() });
                 }
             }
         }
-        Ok(())
+    }
+
+    #[inline(always)]
+    fn time<'a>(&self, value: u64, bytes: impl FnOnce() -> &'a [u8]) -> u64 {
+        // Nearly all are these.
+        let time = match self.kind {
+            Kind::Milliseconds => value.checked_mul(1_000_000),
+            kind => time_ns(kind, bytes()),
+        };
+        time.unwrap_or(0)
     }
 }
 

@@ -226,3 +226,105 @@ fn address_of(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
         _ => None,
     }
 }
+
+/// The longest datagram.
+const LONGEST: usize = 65_536;
+
+/// Datagrams of an Internet socket, several of which are received by one call.
+#[derive(Debug)]
+pub struct Datagrams {
+    bytes: Vec<u8>,
+    /// Of each that came: how long it is, and whose.
+    came: Vec<(usize, Option<SocketAddr>)>,
+    most: usize,
+}
+
+impl Datagrams {
+    /// Room for so many, at least one.
+    pub fn new(most: usize) -> Datagrams {
+        let most = most.max(1);
+        Datagrams { bytes: vec![0; most * LONGEST], came: Vec::with_capacity(most), most }
+    }
+
+    /// Waits for one, as long as the socket waits, and takes it and those that are there already. What was there before is
+    /// forgotten.
+    ///
+    /// # Errors
+    /// What `recvmmsg` answers: EAGAIN when nothing came in time.
+    pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
+        self.came.clear();
+        // SAFETY: both are plain structs of integers and pointers, for which zeros are valid.
+        let (no_address, no_header): (libc::sockaddr_storage, libc::mmsghdr) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        let mut addresses = vec![no_address; self.most];
+        let mut vectors: Vec<libc::iovec> = self
+            .bytes
+            .chunks_exact_mut(LONGEST)
+            .map(|room| libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() })
+            .collect();
+        let mut headers: Vec<libc::mmsghdr> = addresses
+            .iter_mut()
+            .zip(&mut vectors)
+            .map(|(address, vector)| {
+                let mut header = no_header;
+                header.msg_hdr.msg_name = std::ptr::from_mut(address).cast();
+                header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
+                (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (std::ptr::from_mut(vector), 1);
+                header
+            })
+            .collect();
+        // SAFETY: all pointers in the headers are to live values of the sizes that stand beside them: `addresses`, `vectors` and
+        // `bytes` are neither moved nor looked at before the call is over.
+        let count = unsafe {
+            libc::recvmmsg(
+                socket.as_fd().as_raw_fd(),
+                headers.as_mut_ptr(),
+                headers.len() as u32,
+                libc::MSG_WAITFORONE,
+                std::ptr::null_mut(),
+            )
+        };
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        let lengths = headers.iter().map(|header| header.msg_len as usize);
+        let came = lengths.zip(&addresses).take(count).map(|(length, of)| (length, address_of(of)));
+        self.came.extend(came);
+        Ok(self.came.len())
+    }
+
+    /// What came, and whose it is; `None`: of no Internet address.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<SocketAddr>)> {
+        let each = self.came.iter().zip(self.bytes.chunks_exact(LONGEST));
+        each.map(|((length, from), room)| (room.get(..*length).unwrap_or_default(), *from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    #[test]
+    fn several_datagrams_come_by_one_call_each_as_it_was_sent() {
+        for local in ["127.0.0.1:0", "[::1]:0"] {
+            let [to, from] = [(); 2].map(|()| UdpSocket::bind(local).unwrap());
+            to.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+            let mut datagrams = Datagrams::new(4);
+            let messages: Vec<Vec<u8>> = (0..6u8).map(|at| vec![at; usize::from(at) * 9000]).collect();
+            for message in &messages {
+                from.send_to(message, to.local_addr().unwrap()).unwrap();
+            }
+            let mut came = Vec::new();
+            for count in [4, 2] {
+                assert_eq!(datagrams.receive(&to).unwrap(), count);
+                for (bytes, whose) in datagrams.iter() {
+                    assert_eq!(whose, Some(from.local_addr().unwrap()));
+                    came.push(bytes.to_vec());
+                }
+            }
+            assert_eq!(came, messages);
+            assert!(datagrams.receive(&to).is_err());
+            assert_eq!(datagrams.iter().count(), 0);
+        }
+    }
+}

@@ -461,3 +461,57 @@ fn templates_are_withdrawn_over_a_connection_alone() {
         }
     }
 }
+
+/// A record that is followed by others is read by another way than the last one of a set.
+#[test]
+fn a_record_says_the_same_wherever_it_stands() {
+    // Fields of many lengths: reduced sizes, times, addresses, MACs, what has no place, and one of no length.
+    let fields: [(u16, u16); 20] = [
+        (8, 4),
+        (12, 4),
+        (7, 2),
+        (11, 2),
+        (4, 1),
+        (5, 1),
+        (6, 2),
+        (2, 3),
+        (1, 8),
+        (152, 8),
+        (151, 4),
+        (10, 4),
+        (16, 3),
+        (9, 1),
+        (15, 4),
+        (56, 6),
+        (58, 2),
+        (136, 1),
+        (9999, 11),
+        (60, 0),
+    ];
+    let length: usize = fields.iter().map(|(_, length)| usize::from(*length)).sum();
+    let mut template = vec![1, 0, 0, fields.len() as u8];
+    for (id, length) in fields {
+        template.extend(id.to_be_bytes());
+        template.extend(length.to_be_bytes());
+    }
+    let record: Vec<u8> = (0..length).map(|at| (at * 37 + 11) as u8).collect();
+    let data = record.repeat(3);
+    let set = |number: u16, body: &[u8]| {
+        [&number.to_be_bytes()[..], &(body.len() as u16 + 4).to_be_bytes(), body].concat()
+    };
+    let sets = [set(2, &template), set(256, &data)].concat();
+    let head = [&10u16.to_be_bytes()[..], &(sets.len() as u16 + 16).to_be_bytes(), &[0; 12]].concat();
+    let (mut session, mut room) = (Session::new(true), room());
+    let mut read = Vec::new();
+    session.message(&[head, sets].concat(), &mut room, &mut |record, others| {
+        let others: Vec<(Number, Vec<u8>)> =
+            others.iter().map(|other| (other.number, other.bytes.to_vec())).collect();
+        read.push((*record, others));
+    });
+    assert_eq!((read.len(), session.counters().malformed), (3, 0));
+    assert_eq!(read[0], read[2]);
+    assert_eq!(read[1], read[2]);
+    let (of, others) = &read[0];
+    assert_eq!(of.packets, u64::from_be_bytes([0, 0, 0, 0, 0, record[16], record[17], record[18]]));
+    assert_eq!(others.len(), 2);
+}

@@ -109,7 +109,7 @@ pub fn connections(listener: TcpListener, desk: Desk) -> Done {
 impl Connections {
     fn run(mut self) -> Done {
         self.listen(true);
-        let mut events: Vec<epoll::Event> = Vec::with_capacity(PIECE as usize);
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(PIECE);
         let mut told = Instant::now();
         loop {
             events.clear();

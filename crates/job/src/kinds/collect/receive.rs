@@ -4,6 +4,7 @@
 use super::writer::Queue;
 use anyhow::Result;
 use flow::collect::{Counters, Room, Session};
+use port::socket::Datagrams;
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -22,7 +23,9 @@ pub const MOST_EXPORTERS: usize = 16_384;
 /// What the exporters of a receiver may make it keep, in bytes.
 const ROOM: usize = 128 << 20;
 /// Messages between two looks at the clock and at whether it is over.
-pub const PIECE: u32 = 256;
+pub const PIECE: usize = 256;
+/// Messages that one call takes, if they are there.
+const TOGETHER: usize = 32;
 /// Rows that are handed to the writers together.
 const ROWS: usize = 1024;
 pub const PATIENCE: Duration = Duration::from_millis(50);
@@ -240,14 +243,14 @@ impl Running {
 pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
     let mut exporters: HashMap<SocketAddr, Exporter> = HashMap::new();
     let mut refused = 0;
-    let mut buffer = vec![0; 65_536];
-    let mut left = PIECE;
+    let mut datagrams = Datagrams::new(TOGETHER);
+    let mut left = 0;
     loop {
-        let got = socket.recv_from(&mut buffer);
-        left -= 1;
+        let got = datagrams.receive(socket);
         let quiet =
             matches!(&got, Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut));
-        if left == 0 || quiet || desk.now_ns == 0 {
+        left = left.min(PIECE).saturating_sub(datagrams.iter().count());
+        if left == 0 || quiet {
             left = PIECE;
             desk.done.standing.exporters = exporters.len() as u64;
             let dropped = port::socket::receive_drops(socket).unwrap_or(0) + refused;
@@ -256,15 +259,20 @@ pub fn datagrams(socket: &UdpSocket, mut desk: Desk) -> Done {
                 break;
             }
         }
-        let Ok((length, from)) = got else { continue };
-        desk.came();
-        if exporters.len() >= MOST_EXPORTERS && !exporters.contains_key(&from) {
-            refused += 1;
+        if got.is_err() {
             continue;
         }
-        let writes = desk.writes();
-        let exporter = exporters.entry(from).or_insert_with(|| Exporter::new(Session::new(writes)));
-        desk.read(exporter, buffer.get(..length).unwrap_or_default(), from.ip());
+        desk.came();
+        for (message, from) in datagrams.iter() {
+            let Some(from) = from else { continue };
+            if exporters.len() >= MOST_EXPORTERS && !exporters.contains_key(&from) {
+                refused += 1;
+                continue;
+            }
+            let writes = desk.writes();
+            let exporter = exporters.entry(from).or_insert_with(|| Exporter::new(Session::new(writes)));
+            desk.read(exporter, message, from.ip());
+        }
     }
     let each = exporters.iter().map(|(from, exporter)| (from.to_string(), exporter.came()));
     Done { exporters: each.collect(), ..desk.done }
