@@ -1,6 +1,7 @@
 //! The probe under test in a lab: started anew for each trial, and what the kernel says of it.
 
 use crate::Handle;
+use crate::place::Place;
 use ::lab::{Host, Lab, Running};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
@@ -17,7 +18,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// A probe opens its socket within this.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// And ends within this.
 const GRACE: Duration = Duration::from_secs(3);
 /// So much of what it printed is told.
@@ -109,14 +110,15 @@ impl Wanted<'_> {
         let running = ::lab::start(self.lab, host, &argv, &output, self.cpus)?;
         let mut probe = Probe::Other { running, output, name };
         let until = Instant::now() + PATIENCE;
-        while sockets(host).is_none_or(|sockets| sockets.is_empty()) {
+        // Probes look by a packet socket or by an XDP program; one with an AF_XDP socket has a program, too.
+        while sockets(host).is_none_or(|sockets| sockets.is_empty()) && !has_program(host) {
             probe.check()?;
             if stop.load(Relaxed) {
                 return Ok(probe);
             }
             if Instant::now() > until {
                 bail!(
-                    "the probe has opened no packet socket within {} s{}",
+                    "the probe has opened no packet socket and attached no XDP program within {} s{}",
                     PATIENCE.as_secs(),
                     probe.told()
                 );
@@ -201,8 +203,13 @@ impl Probe {
             // It counts them, and tells at its end.
             Probe::Own(handle) => Some(handle.snapshot()?.flows?.dropped),
             Probe::Other { .. } => {
+                let sockets = sockets(host)?;
+                // One that takes frames by an XDP program has none: what it did not take the kernel does not know.
+                if sockets.is_empty() {
+                    return None;
+                }
                 let mut sum = 0;
-                for (process, descriptor) in sockets(host)? {
+                for (process, descriptor) in sockets {
                     let process = pidfd_open(Pid::from_raw(process)?, PidfdFlags::empty()).ok()?;
                     let socket = pidfd_getfd(&process, descriptor, PidfdGetfdFlags::empty()).ok()?;
                     sum += port::socket::take_drops(&socket).ok()?;
@@ -229,6 +236,11 @@ impl Probe {
         }
         Ok(())
     }
+}
+
+/// Whether an XDP program is attached to a host's interface: a lab's has none of itself.
+fn has_program(host: &Host) -> bool {
+    Place::find(&host.spec()).is_ok_and(|place| place.interface.xdp.is_some())
 }
 
 /// The packet sockets of other processes on a host that get frames: process and descriptor, each socket once. `None`: it cannot be told.
