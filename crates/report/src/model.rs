@@ -26,7 +26,7 @@ pub use crate::sections::pacing::{CatchUp, Departures, Pacing};
 pub use crate::sections::ports::PortResult;
 pub use crate::sections::received::{Loss, Rx, RxInterface};
 pub use crate::sections::reflection::Reflection;
-pub use crate::sections::requested::{RequestedRate, Resolved, Source};
+pub use crate::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::sections::sent::{Core, Tx, TxInterface};
 pub use crate::sections::streams::Stream;
 pub use crate::sections::totals::{L1_OVERHEAD_BYTES, Totals};

@@ -116,6 +116,10 @@ fn scenario(args: &Craft, scenario: &Scenario) -> Result<Crafted> {
     let made = what::scenario(scenario, args.shape.seed, context, None, &AtomicBool::new(false))?;
     let total = made.total();
     let compiled = made.compiled;
+    for plan in &compiled.flows {
+        let told = what::told(plan);
+        note(&format!("flows of {}: {}", units::printable(&told.name), told.facts().join(", ")));
+    }
     let count = args.count.or(compiled.count).or(total);
     let duration = compiled.duration.filter(|_| compiled.program.is_paced());
     let Some(count) = count.or(duration.map(|_| u64::MAX)) else {

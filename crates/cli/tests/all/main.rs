@@ -15,6 +15,7 @@ mod demo;
 mod due;
 mod engines;
 mod faults;
+mod flow_profiles;
 mod fragroute;
 mod impair;
 mod info;

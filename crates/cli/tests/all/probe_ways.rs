@@ -8,7 +8,7 @@ use serde_json::Value;
 const WAYS: [&str; 3] = ["xdp", "xdp-generic", "packet"];
 
 /// A probe on the receiving host that frames of the sending host reach; records go to a collector on the sending host.
-fn probing(net: &Net, options: &str) -> Running {
+pub fn probing(net: &Net, options: &str) -> Running {
     // Given by its namespace, so that what it exports leaves from here.
     let on = format!("rx0@{}", handle(&net.lab.receiver.namespace));
     let mut probe = net.start(format!("taskset -c 0 netdyno probe --on {on} --json {options}"));

@@ -416,7 +416,9 @@ fn scenario(
         (false, true) => Sign::WhereRoom,
         (false, false) => Sign::No,
     };
-    let context = Context { sign, rate: args.pace.rate, size: args.size(), ..Context::default() };
+    let run = args.pace.duration.map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    let context =
+        Context { sign, rate: args.pace.rate, size: args.size(), duration: run, ..Context::default() };
     let made = what::scenario(scenario, Some(args.seed), context, place, stop)?;
     let own_total = made.total();
     let Made { compiled, seed, warnings } = made;
@@ -432,6 +434,7 @@ fn scenario(
         count,
         duration_ns: duration.map(|d| d.as_nanos() as u64),
         seed: compiled.program.uses_seed().then_some(seed),
+        flow_profiles: compiled.flows.iter().map(what::told).collect(),
         ..Resolved::default()
     };
     let total = match (own_total, count) {

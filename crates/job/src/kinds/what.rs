@@ -6,7 +6,7 @@ use report::{Code, Warnings};
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use traffic::scenario::{Compiled, Context, MAX_BYTES, Scenario, Sign, parse};
+use traffic::scenario::{Compiled, Context, FlowClass, FlowPlan, MAX_BYTES, Scenario, Sign, parse};
 
 /// The first word after the verb.
 #[derive(Debug)]
@@ -117,6 +117,27 @@ fn resolve(compiled: &mut Compiled, place: &Place, stop: &AtomicBool) -> Result<
         compiled.resolved(&unresolved, mac, own);
     }
     Ok(())
+}
+
+/// A flow profile's arithmetic, as a result has it.
+pub fn told(plan: &FlowPlan) -> report::FlowProfile {
+    let kind = |class: &FlowClass| report::FlowKind {
+        protocol: class.protocol.to_owned(),
+        packets: class.packets,
+        duration_ns: class.duration_ns,
+        share: f64::from(class.share) / f64::from(class.cycle.max(1)),
+        flows: class.flows,
+    };
+    report::FlowProfile {
+        name: plan.name.clone(),
+        flows_per_second: plan.flows_per_second(),
+        frames_per_second: plan.frames_per_second(),
+        concurrent_flows: plan.concurrency(),
+        flows: plan.flows,
+        frames: plan.frames(),
+        different_flows: u64::try_from(plan.different_keys()).unwrap_or(u64::MAX),
+        kinds: plan.classes.iter().map(kind).collect(),
+    }
 }
 
 impl Made {

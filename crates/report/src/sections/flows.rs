@@ -56,7 +56,14 @@ impl Section for OfFlows {
             let facts = vec![units::counted(f.flows, "flow"), rate, format!("{outside} outside any flow")];
             Line::facts("flows", facts)
         });
-        all.collect()
+        let profiles = report.resolved.flow_profiles.iter().map(|profile| {
+            let mut facts = profile.facts();
+            if let Some(first) = facts.first_mut() {
+                *first = format!("{}: {first}", units::printable(&profile.name));
+            }
+            Line::facts("intended", facts)
+        });
+        profiles.chain(all).collect()
     }
 
     fn facts(&self, report: &Report, facts: &mut Facts) {

@@ -35,6 +35,9 @@ pub struct Resolved {
     /// The key of every random choice; the same seed gives the same frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// What the flow profiles of a scenario come to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow_profiles: Vec<FlowProfile>,
     /// Interfaces named by the user, senders first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<String>,
@@ -66,6 +69,63 @@ pub enum Source {
         /// What it looks like.
         description: String,
     },
+}
+
+/// What a flow profile of a scenario comes to, by arithmetic.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowProfile {
+    /// Its name.
+    pub name: String,
+    /// New flows per second.
+    pub flows_per_second: f64,
+    /// Frames per second while as many flows begin as end.
+    pub frames_per_second: f64,
+    /// Flows under way at a time while as many begin as end; those of one packet last no time.
+    pub concurrent_flows: f64,
+    /// Flows in all; left out without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u64>,
+    /// Frames of those.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
+    /// So many flows have different keys (addresses, ports, protocol); then keys come again.
+    pub different_flows: u64,
+    /// Flows by protocol, packets and duration.
+    pub kinds: Vec<FlowKind>,
+}
+
+/// Flows of a profile that differ in nothing but their keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowKind {
+    /// `tcp`, `udp` or `icmp`.
+    pub protocol: String,
+    /// Packets of each.
+    pub packets: u32,
+    /// From the first packet to the last.
+    pub duration_ns: u64,
+    /// Part of the profile's flows, 0 to 1.
+    pub share: f64,
+    /// How many; left out without end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u64>,
+}
+
+impl FlowProfile {
+    /// In words, a fact each.
+    pub fn facts(&self) -> Vec<String> {
+        let concurrent = match self.concurrent_flows {
+            flows if flows >= 10.0 => units::count(flows.round() as u64),
+            flows => format!("{flows:.1}"),
+        };
+        let mut facts = vec![
+            units::flow_rate(self.flows_per_second),
+            units::frame_rate(self.frames_per_second),
+            format!("{concurrent} concurrent"),
+        ];
+        facts.extend(self.flows.map(|flows| format!("{} in all", units::counted(flows, "flow"))));
+        facts.extend(self.frames.map(|frames| units::counted(frames, "frame")));
+        facts
+    }
 }
 
 /// A rate as typed and as numbers; the numbers that follow from the request alone are filled in.
@@ -114,6 +174,9 @@ pub(crate) fn card(report: &Report) -> String {
             format!("{} ({})", rate.text, numbers.join(", "))
         };
         facts.add("rate", &all);
+    }
+    for profile in &r.flow_profiles {
+        facts.add(&format!("flows of {}", profile.name), &profile.facts().join(", "));
     }
     facts.maybe("engine", r.engine.clone());
     facts.count("loops", r.loops);

@@ -43,6 +43,7 @@ pub fn lossy_replay() -> Report {
         duration_ns: Some(6_000_000_000),
         unique_ip: Some(true),
         seed: Some(7),
+        flow_profiles: Vec::new(),
         interfaces: vec!["v0".into(), "v1".into()],
     };
     report.environment = Environment {

@@ -7,6 +7,7 @@
 
 use super::Scenario;
 use super::error::{Fault, Outcome, Place};
+use super::flows::{self, FlowPlan};
 use super::model::{File, Name, RateText, Resolve, SizeText, Stream, Time};
 use super::timing::{self, Timing};
 use super::yaml::At;
@@ -53,6 +54,8 @@ pub struct Context {
     pub rate: Option<Rate>,
     /// Instead of the file's default size.
     pub size: Option<Size>,
+    /// Instead of the file's duration, in nanoseconds: flows end within it.
+    pub duration: Option<u64>,
 }
 
 /// A scenario, ready to be sent.
@@ -70,8 +73,10 @@ pub struct Compiled {
     pub endless: bool,
     /// Streams that wait for Ethernet addresses.
     pub resolve: Vec<Unresolved>,
-    /// Streams that would have been signed, had there been room.
+    /// Streams, and flow profiles, that would have been signed, had there been room.
     pub unsigned: Vec<String>,
+    /// What each flow profile comes to.
+    pub flows: Vec<FlowPlan>,
 }
 
 /// A stream whose frames need the Ethernet address of a neighbour.
@@ -113,11 +118,12 @@ enum Pace<'a> {
 pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compiled> {
     let file = &scenario.file;
     let streams = &file.streams.0;
-    if streams.is_empty() {
-        return Err(Fault {
-            place: Place::START,
-            message: "`streams` is empty: give one at least".to_owned(),
-        });
+    if streams.is_empty() && file.flows.0.is_empty() {
+        let message = match scenario.text.trim().is_empty() {
+            true => "the file is empty",
+            false => "there is nothing to send: give `streams` or `flows`, one at least",
+        };
+        return Err(Fault { place: Place::START, message: message.to_owned() });
     }
     let duration = file.duration.as_ref().map(|time| timing::positive(time, "the run's duration"));
     let duration = duration.transpose()?.map(|time| Duration::from_nanos(time.value.0));
@@ -129,13 +135,21 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
         let frames = frames(scenario, number, stream, &names[number], context, &mut bounds, &mut unsigned)?;
         made.push(frames);
     }
-    let resolve = unresolved(file, &made)?;
+    let profiles = flows::compile(file, context, made.len())?;
+    let wanted =
+        streams.iter().map(|stream| stream.value.resolve.as_ref().or(file.defaults.resolve.as_ref()));
+    let of_profiles = file.flows.0.iter().zip(&profiles).flat_map(|(at, made)| {
+        let resolve = at.value.resolve.as_ref().or(file.defaults.resolve.as_ref());
+        made.streams.iter().map(move |_| resolve)
+    });
+    let frames = made.iter().chain(profiles.iter().flat_map(|profile| &profile.streams));
+    let resolve = unresolved(wanted.chain(of_profiles), frames)?;
     let common = common_rate(file, context);
     let paces: Vec<Pace<'_>> = streams.iter().map(|s| pace(&s.value, file)).collect::<Outcome<_>>()?;
     overridden(file, &paces, context)?;
     let mut lanes: Vec<(usize, Lane)> = Vec::new();
     let mut all_end = true;
-    if let Some(lane) = shared(streams, &paces, common.as_ref(), file, context)? {
+    if let Some(lane) = shared(streams, &paces, common.as_ref(), file, context, profiles.len())? {
         all_end = false;
         lanes.push(lane);
     }
@@ -159,7 +173,7 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
         let start_ns = starts[number];
         if !schedule.is_paced() {
             // At top speed only the clock can end it.
-            top_speed(&streams[number], streams.len(), start_ns)?;
+            top_speed(&streams[number], streams.len() + profiles.len(), start_ns)?;
             let own = end_ns.map(Duration::from_nanos);
             run_ends = run_ends.into_iter().chain(own).min();
         }
@@ -167,7 +181,20 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
         lanes.push((number, Lane { order: [number as u32].into(), schedule, start_ns, frames }));
     }
     lanes.sort_by_key(|(first, _)| *first);
-    let lanes: Vec<Lane> = lanes.into_iter().map(|(_, lane)| lane).collect();
+    let mut lanes: Vec<Lane> = lanes.into_iter().map(|(_, lane)| lane).collect();
+    let mut plans = Vec::with_capacity(profiles.len());
+    for profile in profiles {
+        all_end &= profile.plan.flows.is_some();
+        if profile.unsigned {
+            unsigned.push(profile.plan.name.clone());
+        }
+        for stream in &profile.streams {
+            bounds.add(stream, Place::START)?;
+        }
+        made.extend(profile.streams);
+        lanes.extend(profile.lanes);
+        plans.push(profile.plan);
+    }
     let shares = paces.iter().any(|pace| matches!(pace, Pace::Share(_)));
     let rate = match (&paces[..], &common) {
         (_, Some(rate)) if lanes.len() == 1 && shares => Some(rate.value.0),
@@ -179,7 +206,7 @@ pub(super) fn compile(scenario: &Scenario, context: &Context) -> Outcome<Compile
     program.check().map_err(|bad| Fault { place: Place::START, message: bad.to_string() })?;
     let count = file.count.as_ref().map(|count| count.value.0);
     let endless = !all_end && run_ends.is_none() && count.is_none();
-    Ok(Compiled { program, duration: run_ends, count, rate, endless, resolve, unsigned })
+    Ok(Compiled { program, duration: run_ends, count, rate, endless, resolve, unsigned, flows: plans })
 }
 
 /// The streams' names, all different.
@@ -254,12 +281,7 @@ fn frames(
     };
     let number = u32::try_from(number).ok();
     let said = stream.sign.as_ref().or(defaults.sign.as_ref()).map(|sign| sign.value);
-    let sign = match (said, context.sign) {
-        (Some(false), _) | (None, Sign::No) => Sign::No,
-        (Some(true), _) | (None, Sign::All) => Sign::All,
-        (None, Sign::WhereRoom) => Sign::WhereRoom,
-    };
-    let program = match sign {
+    let program = match sign_of(said, context.sign) {
         Sign::All => compile(number)?,
         Sign::No => compile(None)?,
         Sign::WhereRoom => match compile(number) {
@@ -277,6 +299,15 @@ fn frames(
     };
     bounds.add(&stream, size_at)?;
     Ok(stream)
+}
+
+/// What a stream says of signatures, or else what is asked of all.
+pub(super) fn sign_of(said: Option<bool>, all: Sign) -> Sign {
+    match (said, all) {
+        (Some(false), _) | (None, Sign::No) => Sign::No,
+        (Some(true), _) | (None, Sign::All) => Sign::All,
+        (None, Sign::WhereRoom) => Sign::WhereRoom,
+    }
 }
 
 impl Scenario {
@@ -357,7 +388,13 @@ fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
 
 /// Refuses what was asked for on the command line if it would change nothing.
 fn overridden(file: &File, paces: &[Pace<'_>], context: &Context) -> Outcome<()> {
-    if context.rate.is_some() && !paces.iter().any(|pace| matches!(pace, Pace::Share(_))) {
+    let shares = paces.iter().any(|pace| matches!(pace, Pace::Share(_)));
+    if let (Some(_), true, Some(first)) = (context.rate, paces.is_empty(), file.flows.0.first()) {
+        let message = "`.rate` and `.rate: top` replace the rate that streams share, but here are flow profiles only: change theirs in the file";
+        let place = first.value.rate.as_ref().map_or(first.place, |rate| rate.place);
+        return Err(Fault { place, message: message.to_owned() });
+    }
+    if context.rate.is_some() && !shares {
         let first = file.streams.0.first().map(|stream| &stream.value);
         let own = first.and_then(|s| s.rate.as_ref().or(file.defaults.rate.as_ref()).map(|rate| rate.place));
         let burst = first.and_then(|s| s.burst.as_ref().map(|burst| burst.place));
@@ -368,11 +405,13 @@ fn overridden(file: &File, paces: &[Pace<'_>], context: &Context) -> Outcome<()>
             message: message.to_owned(),
         });
     }
-    let sized = |stream: &At<Stream>| stream.value.size.is_some();
-    if let (Some(_), Some(first)) = (&context.size, file.streams.0.first())
-        && file.streams.0.iter().all(sized)
-    {
-        let place = first.value.size.as_ref().map_or(Place::START, |size| size.place);
+    let streams = file.streams.0.iter().map(|stream| stream.value.size.as_ref());
+    let sizes: Option<Vec<Place>> = streams
+        .chain(file.flows.0.iter().map(|profile| profile.value.size.as_ref()))
+        .map(|size| size.map(|size| size.place))
+        .collect();
+    if let (Some(_), Some(sizes)) = (&context.size, sizes) {
+        let place = sizes.first().copied().unwrap_or(Place::START);
         let message =
             "`.size` is for streams that state none, but here each states its own: change them in the file";
         return Err(Fault { place, message: message.to_owned() });
@@ -387,6 +426,7 @@ fn shared(
     common: Option<&At<RateText>>,
     file: &File,
     context: &Context,
+    profiles: usize,
 ) -> Outcome<Option<(usize, Lane)>> {
     let parts: Vec<(usize, u32)> = paces
         .iter()
@@ -410,7 +450,7 @@ fn shared(
         return Err(Fault { place: streams[first].place, message: message.to_owned() });
     };
     let schedule = timing::schedule(common, context.link_bits_per_second)?;
-    if !schedule.is_paced() && parts.len() < streams.len() {
+    if !schedule.is_paced() && parts.len() < streams.len() + profiles {
         let message = "top speed leaves no room for the streams that have times of their own: give a rate";
         return Err(Fault { place: common.place, message: message.to_owned() });
     }
@@ -435,7 +475,7 @@ fn shared(
     Ok(Some((first, Lane::new(order, schedule))))
 }
 
-fn gcd(mut a: u32, mut b: u32) -> u32 {
+pub(super) fn gcd(mut a: u32, mut b: u32) -> u32 {
     while b != 0 {
         (a, b) = (b, a % b);
     }
@@ -521,13 +561,13 @@ fn starts(streams: &[At<Stream>], names: &[String], timings: &[Option<Timing>]) 
 }
 
 /// Whom to ask for Ethernet addresses.
-fn unresolved(file: &File, made: &[program::Stream]) -> Outcome<Vec<Unresolved>> {
+fn unresolved<'a>(
+    wanted: impl Iterator<Item = Option<&'a At<Resolve>>>,
+    frames: impl Iterator<Item = &'a program::Stream>,
+) -> Outcome<Vec<Unresolved>> {
     let mut all = Vec::new();
-    for (number, (stream, frames)) in file.streams.0.iter().zip(made).enumerate() {
-        let Some(At { value, place }) = stream.value.resolve.as_ref().or(file.defaults.resolve.as_ref())
-        else {
-            continue;
-        };
+    for (number, (wanted, frames)) in wanted.zip(frames).enumerate() {
+        let Some(At { value, place }) = wanted else { continue };
         if *value == Resolve::No {
             continue;
         }

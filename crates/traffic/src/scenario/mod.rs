@@ -9,12 +9,17 @@
 
 mod compile;
 mod error;
+mod flows;
+mod keys;
 mod model;
+mod profile;
 mod timing;
+mod weighted;
 mod yaml;
 
 pub use compile::{Compiled, Context, Sign, Unresolved};
 pub use error::ScenarioError;
+pub use flows::{FlowClass, FlowPlan};
 pub use model::MAX_STREAMS;
 pub use yaml::MAX_BYTES;
 

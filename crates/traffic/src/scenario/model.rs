@@ -2,6 +2,8 @@
 //!
 //! Comments on fields are what editors show: they go into docs/scenario.schema.json.
 
+use super::profile::Profile;
+use super::weighted::{Share, lowest};
 use super::yaml::At;
 use crate::rate::{Rate, parse_count, parse_duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -9,10 +11,13 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::net::IpAddr;
 
 /// Streams of a scenario, at most: what the meter tells apart by default.
 pub const MAX_STREAMS: usize = 1024;
+/// Flow profiles of a scenario, at most.
+const MAX_PROFILES: usize = 64;
 /// Bytes of a packet expression in a scenario, at most.
 const MAX_FRAME: usize = 1 << 16;
 /// Characters of a name, at most.
@@ -25,7 +30,7 @@ const MAX_TIME: u64 = 366 * 86_400 * 1_000_000_000;
 /// Streams of frames, and when each leaves. Run it with `netdyno send FILE --on IFACE`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(title = "netdyno scenario")]
+#[schemars(title = "netdyno scenario", extend("anyOf" = [{ "required": ["streams"] }, { "required": ["flows"] }]))]
 pub struct File {
     /// What to call it in results. Default: the file's name.
     pub name: Option<Name>,
@@ -42,8 +47,12 @@ pub struct File {
     /// What holds for each stream that does not say otherwise.
     #[serde(default)]
     pub defaults: Defaults,
-    /// What to send.
+    /// What to send: streams of frames.
+    #[serde(default)]
     pub streams: Streams,
+    /// What to send, beside streams or instead of them: flows that begin and end.
+    #[serde(default)]
+    pub flows: Profiles,
 }
 
 /// What holds for each stream that does not say otherwise.
@@ -142,32 +151,66 @@ pub enum Then {
     Stop,
 }
 
+/// Reads a list of `most` items at most.
+fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    what: &'static str,
+    most: usize,
+) -> Result<Vec<At<T>>, D::Error> {
+    struct List<T>(&'static str, usize, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for List<T> {
+        type Value = Vec<At<T>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of {} (each begins with `- `)", self.0)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<At<T>>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(item) = items.next_element()? {
+                if all.len() == self.1 {
+                    return Err(de::Error::custom(format!("more than {} {}", self.1, self.0)));
+                }
+                all.push(item);
+            }
+            Ok(all)
+        }
+    }
+    deserializer.deserialize_seq(List(what, most, PhantomData))
+}
+
 /// 1 to 1024 streams.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Streams(pub Vec<At<Stream>>);
 
 impl<'de> Deserialize<'de> for Streams {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Streams, D::Error> {
-        struct List;
-        impl<'de> Visitor<'de> for List {
-            type Value = Streams;
+        list(deserializer, "streams", MAX_STREAMS).map(Streams)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a list of streams (each begins with `- `)")
-            }
+/// 1 to 64 flow profiles.
+#[derive(Debug, Clone, Default)]
+pub struct Profiles(pub Vec<At<Profile>>);
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Streams, A::Error> {
-                let mut streams = Vec::new();
-                while let Some(stream) = items.next_element()? {
-                    if streams.len() == MAX_STREAMS {
-                        return Err(de::Error::custom(format!("more than {MAX_STREAMS} streams")));
-                    }
-                    streams.push(stream);
-                }
-                Ok(Streams(streams))
-            }
-        }
-        deserializer.deserialize_seq(List)
+impl<'de> Deserialize<'de> for Profiles {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Profiles, D::Error> {
+        list(deserializer, "flow profiles", MAX_PROFILES).map(Profiles)
+    }
+}
+
+impl JsonSchema for Profiles {
+    fn schema_name() -> Cow<'static, str> {
+        "Profiles".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let profile = generator.subschema_for::<Profile>();
+        json_schema!({ "type": "array", "items": profile, "minItems": 1, "maxItems": MAX_PROFILES })
     }
 }
 
@@ -187,7 +230,7 @@ impl JsonSchema for Streams {
 }
 
 /// A scalar that is read from its text, as it stands in the file.
-fn text<'de, D: Deserializer<'de>, T>(
+pub(super) fn text<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     what: &'static str,
     read: impl FnOnce(&str) -> Result<T, String>,
@@ -237,6 +280,8 @@ impl<'de> Deserialize<'de> for Name {
         })
     }
 }
+
+pub(super) use described;
 
 described!(Name, "Name", { "type": ["string", "number", "boolean"] });
 
@@ -288,6 +333,13 @@ described!(RateText, "Rate", {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time(pub u64);
 
+impl Time {
+    /// One that is not too long.
+    pub(super) fn of(time: std::time::Duration) -> Option<Time> {
+        u64::try_from(time.as_nanos()).ok().filter(|ns| *ns <= MAX_TIME).map(Time)
+    }
+}
+
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
         text(deserializer, "a time such as 200ms", |text| {
@@ -295,11 +347,7 @@ impl<'de> Deserialize<'de> for Time {
                 return Ok(Time(0));
             }
             let time = parse_duration(text).map_err(|bad| bad.to_string())?;
-            u64::try_from(time.as_nanos())
-                .ok()
-                .filter(|ns| *ns <= MAX_TIME)
-                .map(Time)
-                .ok_or_else(|| format!("`{}` is too long: 366 days are the most", text.trim()))
+            Time::of(time).ok_or_else(|| format!("`{}` is too long: 366 days are the most", text.trim()))
         })
     }
 }
@@ -406,13 +454,17 @@ impl<'de> Deserialize<'de> for SizeText {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<SizeText, A::Error> {
-                let mut mix: Vec<String> = Vec::new();
-                while let Some((size, weight)) = parts.next_entry::<u32, u32>()? {
-                    if mix.len() == MAX_TABLE {
+                let (mut sizes, mut shares) = (Vec::new(), Vec::new());
+                while let Some((size, share)) = parts.next_entry::<u32, Share>()? {
+                    if sizes.len() == MAX_TABLE {
                         return Err(table_full());
                     }
-                    mix.push(format!("{size}:{weight}"));
+                    sizes.push(size);
+                    shares.push(share);
                 }
+                let shares = lowest(&shares).map_err(de::Error::custom)?;
+                let mix: Vec<String> =
+                    sizes.iter().zip(shares).map(|(size, share)| format!("{size}:{share}")).collect();
                 Ok(SizeText(mix.join(",")))
             }
         }
@@ -421,7 +473,7 @@ impl<'de> Deserialize<'de> for SizeText {
 }
 
 described!(SizeText, "Size", {
-    "description": "Frame size with its FCS: 64, imix, an RFC 6985 genome such as aaafg, \"64..1518\" (each in turn), random(64..1518), a list [64, 1518], or a table of sizes with weights {64: 7, 594: 4, 1518: 1}.",
+    "description": "Frame size with its FCS: 64, imix, an RFC 6985 genome such as aaafg, \"64..1518\" (each in turn), random(64..1518), a list [64, 1518], or a table of sizes with weights {64: 7, 594: 4, 1518: 1} or percentages {64: 60%, 1518: 40%}.",
     "anyOf": [
         { "type": "integer", "minimum": 1 },
         { "type": "string" },
@@ -429,7 +481,7 @@ described!(SizeText, "Size", {
         {
             "type": "object",
             "propertyNames": { "pattern": "^[0-9_]+$" },
-            "additionalProperties": { "type": "integer", "minimum": 0 },
+            "additionalProperties": { "type": ["integer", "string"], "minimum": 0 },
             "minProperties": 1
         }
     ],

@@ -208,7 +208,7 @@ fn between(a: (u64, u64), b: (u64, u64), j: u64, n: u64) -> Option<(u64, u64)> {
 }
 
 /// A fraction in lowest terms, both parts in 64 bits; the lowest bits are lost only where they are beyond any clock.
-fn reduced(frames: u128, per_ns: u128) -> Option<(u64, u64)> {
+pub(super) fn reduced(frames: u128, per_ns: u128) -> Option<(u64, u64)> {
     let (mut a, mut b) = (frames, per_ns);
     while b != 0 {
         (a, b) = (b, a % b);

@@ -96,7 +96,7 @@ fn errors_point_at_the_place_and_say_the_mend() {
         (stream("frame: vlan/ipv4/udp\nrate: 1kpps\nresolve: true"), 4, 14, "behind VLAN tags"),
         (stream("frame: ipv4/udp\nrate: top\nstart: 1s"), 3, 11, "remove its start"),
         ("streams: 5".to_owned(), 1, 10, "expected a list"),
-        ("streams: []".to_owned(), 1, 1, "is empty"),
+        ("streams: []".to_owned(), 1, 1, "nothing to send"),
         ("- a".to_owned(), 1, 1, "expected keys with values"),
         (String::new(), 1, 1, "the file is empty"),
         ("streams: [".to_owned(), 1, 10, "unclosed"),

@@ -2,6 +2,7 @@
 
 mod errors;
 mod examples;
+mod flows;
 mod times;
 
 use netdyno_traffic::scenario::{Compiled, Context, Sign, parse};
