@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         longest: LONGEST,
         refresh_messages: 4,
         refresh_ns: 10 * SECOND,
-        context: Context { began_ns: SECOND, interfaces: [1, 0], sampling: 1, random: false, flows: Flows::all() },
+        context: Context { began_ns: SECOND, interfaces: [[1, 0], [0, 1]], sampling: 1, random: false, flows: Flows::all() },
     };
     let mut exporter = Exporter::new(settings).expect("the usual template");
     let (mut session, mut room) = (Session::new(false), Room::of(1 << 20));
@@ -51,6 +51,7 @@ fuzz_target!(|bytes: &[u8]| {
             at_ns: now_ns,
             vlan: None,
             segment: None,
+            egress: false,
         };
         if let Ok(packet) = walk.packet(&frame) {
             came[0] += 1;

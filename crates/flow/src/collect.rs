@@ -212,6 +212,8 @@ enum Place {
     Vlan(u8),
     Mac(u8),
     EndReason,
+    /// Whether packets arrived or left.
+    Direction,
     Sampling,
     Icmp,
     /// Of the other direction.
@@ -811,6 +813,7 @@ impl Field {
                 }
             }
             Place::EndReason => record.end_reason = value as u8,
+            Place::Direction => record.direction = value as u8,
             Place::Sampling => record.sampling = (value as u32).max(1),
             // Where ports are said, too, those of ICMP are this.
             Place::Icmp => {
@@ -880,6 +883,7 @@ fn place(id: u16) -> Place {
         58 | 243 => Place::Vlan(0),
         59 | 254 => Place::Vlan(1),
         136 => Place::EndReason,
+        61 => Place::Direction,
         150 | 152 | 154 | 156 => Place::Time(0),
         151 | 153 | 155 | 157 => Place::Time(1),
         _ => Place::Elsewhere,

@@ -386,8 +386,9 @@ impl Exporter {
         out.extend(address(0));
         out.extend(address(1));
         out.extend([0; 4]);
-        out.extend(index(context.interfaces[0]));
-        out.extend(index(context.interfaces[1]));
+        let [ingress, egress] = context.interfaces(flow);
+        out.extend(index(ingress));
+        out.extend(index(egress));
         out.extend(fits(flow.packets));
         out.extend(fits(flow.octets));
         out.extend(uptime(flow.times_ns[0]).to_be_bytes());

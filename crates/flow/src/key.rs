@@ -12,6 +12,8 @@ pub struct Key {
 
 /// The bit of the last word that tells IPv6 from IPv4.
 const V6: u64 = 1 << 15;
+/// The bit of the last word that tells packets that leave from those that arrive, where these are flows of their own.
+const EGRESS: u64 = 1 << 14;
 /// A frame without a tag, in the twelve bits of its VLAN; 802.1Q reserves this number.
 const UNTAGGED: u16 = 0xfff;
 
@@ -77,6 +79,21 @@ impl Key {
 
     pub(crate) fn words(&self) -> [u64; 5] {
         self.words
+    }
+
+    /// The key of the same packets, where they leave by the interface: never that of packets that arrive.
+    #[inline]
+    pub(crate) fn leaving(self) -> Key {
+        let mut words = self.words;
+        words[4] |= EGRESS;
+        Key { words }
+    }
+
+    /// The key of the same packets, whether they arrive or leave.
+    pub(crate) fn either_direction(self) -> Key {
+        let mut words = self.words;
+        words[4] &= !EGRESS;
+        Key { words }
     }
 
     /// The words of the source (0) or destination (1).
@@ -187,6 +204,18 @@ mod tests {
         #[test]
         fn keys_of_different_parts_differ(a in parts(), b in parts()) {
             prop_assert_eq!(Key::new(a) == Key::new(b), a == b);
+        }
+    }
+
+    #[test]
+    fn packets_that_leave_have_a_key_of_their_own_with_the_same_parts() {
+        let addresses = [Ipv4Addr::LOCALHOST.into(), Ipv4Addr::BROADCAST.into()];
+        for vlan in [None, Some(0), Some(4094)] {
+            let parts = Parts { addresses, ports: [1, 2], protocol: 6, tos: 255, vlan };
+            let key = Key::new(parts).expect("one version");
+            assert_ne!(key.leaving(), key);
+            assert_eq!((key.leaving().parts(), key.leaving().is_v6()), (parts, false));
+            assert_eq!([key.leaving().either_direction(), key.either_direction()], [key; 2]);
         }
     }
 

@@ -20,12 +20,22 @@ pub struct Frame<'a> {
     pub vlan: Option<u16>,
     /// It is several frames of one flow that were joined, with so many bytes of payload each.
     pub segment: Option<u16>,
+    /// It leaves by the interface; else it arrived there.
+    pub egress: bool,
 }
 
 impl<'a> Frame<'a> {
     /// A whole Ethernet frame.
     pub fn ethernet(bytes: &'a [u8], at_ns: u64) -> Frame<'a> {
-        Frame { link: LinkType::ETHERNET, bytes, length: bytes.len(), at_ns, vlan: None, segment: None }
+        Frame {
+            link: LinkType::ETHERNET,
+            bytes,
+            length: bytes.len(),
+            at_ns,
+            vlan: None,
+            segment: None,
+            egress: false,
+        }
     }
 }
 
@@ -48,6 +58,8 @@ pub struct Packet {
     pub macs: [[u8; 6]; 2],
     /// The uppermost MPLS label stack entry, without its time to live; zero without one.
     pub mpls: [u8; 3],
+    /// It leaves by the interface.
+    pub egress: bool,
 }
 
 /// Why a frame counts for no flow.
@@ -64,6 +76,8 @@ pub enum NoPacket {
 pub struct Choice {
     /// Those inside of GTP-U, VXLAN and GRE, where a packet has such.
     pub inner: bool,
+    /// What leaves by the interface is another flow than what arrives there.
+    pub directions: bool,
 }
 
 /// Reads packets. It remembers the ports of fragmented ones, because later fragments have none.
@@ -141,6 +155,9 @@ impl Walk {
         if layers.fragment != Fragment::Whole {
             key = self.joined(key, identification(layers, frame.bytes), layers.fragment, frame.at_ns);
         }
+        if self.choice.directions && frame.egress {
+            key = key.leaving();
+        }
         let whole = frame.length.saturating_sub(layers.l3_offset) as u64;
         let octets = if head.octets == 0 { whole } else { head.octets };
         let (packets, octets) = match frame.segment {
@@ -156,6 +173,7 @@ impl Walk {
             ttl: head.ttl,
             macs: macs(frame),
             mpls: if layers.mpls_labels > 0 { mpls(frame.bytes, layers) } else { [0; 3] },
+            egress: frame.egress,
         })
     }
 

@@ -68,6 +68,8 @@ pub struct Record {
     pub macs: [[u8; 6]; 2],
     /// Why it ended (`flowEndReason`).
     pub end_reason: u8,
+    /// Packets arrived (0) or left (1) where they were seen (`flowDirection`).
+    pub direction: u8,
     /// One packet in so many was looked at: counts are not multiplied by it.
     pub sampling: u32,
 }
@@ -94,6 +96,7 @@ impl Record {
             vlans: [0; 2],
             macs: [[0; 6]; 2],
             end_reason: 0,
+            direction: 0,
             sampling,
         }
     }
@@ -133,6 +136,8 @@ impl Record {
             prefixes: [self.prefixes[1], self.prefixes[0]],
             next_hop: None,
             macs: [self.macs[1], self.macs[0]],
+            // Of the other one nothing says it: a probe that sees a copy of the traffic has both as arrivals.
+            direction: 0,
             ..*self
         })
     }

@@ -137,7 +137,7 @@ mod tests {
             refresh_ns: u64::MAX,
             context: Context {
                 began_ns: NOW,
-                interfaces: [1, 0],
+                interfaces: [[1, 0], [0, 1]],
                 sampling: 1,
                 random: false,
                 flows: Flows::all(),
@@ -163,6 +163,7 @@ mod tests {
                 lengths: [100; 2],
                 macs: [[0; 6]; 2],
                 mpls: [0; 3],
+                egress: false,
             };
             exporter.add(&Over { flow, why: Ended::Idle, back: None }, NOW, &mut keep);
         }

@@ -89,6 +89,8 @@ pub struct Flow {
     pub macs: [[u8; 6]; 2],
     /// Of the first packet: the uppermost MPLS label stack entry without its time to live.
     pub mpls: [u8; 3],
+    /// Its first packet left by the interface; else it arrived there.
+    pub egress: bool,
 }
 
 /// A flow that is over.
@@ -117,6 +119,7 @@ impl Over {
             lengths: back.lengths,
             macs: [destination, source],
             mpls: [0; 3],
+            egress: self.flow.egress,
         })
     }
 }
@@ -500,6 +503,7 @@ impl Table {
             lengths: [length; 2],
             macs: packet.macs,
             mpls: packet.mpls,
+            egress: packet.egress,
         };
         // Of both directions the other end has not closed yet.
         let ends = is_end(packet) && (self.backs.is_none() || packet.tcp_flags & RST != 0);

@@ -120,8 +120,9 @@ enum What {
     Dscp,
     /// Who began a flow of both directions.
     Began,
-    /// Nothing that is known where arrivals are only seen: next hops, autonomous systems, prefix lengths; and the direction, which
-    /// is always inwards.
+    /// Whether packets arrived or left.
+    Direction,
+    /// Nothing that is known where packets are only seen: next hops, autonomous systems, prefix lengths.
     Zero,
 }
 
@@ -151,14 +152,21 @@ enum Unit {
 pub struct Context {
     /// When the exporter began, in nanoseconds since 1970: `sysUpTime` counts from there.
     pub began_ns: u64,
-    /// The interface that packets came in by (ifIndex), and where they leave.
-    pub interfaces: [u32; 2],
+    /// The interface that packets came in by (ifIndex), and where they leave: of flows that arrive, and of flows that leave.
+    pub interfaces: [[u32; 2]; 2],
     /// One packet in so many was looked at; 1 is each.
     pub sampling: u32,
     /// They were chosen by chance.
     pub random: bool,
     /// Which flows are metered.
     pub flows: Flows,
+}
+
+impl Context {
+    /// The interfaces of a flow's packets.
+    pub(crate) fn interfaces(&self, flow: &Flow) -> [u32; 2] {
+        self.interfaces[usize::from(flow.egress)]
+    }
 }
 
 /// Ours: absolute times in milliseconds, and why a record ended.
@@ -324,8 +332,9 @@ fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
         What::TcpFlags => flow.tcp_flags.into(),
         What::SourcePort => source_port.into(),
         What::DestinationPort => destination_port.into(),
-        What::Ingress => context.interfaces[0].into(),
-        What::Egress => context.interfaces[1].into(),
+        What::Ingress => context.interfaces(flow)[0].into(),
+        What::Egress => context.interfaces(flow)[1].into(),
+        What::Direction => flow.egress.into(),
         What::FirstUptime => uptime(first),
         What::LastUptime => uptime(last),
         What::First(unit) => time(first, unit),
@@ -391,7 +400,7 @@ fn what(id: u16) -> Option<What> {
         12 | 28 => What::Destination,
         10 | 252 => What::Ingress,
         14 | 253 => What::Egress,
-        9 | 13 | 15 | 16 | 17 | 18 | 29 | 30 | 61 | 62 | 63 => What::Zero,
+        9 | 13 | 15 | 16 | 17 | 18 | 29 | 30 | 62 | 63 => What::Zero,
         21 => What::LastUptime,
         22 => What::FirstUptime,
         25 => What::ShortestPacket,
@@ -405,6 +414,7 @@ fn what(id: u16) -> Option<What> {
         80 => What::DestinationMac,
         58 | 243 => What::Vlan,
         60 => What::Version,
+        61 => What::Direction,
         70 => What::Mpls,
         136 => What::EndReason,
         239 => What::Began,

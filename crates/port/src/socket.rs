@@ -51,6 +51,28 @@ pub fn set<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io:
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Has it receive only frames that leave by the interface.
+///
+/// # Errors
+/// What `setsockopt` answers: ENOMEM.
+pub fn only_outgoing(socket: &OwnedFd) -> io::Result<()> {
+    let step = |code: u32, jt, jf, k| libc::sock_filter { code: code as u16, jt, jf, k };
+    let filter = [
+        step(
+            libc::BPF_LD | libc::BPF_B | libc::BPF_ABS,
+            0,
+            0,
+            (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE) as u32,
+        ),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, libc::PACKET_OUTGOING.into()),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ];
+    // The kernel copies the instructions during the call; it does not write to them.
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
 /// Makes an interface take frames for any address for as long as the socket is open.
 ///
 /// # Errors

@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, Find, Search};
 use crate::{
-    Bridge, Collect, Edits, ExportFormat, Faults, Flows, Impair, Lab, Link, Live, Pattern, Probe, Replay,
-    Send, Sign, TCP,
+    Bridge, Collect, Edits, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
+    Pattern, Probe, Replay, Send, Sign, TCP,
 };
 use std::time::Duration;
 
@@ -61,6 +61,7 @@ pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
 pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
     let nothing = job.on.is_none() && job.captures.is_empty();
     let both = job.on.is_some() && !job.captures.is_empty();
+    let leaving = job.direction != FlowDirection::In;
     let one_layout = job.template.is_some() && job.format == ExportFormat::V5;
     let zero = "it is at least 1";
     hold(
@@ -68,6 +69,21 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
         &[
             ("on", nothing, "what is to be metered? Name an interface, or captures"),
             ("on", both, "an interface and captures are not metered at once; name one of them"),
+            (
+                "direction",
+                leaving && !job.captures.is_empty(),
+                "a capture does not say which frames left an interface: leave it out",
+            ),
+            (
+                "direction",
+                leaving && matches!(job.how, How::Xdp | How::XdpGeneric),
+                "XDP sees what arrives and nothing that leaves: take `.how` packet, or leave `.how` or `.direction` out",
+            ),
+            (
+                "drop",
+                leaving && job.drop,
+                "what leaves is metered by a packet socket, which keeps nothing from the host: leave it out, or `.direction`",
+            ),
             ("template", one_layout, "NetFlow v5 has but one layout; leave it out, or take another `format`"),
             (
                 "biflow",

@@ -40,7 +40,7 @@ pub use kind::Kind;
 pub use listen::{Clock, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
-pub use probe::{ExportFormat, Probe, TCP};
+pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use transmit::{
     Engine, Link, Loss, Meter, Oversize, Pace, Pattern, Replay, Send, Side, Sign, Stamps, Through,
 };

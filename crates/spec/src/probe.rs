@@ -23,6 +23,18 @@ words! {
     }
 }
 
+words! {
+    /// Which of an interface's frames are metered.
+    FlowDirection {
+        /// Those that arrive.
+        In = "in",
+        /// Those that leave.
+        Out = "out",
+        /// All, and what leaves is another flow than what arrives.
+        Both = "both",
+    }
+}
+
 /// What names a place that is reached over TCP begins with this.
 pub const TCP: &str = "tcp://";
 
@@ -33,6 +45,9 @@ pub struct Probe {
     /// What arrives on this interface (IFACE, or IFACE@NAMESPACE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
+    /// Which frames are metered there. Records say it (`flowDirection`) where some leave. What leaves is seen by a packet socket only.
+    #[serde(default, skip_serializing_if = "is_in")]
+    pub direction: FlowDirection,
     /// By what frames are taken there. Best is native XDP.
     #[serde(default, skip_serializing_if = "is_auto")]
     pub how: How,
@@ -97,10 +112,12 @@ pub struct Probe {
     /// With the same seed every probe takes the same flows, both directions of a conversation among them. Default: drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_seed: Option<u64>,
-    /// The interface that packets arrive at, in records (`ingressInterface`). Default: the number that the host has for it.
+    /// The interface that packets arrive at, in records (`ingressInterface`). Default: the number that the host has for it; 0 of
+    /// packets that leave.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_index: Option<u32>,
-    /// The interface that they leave by (`egressInterface`). Default: 0, because who looks on does not know it.
+    /// The interface that they leave by (`egressInterface`). Default: 0, because who looks on does not know it; of packets that
+    /// leave by the interface, the number that the host has for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_index: Option<u32>,
     /// At most so many records a second are sent; others wait. Default: no limit on an interface, 100000 of captures.
@@ -112,6 +129,10 @@ pub struct Probe {
     /// Until so many frames were looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<Written<u64>>,
+}
+
+fn is_in(direction: &FlowDirection) -> bool {
+    *direction == FlowDirection::In
 }
 
 fn is_auto(how: &How) -> bool {

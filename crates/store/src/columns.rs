@@ -29,7 +29,7 @@ const fn column(name: &'static str, of: Of) -> Column {
 }
 
 /// Their names are goflow2's where it has them.
-pub const COLUMNS: [Column; 29] = [
+pub const COLUMNS: [Column; 30] = [
     column("type", Of::Name(|r| r.format.name())),
     column("time_received_ns", Of::Time(|row| row.received_ns)),
     column("sampler_address", Of::Address(|row| Some(row.from.to_canonical()))),
@@ -59,6 +59,7 @@ pub const COLUMNS: [Column; 29] = [
     column("dst_net", Of::Word(|r| r.prefixes[1].into())),
     column("next_hop", Of::Address(|row| row.record.next_hop)),
     column("flow_end_reason", Of::Word(|r| r.end_reason.into())),
+    column("flow_direction", Of::Word(|r| r.direction.into())),
 ];
 
 /// EtherType of what a record's addresses are of; 0: it has none.

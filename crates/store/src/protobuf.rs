@@ -93,6 +93,8 @@ pub fn write(row: &Row, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
         message.number(31, r.ports[1] >> 8);
         message.number(32, r.ports[1] & 0xff);
     }
+    // goflow2 1 had it; later versions keep the number, and who does not know it passes over it.
+    message.number(42, r.direction);
     message.number(70, r.domain);
     message.number(110, row.received_ns);
     let [first, last] = r.times_ns;

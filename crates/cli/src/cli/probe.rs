@@ -2,7 +2,7 @@
 
 use super::{Output, word};
 use clap::{Args, ValueHint};
-use spec::{ExportFormat, How, Written};
+use spec::{ExportFormat, FlowDirection, How, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,9 +11,13 @@ pub struct Probe {
     /// Captures to meter instead of an interface, one behind the other as one; - is standard input.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
-    /// The interface whose arrivals are metered (IFACE, or IFACE@NAMESPACE). Its host gets them as before.
+    /// The interface that is metered, its arrivals unless --direction says more (IFACE, or IFACE@NAMESPACE). Its host gets them as before.
     #[arg(long = "on", value_name = "IFACE", conflicts_with = "files")]
     pub interface: Option<String>,
+    /// Which frames are metered: in (those that arrive), out (those that leave), or both: what leaves then is another flow than
+    /// what arrives, and records say which (flowDirection). What leaves is seen by a packet socket only.
+    #[arg(long, value_name = "WHICH", default_value = "in", value_parser = word::<FlowDirection>())]
+    pub direction: FlowDirection,
     /// How to take frames: xdp (native), xdp-generic, packet (a packet socket), or the best
     /// that is possible: native XDP, else a packet socket.
     #[arg(long, value_name = "HOW", default_value = "auto", conflicts_with = "files", value_parser = word::<How>())]
@@ -81,10 +85,10 @@ pub struct Probe {
     /// the result.
     #[arg(long, value_name = "N", requires = "sample_flows")]
     pub sample_seed: Option<u64>,
-    /// The interface that packets arrive at, in records. Default: the number that this host has for it.
+    /// The interface that packets arrive at, in records. Default: the number that this host has for it; of packets that leave by it, 0.
     #[arg(long, value_name = "N")]
     pub input_index: Option<u32>,
-    /// The interface that they leave by, in records. Default: 0.
+    /// The interface that they leave by, in records. Default: 0; of packets that leave by it, this host's number.
     #[arg(long, value_name = "N")]
     pub output_index: Option<u32>,
     /// Send at most N records a second; others wait. Default: no limit on an interface, 100000 of captures.
@@ -105,6 +109,7 @@ impl Probe {
     pub fn job(self) -> (spec::Job, Output) {
         let job = spec::Probe {
             on: self.interface,
+            direction: self.direction,
             how: self.meter,
             drop: self.drop,
             yes_disrupt: self.yes_disrupt,

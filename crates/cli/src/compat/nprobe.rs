@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Args};
 use report::{Report, units};
 use snapshot::{Board, Snapshot};
-use spec::{ExportFormat, Job, Probe};
+use spec::{ExportFormat, FlowDirection, Job, Probe};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -74,6 +74,9 @@ pub struct Nprobe {
     /// Type and number of the engine.
     #[arg(short = 'E', long, value_name = "TYPE:ID")]
     pub netflow_engine: Option<String>,
+    /// Which frames are metered: 0 (all), 1 (those that arrive), 2 (those that leave).
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=2))]
+    pub capture_direction: u8,
     /// What tunnels carry is metered.
     #[arg(long)]
     pub tunnel: bool,
@@ -166,6 +169,13 @@ impl Nprobe {
         let seconds = |seconds: u64| format!("{seconds}s").parse().ok();
         Ok(Probe {
             on: (!capture).then(|| self.interface.clone()),
+            direction: match self.capture_direction {
+                // A capture says nothing of it.
+                _ if capture => FlowDirection::In,
+                0 => FlowDirection::Both,
+                1 => FlowDirection::In,
+                _ => FlowDirection::Out,
+            },
             captures: if capture { vec![PathBuf::from(&self.interface)] } else { Vec::new() },
             balance: export.len() > 1 && !self.all_collectors,
             export,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use flow::template::USUAL;
 use report::units;
-use spec::{ExportFormat, Job, Probe};
+use spec::{ExportFormat, FlowDirection, Job, Probe};
 use std::path::PathBuf;
 
 /// softflowd's options, as they are. docs/from-softflowd.md says what differs.
@@ -202,14 +202,19 @@ impl Softflowd {
         let [idle, ended, life] = USUALLY;
         let seconds = |seconds: u64| format!("{}s", seconds.max(1)).parse().ok();
         Ok(Probe {
-            on,
+            on: on.clone(),
+            // libpcap takes both.
+            direction: match on {
+                Some(_) => FlowDirection::Both,
+                None => FlowDirection::In,
+            },
             captures: self.file.clone().into_iter().collect(),
             balance: self.balance && self.collectors.len() > 1,
             export: self.collectors.clone(),
             format,
             template: times
                 .filter(|_| format != ExportFormat::V5)
-                .map(|times| USUAL.replace("Milliseconds", times)),
+                .map(|times| format!("{} flowDirection", USUAL.replace("Milliseconds", times))),
             idle_timeout: seconds(timeouts.idle.unwrap_or(idle)),
             // 0: for ever. A century is as good.
             active_timeout: seconds(
@@ -218,7 +223,9 @@ impl Softflowd {
             end_timeout: seconds(timeouts.ended.unwrap_or(ended)),
             max_flows: self.max_flows.to_string().parse().ok(),
             sample: self.sampling.filter(|rate| *rate > 1),
+            // softflowd has it for both.
             input_index: index,
+            output_index: index,
             ..Probe::default()
         })
     }

@@ -31,6 +31,7 @@ mod ports;
 mod probe;
 mod probe_biflow;
 mod probe_choice;
+mod probe_direction;
 mod probe_tcp;
 mod probe_ways;
 mod reflect;

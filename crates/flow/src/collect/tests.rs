@@ -2,7 +2,7 @@ use super::*;
 use crate::export::{Exporter, Settings, Status};
 use crate::key::{Key, Parts};
 use crate::sampling::Flows;
-use crate::table::{Ended, Flow, Over};
+use crate::table::{Ended, Flow, Limits, Over, Table};
 use crate::template::{Context, USUAL, Version};
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn settings(version: Version) -> Settings {
         refresh_ns: 60_000_000_000,
         context: Context {
             began_ns: NOW - 100_000_000_000,
-            interfaces: [3, 0],
+            interfaces: [[3, 0], [0, 3]],
             sampling: 1,
             random: false,
             flows: Flows::all(),
@@ -48,6 +48,7 @@ fn over() -> impl Strategy<Value = Over> {
                 lengths: [40, 1500],
                 macs: [[2; 6]; 2],
                 mpls: [0; 3],
+                egress: false,
             };
             Over { flow, why: Ended::Idle, back: None }
         })
@@ -368,6 +369,7 @@ fn both_directions_of_a_record_are_read_as_a_record_each() {
             ttl: 9,
             macs: [[1; 6], [2; 6]],
             mpls: [0; 3],
+            egress: false,
         };
         table.add(&packet, &mut |_| ());
         for number in 1..=answers {
@@ -514,4 +516,37 @@ fn a_record_says_the_same_wherever_it_stands() {
     let (of, others) = &read[0];
     assert_eq!(of.packets, u64::from_be_bytes([0, 0, 0, 0, 0, record[16], record[17], record[18]]));
     assert_eq!(others.len(), 2);
+}
+
+#[test]
+fn records_say_which_way_packets_went() {
+    for version in [Version::Ipfix, Version::V9, Version::V5] {
+        let template = format!("{USUAL} flowDirection");
+        let mut exporter = Exporter::new(Settings { template, ..settings(version) }).expect("a template");
+        let mut walk = Walk::new(Choice { directions: true, ..Choice::default() });
+        let mut table = Table::new(Limits::default());
+        // UDP from 192.0.2.1:7 to 192.0.2.2:9: as it came in, and three times as it went out again.
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2]);
+        frame.extend([0, 7, 0, 9, 0, 8, 0, 0]);
+        for egress in [true, false, true, true] {
+            let frame = packet::Frame { egress, ..packet::Frame::ethernet(&frame, NOW) };
+            table.add(&walk.packet(&frame).expect("UDP"), &mut |_| ());
+        }
+        let mut messages = Vec::new();
+        let mut keep = |message: crate::export::Message<'_>| messages.push(message.bytes.to_vec());
+        table.flush(usize::MAX, &mut |over| exporter.add(over, NOW, &mut keep));
+        exporter.flush(NOW, &mut keep);
+        let (mut session, mut room) = (Session::new(false), room());
+        let mut read = Vec::new();
+        for message in &messages {
+            session.message(message, &mut room, &mut |record, _| {
+                read.push((record.packets, record.direction, record.interfaces));
+            });
+        }
+        read.sort_unstable();
+        // Version 5 has no field for it.
+        let leaving = u8::from(version != Version::V5);
+        assert_eq!(read, [(1, 0, [3, 0]), (3, leaving, [0, 3])], "{version:?}");
+    }
 }

@@ -24,6 +24,7 @@ fn packet(flow: u32, at_ms: u64, tcp_flags: u16) -> Packet {
         ttl: 64,
         macs: [[2; 6]; 2],
         mpls: [0; 3],
+        egress: false,
     }
 }
 
@@ -269,7 +270,7 @@ proptest! {
             plain.retain(|_, flow| { if over(flow) { wanted.push(*flow); } !over(flow) });
             let counted = plain.entry(Parts2(flow)).or_insert(Flow {
                 key: packet.key, packets: 0, octets: 0, times_ns: [now; 2], tcp_flags: 0, ttl: [64; 2],
-                lengths: [40; 2], macs: packet.macs, mpls: packet.mpls,
+                lengths: [40; 2], macs: packet.macs, mpls: packet.mpls, egress: packet.egress,
             });
             counted.packets += 1;
             counted.octets += 40;

@@ -7,7 +7,7 @@
 #![allow(unsafe_code, reason = "memory shared with the kernel")]
 
 use super::inlet::{self, Inlet};
-use super::{Frame, OFFLOAD, Offload, Rx, RxCounters, RxError, RxFacts};
+use super::{Direction, Frame, OFFLOAD, Offload, Rx, RxCounters, RxError, RxFacts};
 use crate::map::Map;
 use crate::packet::Target;
 use std::mem::offset_of;
@@ -29,7 +29,7 @@ const STATUS: usize =
 /// The socket address behind a frame's header.
 const ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// Receives every frame that arrives on one interface.
+/// Receives every frame that arrives on one interface, or leaves by it, or both.
 #[derive(Debug)]
 pub struct Blocks {
     // Before the memory that they stand in. They are 'static only in here: `frames` lends them for as long as self.
@@ -61,25 +61,27 @@ impl Blocks {
     /// # Errors
     /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, promiscuous: bool, hardware: bool) -> Result<Blocks, RxError> {
-        Blocks::open_with(target, promiscuous, hardware, BLOCKS, false)
+        Blocks::open_with(target, (Direction::In, promiscuous), hardware, BLOCKS, false)
     }
 
-    /// The same, with so many bytes of memory for frames that wait, and with what was left to hardware ([`Frame::offload`]).
+    /// The same, with so many bytes of memory for frames that wait, and with what was left to hardware ([`Frame::offload`]). For
+    /// what arrives the interface takes frames for any address.
     ///
     /// # Errors
     /// As [`Blocks::open`].
-    pub fn open_large(target: &Target, promiscuous: bool, bytes: usize) -> Result<Blocks, RxError> {
-        Blocks::open_with(target, promiscuous, false, (bytes / BLOCK).clamp(2, 4096), true)
+    pub fn open_large(target: &Target, direction: Direction, bytes: usize) -> Result<Blocks, RxError> {
+        let promiscuous = direction != Direction::Out;
+        Blocks::open_with(target, (direction, promiscuous), false, (bytes / BLOCK).clamp(2, 4096), true)
     }
 
     fn open_with(
         target: &Target,
-        promiscuous: bool,
+        (direction, promiscuous): (Direction, bool),
         hardware: bool,
         blocks: usize,
         offloads: bool,
     ) -> Result<Blocks, RxError> {
-        let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V3)?;
+        let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V3, direction)?;
         if hardware {
             let stamps = libc::SOF_TIMESTAMPING_RAW_HARDWARE;
             inlet.set(libc::PACKET_TIMESTAMP, "PACKET_TIMESTAMP", &stamps)?;

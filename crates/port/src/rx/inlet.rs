@@ -1,6 +1,6 @@
 //! What both rings of packet sockets have in common: the socket, how it is bound and waited for, and what it dropped.
 
-use super::{Checksum, Kind, RxError, Stamp, StampedBy};
+use super::{Checksum, Direction, Kind, RxError, Stamp, StampedBy};
 use crate::map::Map;
 use crate::packet::Target;
 use crate::socket::{self, set};
@@ -35,13 +35,23 @@ pub struct Inlet {
 
 impl Inlet {
     /// A socket that receives nothing yet, for a ring of a version.
-    pub fn open(target: &Target, version: libc::tpacket_versions) -> Result<Inlet, RxError> {
+    pub fn open(
+        target: &Target,
+        version: libc::tpacket_versions,
+        direction: Direction,
+    ) -> Result<Inlet, RxError> {
         let failed = |source| failed(&target.name, "opening a packet socket", source);
         let socket = socket::open().map_err(failed)?;
         let inlet = Inlet { socket, name: target.name.clone(), index: target.index, dropped: 0 };
         inlet.set(libc::PACKET_VERSION, "PACKET_VERSION", &(version as i32))?;
-        // Since Linux 4.20.
-        inlet.set(PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING", &1)?;
+        match direction {
+            // Since Linux 4.20.
+            Direction::In => inlet.set(PACKET_IGNORE_OUTGOING, "PACKET_IGNORE_OUTGOING", &1)?,
+            // There is no option for it, and what arrives is not to take the ring's room.
+            Direction::Out => socket::only_outgoing(&inlet.socket)
+                .map_err(|source| self::failed(&target.name, "SO_ATTACH_FILTER", source))?,
+            Direction::Both => {}
+        }
         Ok(inlet)
     }
 

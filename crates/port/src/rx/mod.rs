@@ -112,6 +112,17 @@ pub enum Kind {
     Unknown,
 }
 
+/// Which frames of an interface are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Those that arrive.
+    In,
+    /// Those that leave by it, as far as the host's stack sends them.
+    Out,
+    /// All. Of a loopback each frame comes twice: as it leaves, and as it arrives.
+    Both,
+}
+
 /// What the kernel left to hardware: `struct virtio_net_hdr` (linux/virtio_net.h), the parts that are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offload {

@@ -8,7 +8,7 @@
 #![allow(unsafe_code, reason = "memory shared with the kernel")]
 
 use super::inlet::{self, Inlet};
-use super::{Frame, OFFLOAD, Offload, Rx, RxCounters, RxError, RxFacts};
+use super::{Direction, Frame, OFFLOAD, Offload, Rx, RxCounters, RxError, RxFacts};
 use crate::map::Map;
 use crate::packet::Target;
 use rustix::net::sockopt;
@@ -62,7 +62,7 @@ impl Slots {
     /// # Errors
     /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, batch: usize) -> Result<Slots, RxError> {
-        let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V2)?;
+        let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V2, Direction::In)?;
         let longest = target.mtu as usize + 14 + 8;
         let slot_size = (longest + BEFORE).next_power_of_two().clamp(2048, 65536);
         let slots = (RING / slot_size).min(SLOTS);

@@ -26,6 +26,9 @@ pub struct Metering {
     pub dropped_frames: u64,
     /// Frames longer than the interface sends: several that the kernel had joined, counted as one packet each.
     pub joined_frames: u64,
+    /// Frames that left by the interface; the others arrived.
+    #[serde(default)]
+    pub left_frames: u64,
     /// Records that ended, by the reason: no packet for the idle timeout,
     pub idle_records: u64,
     /// longer than the active timeout,
@@ -126,6 +129,7 @@ impl Section for Metered {
             format!("{} dropped before the probe", units::count(m.dropped_frames)),
         ];
         metered.extend(some(vec![
+            ("frames left", m.left_frames),
             ("frames not IP", m.other_frames),
             ("malformed", m.malformed_frames),
             ("not sampled", m.unsampled_frames),

@@ -9,7 +9,7 @@ use flow::export::{Exporter, Message, Settings, Status};
 use flow::packet::{Choice, Frame, NoPacket, Packet, Walk};
 use flow::sampling::Flows;
 use flow::table::{self, Over, Table};
-use port::rx::{RxError, StampedBy};
+use port::rx::{Kind, RxError, StampedBy};
 use report::Collector;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,6 +40,8 @@ pub struct Seen {
     pub unsampled: u64,
     pub dropped: u64,
     pub joined: u64,
+    /// Of `frames` those that left.
+    pub left: u64,
     pub clock_steps: u64,
     pub flows: u64,
     pub most_flows: u64,
@@ -235,7 +237,8 @@ impl Probe {
                 self.seen.joined += u64::from(segment.is_none() && frame.length > longest);
                 let vlan = frame.tag.map(|(_, control)| control & 0xfff);
                 let (link, bytes, length) = (LinkType::ETHERNET, frame.bytes, frame.length);
-                packets.extend(self.packet(&Frame { link, bytes, length, at_ns, vlan, segment }));
+                let egress = frame.kind == Kind::Outgoing;
+                packets.extend(self.packet(&Frame { link, bytes, length, at_ns, vlan, segment, egress }));
             }
             let Probe { table, records, now_ns: last_ns, .. } = self;
             table.add_all(&packets, &mut |over| records.write(over, *last_ns));
@@ -286,6 +289,7 @@ impl Probe {
                     at_ns: record.time_ns,
                     vlan: None,
                     segment: None,
+                    egress: false,
                 };
                 self.add(&frame);
                 left -= 1;
@@ -317,6 +321,7 @@ impl Probe {
     fn packet(&mut self, frame: &Frame<'_>) -> Option<Packet> {
         self.seen.frames += 1;
         self.seen.bytes += frame.length as u64;
+        self.seen.left += u64::from(frame.egress);
         if !self.sample.takes() {
             self.seen.unsampled += 1;
             return None;

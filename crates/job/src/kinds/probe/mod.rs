@@ -1,4 +1,4 @@
-//! `netdyno probe`: what arrives, or what captures hold, is counted by flows, and their records are exported.
+//! `netdyno probe`: what arrives and leaves, or what captures hold, is counted by flows, and their records are exported.
 //!
 //! ```text
 //!   frames --> meter (a thread): flow::packet, flow::table, flow::export --queue--> sender (a thread): UDP, or link: TCP
@@ -28,7 +28,7 @@ use report::{Choice, Code, Interval, Report, Rx, Totals};
 use sender::Sender;
 use snapshot::{Count, Snapshot, Title};
 use source::Source;
-use spec::{ExportFormat, Probe};
+use spec::{ExportFormat, FlowDirection, Probe};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -92,7 +92,8 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let meter = Meter {
         source,
         table: if args.biflow { Table::both_ways(limits) } else { Table::new(limits) },
-        choice: Headers { inner: args.inner },
+        // Of both directions in one record the first packet's is told.
+        choice: Headers { inner: args.inner, directions: !args.biflow },
         sample: args.sample.unwrap_or(1),
         random: args.sample_at_random,
         settings,
@@ -110,7 +111,7 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     fill(&mut report, &done);
-    passive::judge_count(&mut report, args.count.as_deref().copied(), done.seen.frames, "arrived");
+    passive::judge_count(&mut report, args.count.as_deref().copied(), done.seen.frames, came(args));
     judge(&mut report, &done, place.as_ref());
     Ok(report)
 }
@@ -158,7 +159,16 @@ fn rate(args: &Probe) -> Option<u32> {
     args.export_rate.or((!args.captures.is_empty()).then_some(CAPTURE_RATE))
 }
 
+/// What records hold by default: where some are of packets that leave, they say which.
+fn usual(args: &Probe) -> String {
+    match args.direction {
+        FlowDirection::In => USUAL.to_owned(),
+        FlowDirection::Out | FlowDirection::Both => format!("{USUAL} flowDirection"),
+    }
+}
+
 fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
+    let index = place.map_or(0, |place| place.interface.index);
     let refresh = args.template_refresh.as_deref().copied().unwrap_or(REFRESH);
     Settings {
         version: match args.format {
@@ -166,7 +176,7 @@ fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
             ExportFormat::V9 => Version::V9,
             ExportFormat::V5 => Version::V5,
         },
-        template: args.template.clone().unwrap_or_else(|| USUAL.to_owned()),
+        template: args.template.clone().unwrap_or_else(|| usual(args)),
         first_template: args.template_id.unwrap_or(257),
         both_ways: args.biflow,
         domain: args.domain.unwrap_or(0),
@@ -176,8 +186,8 @@ fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
         context: Beside {
             began_ns,
             interfaces: [
-                args.input_index.unwrap_or_else(|| place.map_or(0, |place| place.interface.index)),
-                args.output_index.unwrap_or(0),
+                [args.input_index.unwrap_or(index), args.output_index.unwrap_or(0)],
+                [args.input_index.unwrap_or(0), args.output_index.unwrap_or(index)],
             ],
             sampling: args.sample.unwrap_or(1),
             random: args.sample_at_random,
@@ -207,7 +217,12 @@ fn what_begins(args: &Probe, place: Option<&Place>, way: Option<&Choice>, limits
     let what = match place {
         Some(place) => {
             let way = way.map_or("", |way| &way.reason);
-            format!("on {} by {way}", place.spec)
+            let which = match args.direction {
+                FlowDirection::In => "what arrives",
+                FlowDirection::Out => "what leaves",
+                FlowDirection::Both => "what arrives and leaves",
+            };
+            format!("{which} on {} by {way}", place.spec)
         }
         None => report::units::counted(args.captures.len() as u64, "capture"),
     };
@@ -224,6 +239,15 @@ fn named(format: ExportFormat) -> &'static str {
         ExportFormat::Ipfix => "IPFIX",
         ExportFormat::V9 => "NetFlow v9",
         ExportFormat::V5 => "NetFlow v5",
+    }
+}
+
+/// What became of frames that were waited for.
+fn came(args: &Probe) -> &'static str {
+    match args.direction {
+        FlowDirection::In => "arrived",
+        FlowDirection::Out => "left",
+        FlowDirection::Both => "arrived or left",
     }
 }
 
@@ -266,6 +290,7 @@ fn fill(report: &mut Report, done: &meter::Done) {
         unsampled_frames: seen.unsampled,
         dropped_frames: seen.dropped,
         joined_frames: seen.joined,
+        left_frames: seen.left,
         idle_records: idle,
         active_records: active,
         closed_records: closed,
@@ -297,7 +322,7 @@ fn judge(report: &mut Report, done: &meter::Done, place: Option<&Place>) {
     }
     if seen.dropped > 0 {
         let said =
-            format!("{} arrived and were not metered: the probe was slower", counted(seen.dropped, "frame"));
+            format!("{} came by and were not metered: the probe was slower", counted(seen.dropped, "frame"));
         verdict.fall_short(Code::FramesUnmetered, said);
     }
     if seen.sent.unsent[0] > 0 {

@@ -1,4 +1,4 @@
-//! Where the probe has frames from: captures, an XDP program's rings, or a packet socket's.
+//! Where the probe has frames from: captures, an XDP program's rings, or a packet socket's, which alone has those that leave.
 
 use crate::kinds::shared;
 use crate::place::Place;
@@ -7,9 +7,9 @@ use anyhow::{Context, Result, bail};
 use bpf::{Hook, ProgramError};
 use capture::Reader;
 use meter::heads::{Heads, Options as HeadsOptions};
-use port::rx::{Blocks, Frame, Rx, RxError};
+use port::rx::{Blocks, Direction, Frame, Rx, RxError};
 use report::Choice;
-use spec::{How, Probe};
+use spec::{FlowDirection, How, Probe};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -83,8 +83,8 @@ impl Source {
         Ok(Source::Captures(readers))
     }
 
-    /// What arrives at `place`, and how that is taken: native XDP, or a packet socket where that sees less or is not
-    /// possible.
+    /// What arrives at `place` or leaves by it, and how that is taken: native XDP, or a packet socket where that sees less or
+    /// is not possible.
     pub fn live(args: &Probe, place: &Place, yes_disrupt: &[String]) -> Result<(Source, Choice)> {
         let longest = place.interface.mtu as usize + 18;
         let live = |ring| Source::Live { ring, longest };
@@ -93,6 +93,7 @@ impl Source {
             How::XdpGeneric => Some(Hook::XdpGeneric),
             How::Packet => None,
         };
+        let hook = hook.filter(|_| args.direction == FlowDirection::In);
         let asked = args.how != How::Auto;
         let mut why_not = None;
         if let Some(hook) = hook {
@@ -115,14 +116,25 @@ impl Source {
             let why = why_not.map_or_else(String::new, |why| format!(": {why}"));
             bail!("`.drop`: a packet socket keeps nothing from the host{why}");
         }
-        let blocks = place.run_in(|| Blocks::open_large(&place.target(), true, RING))?;
+        let blocks = place.run_in(|| Blocks::open_large(&place.target(), direction(args, place), RING))?;
         let blocks = blocks.with_context(|| format!("metering on {}", place.spec))?;
         let reason = match why_not {
             Some(why) => format!("{why} (packet socket)"),
+            None if args.how == How::Auto => "packet socket: XDP does not see what leaves".to_owned(),
             None => "packet socket".to_owned(),
         };
         let choice = Choice { name: "packet".to_owned(), reason, ..Choice::default() };
         Ok((live(Ring::Socket(Box::new(blocks))), choice))
+    }
+}
+
+/// Which frames the packet socket takes. Of a loopback what leaves arrives, and each frame counts once: libpcap does the same.
+fn direction(args: &Probe, place: &Place) -> Direction {
+    match args.direction {
+        FlowDirection::In => Direction::In,
+        FlowDirection::Both if place.interface.loopback => Direction::In,
+        FlowDirection::Both => Direction::Both,
+        FlowDirection::Out => Direction::Out,
     }
 }
 
