@@ -1,0 +1,1 @@
+//! iperf3's protocol: parameters and results as JSON, states as single bytes.

@@ -1,0 +1,1 @@
+//! netdyno's own protocol between two endpoints.

@@ -1,0 +1,1 @@
+//! netperf's protocol: messages of 656 bytes over a control connection.

@@ -1,0 +1,1 @@
+//! Clients and servers that speak iperf3's protocol.

@@ -1,0 +1,1 @@
+//! Clients and servers that speak netperf's protocol.
