@@ -10,6 +10,7 @@
 //! | [`stream`] | bytes in one direction over TCP or a Unix socket: `send`, `receive` |
 //! | [`exchange`] | requests and responses: `ask`, `answer`, and over a connection each: `ask_each`, `answer_each` |
 //! | [`datagram`] | datagrams in one direction, with sequence numbers: `send`, `receive` |
+//! | [`native`] | netdyno's own tests: client and server |
 //! | [`pace`] | schedules |
 //! | [`cpu`] | what processors were used for, and pinning |
 //!
@@ -20,6 +21,7 @@ pub mod cpu;
 pub mod datagram;
 pub mod exchange;
 pub mod iperf3;
+pub mod native;
 pub mod netperf;
 pub mod pace;
 pub mod phase;

@@ -84,7 +84,7 @@ impl Progress {
 
 /// How long transactions took, in ns. Those who ask record, others look.
 #[derive(Debug, Default)]
-pub struct Latency(Mutex<Histogram>);
+pub struct Latency(Mutex<Option<Histogram>>);
 
 impl Latency {
     /// Nothing yet.
@@ -95,17 +95,25 @@ impl Latency {
     /// Counts one.
     pub fn record(&self, took: Duration) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).record(ns);
+        // Flows that time nothing take no memory for it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().record(ns);
     }
 
     /// All so far.
     pub fn so_far(&self) -> Histogram {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    }
+
+    /// Adds all so far to `all`.
+    pub fn add_to(&self, all: &mut Histogram) {
+        if let Some(so_far) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            all.merge(so_far);
+        }
     }
 
     /// All so far; it begins anew.
     pub fn take(&self) -> Histogram {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 }
 
@@ -205,7 +213,7 @@ pub struct Done {
 }
 
 /// What became of sends with MSG_ZEROCOPY.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Zerocopy {
     /// Calls whose completion was read.
     pub completed: u64,

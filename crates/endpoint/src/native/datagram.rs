@@ -2,10 +2,9 @@
 //! what is sent there arrives.
 //!
 //! ```text
-//!   join  key flow           ->        29 bytes and padding: at least as long as the answer
-//!                            <-  cookie key cookie        40 bytes
-//!   proof key cookie         ->
-//!                            <-  joined (again for each proof, as it may get lost)
+//!   join  key flow           ->        40 bytes, as all of them: the answer is no longer than the question
+//!                            <-  cookie key cookie
+//!   proof key cookie         ->        again and again, until the server says `joined` on the control connection
 //! ```
 //!
 //! Who does not know the key gets no answer, and the key was said over TCP to the same address.
@@ -28,8 +27,6 @@ pub enum Joining {
     Cookie(Key, Cookie),
     /// The client's second.
     Proof(Key, Cookie),
-    /// The server's last: data may come.
-    Joined(Key),
 }
 
 impl Joining {
@@ -45,7 +42,6 @@ impl Joining {
             }
             Joining::Cookie(key, cookie) => (b'C', key, *cookie),
             Joining::Proof(key, cookie) => (b'P', key, *cookie),
-            Joining::Joined(key) => (b'I', key, [0; COOKIE]),
         };
         let mut bytes = [0; LENGTH];
         let parts = b"NDYNUDP".iter().chain([&kind]).chain(key).chain(&rest);
@@ -67,7 +63,6 @@ impl Joining {
             b'J' => rest.first_chunk::<4>().map(|flow| Joining::Join(*key, u32::from_be_bytes(*flow))),
             b'C' => Some(Joining::Cookie(*key, *rest)),
             b'P' => Some(Joining::Proof(*key, *rest)),
-            b'I' => Some(Joining::Joined(*key)),
             _ => None,
         }
     }

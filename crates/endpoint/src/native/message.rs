@@ -15,6 +15,9 @@ pub enum ToServer {
         program: String,
         /// Drawn by the client: hexadecimal digits.
         nonce: String,
+        /// The same on all control connections of one job: its tests are not others'.
+        #[serde(default)]
+        run: String,
     },
     /// It has the token.
     Prove {

@@ -10,7 +10,7 @@
 //!   test {plan}                             ->
 //!                                           <-    ready {key, ports}
 //!   "NETDYNO1" 'D' key number               ->             a data connection each (TCP, Unix)
-//!   join key number, UDP                    ->             or a handshake ([`datagram`]): no datagram goes where nobody asked
+//!   join key number (UDP)                   ->             or a handshake ([`datagram`]): no datagram goes where nobody asked
 //!                                           <-    joined
 //!   start                                   ->
 //!                                           <-    started

@@ -44,6 +44,7 @@ pub struct Session {
     token: Option<Vec<u8>>,
     nonce: String,
     theirs: String,
+    run: String,
     lasts: Duration,
 }
 
@@ -59,13 +60,18 @@ const MOST_NONCE: usize = 256;
 impl Session {
     /// With what the server drew.
     pub fn new(limits: Limits, token: Option<Vec<u8>>, nonce: String) -> Session {
-        let (theirs, lasts) = (String::new(), Duration::ZERO);
-        Session { state: State::Greeting, limits, token, nonce, theirs, lasts }
+        let (theirs, run, lasts) = (String::new(), String::new(), Duration::ZERO);
+        Session { state: State::Greeting, limits, token, nonce, theirs, run, lasts }
     }
 
     /// What the server drew.
     pub fn nonce(&self) -> &str {
         &self.nonce
+    }
+
+    /// Which job the client is of.
+    pub fn run(&self) -> &str {
+        &self.run
     }
 
     /// The client has to prove that it has the token.
@@ -80,17 +86,17 @@ impl Session {
             Err(error) => return self.refuse(Reason::Protocol, format!("a message cannot be read: {error}")),
         };
         match (self.state, said) {
-            (State::Greeting, ToServer::Hello { version, nonce, .. }) => {
+            (State::Greeting, ToServer::Hello { version, nonce, run, .. }) => {
                 if version != VERSION {
                     let said = format!(
                         "the client speaks version {version} of the protocol, and this server version {VERSION}"
                     );
                     return self.refuse(Reason::Version, said);
                 }
-                if nonce.len() > MOST_NONCE {
+                if nonce.len() > MOST_NONCE || run.len() > MOST_NONCE {
                     return self.refuse(Reason::Protocol, "the client's nonce is too long".to_owned());
                 }
-                self.theirs = nonce;
+                (self.theirs, self.run) = (nonce, run);
                 self.state = State::Proving;
                 Does::Challenge
             }
