@@ -5,6 +5,7 @@
 //!                                                     difference --> Difference (groups of changes, notes by rules)
 //!   file, the other end's message ------> Snapshot --'
 //!
+//!   netstat -s, ethtool -S, nstat, ... before and after --> listing --> the same text, with differences
 //! ```
 //!
 //! A counter only rises, and is subtracted. A gauge is a state (established connections, pages of memory, a limit): it is
@@ -30,6 +31,7 @@
 
 mod difference;
 mod kind;
+pub mod listing;
 mod parse;
 mod rules;
 mod snapshot;
