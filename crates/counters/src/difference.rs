@@ -31,6 +31,14 @@ pub struct Difference {
     pub notes: Vec<Note>,
 }
 
+/// A difference by itself.
+#[derive(Serialize)]
+struct Named<'a> {
+    schema: &'static str,
+    #[serde(flatten)]
+    difference: &'a Difference,
+}
+
 /// Counters about one thing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
@@ -109,6 +117,21 @@ impl Difference {
     /// By how much the counter of this name rose; `None`: it did not move, or that is not known.
     pub fn changed(&self, name: &str) -> Option<u64> {
         self.groups.iter().flat_map(|group| &group.changes).find(|change| change.name == name)?.by
+    }
+
+    /// JSON, indented, with a member `schema` that says what it is.
+    pub fn to_json(&self) -> String {
+        // Numbers and texts: nothing in it can fail.
+        serde_json::to_string_pretty(&self.named()).unwrap_or_default() + "\n"
+    }
+
+    /// The same on one line.
+    pub fn to_json_line(&self) -> String {
+        serde_json::to_string(&self.named()).unwrap_or_default() + "\n"
+    }
+
+    fn named(&self) -> Named<'_> {
+        Named { schema: "netdyno.counters-difference/1", difference: self }
     }
 
     /// Neither a counter nor a gauge moved.

@@ -317,7 +317,6 @@ fn below(moved: &Moved<'_>, say: &mut impl FnMut(&str, Weight, String)) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::{Snapshot, difference};
 
     /// The rules that apply when counters move from 0 to these.

@@ -78,7 +78,12 @@ fn interfaces_and_cpus_are_matched_by_their_names() {
         let zeros = " 00000000".repeat(11);
         format!("{processed:08x}{zeros} {cpu:08x} 00000000 00000000\n")
     };
-    plain(&(cpu(10, 0) + &cpu(0xffff_fff0, 1)), &cpu(0xffff_ffff, 1), Form::Softnet, &cpu(15, 1));
+    plain(
+        &(cpu(10, 0) + &cpu(0xffff_fff0, 1)),
+        &(cpu(0xffff_ffff, 1) + &cpu(10, 0)),
+        Form::Softnet,
+        &(cpu(15, 1) + &cpu(0, 0)),
+    );
 }
 
 #[test]
