@@ -111,13 +111,7 @@ impl Quantity for EndpointRate {
 
     fn read(text: &str) -> Result<EndpointRate, String> {
         let lower: String = text.to_ascii_lowercase().split_whitespace().collect();
-        let count = |unit: &str| {
-            let number = lower.strip_suffix(unit)?;
-            match number.strip_suffix('g') {
-                Some(number) => parse_count(&format!("{number}m")).ok()?.checked_mul(1000),
-                None => parse_count(number).ok(),
-            }
-        };
+        let count = |unit: &str| parse_count(lower.strip_suffix(unit)?).ok();
         let transactions = || count("tps").map(EndpointRate::Transactions);
         let bits = || count("bps").map(EndpointRate::Bits);
         let read = transactions().or_else(bits).or_else(|| count("pps").map(EndpointRate::Datagrams));

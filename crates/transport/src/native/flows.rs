@@ -109,6 +109,7 @@ struct Base {
     at: Instant,
     counts: [u64; 6],
     cpu: Reading,
+    kernel: Option<counters::Snapshot>,
 }
 
 impl Flows {
@@ -137,7 +138,8 @@ impl Flows {
             for flow in self.flows.iter().filter(|_| !self.warm_up.is_zero()) {
                 flow.latency.take();
             }
-            self.base = Some(Base { at: Instant::now(), counts: self.counts(), cpu });
+            let kernel = counters::Snapshot::here().ok();
+            self.base = Some(Base { at: Instant::now(), counts: self.counts(), cpu, kernel });
         }
     }
 
@@ -257,6 +259,10 @@ impl Flows {
                 *count = count.saturating_sub(before);
             }
             results.cpu = Some(base.cpu.until(&Reading::now()));
+            let now = base.kernel.as_ref().and(counters::Snapshot::here().ok());
+            let difference =
+                base.kernel.as_ref().zip(now).map(|(before, now)| counters::difference(before, &now));
+            results.counters = difference.and_then(Result::ok);
         }
         [
             results.bytes,

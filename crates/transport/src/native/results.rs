@@ -177,6 +177,9 @@ pub struct Results {
     /// All connections together, at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpNow>,
+    /// What the kernel counted in the measured time, in this end's network namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counters: Option<counters::Difference>,
     /// The first flows, at most 64.
     pub flows: Vec<FlowResult>,
 }
