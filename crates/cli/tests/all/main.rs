@@ -13,6 +13,7 @@ mod cores;
 mod craft;
 mod demo;
 mod due;
+mod endpoint;
 mod engines;
 mod faults;
 mod flow_profiles;

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::{Line, Section};
 use crate::distribution::Distribution;
 use crate::figure::{Measured, Within, figures};
+use crate::html::escape::Esc;
 use crate::html::grid::{DASH, Facts, Grid, first_of};
 use crate::kernel_counters;
 use crate::model::Report;
-use crate::text::Options;
 use crate::units;
 
 /// What came of a test between two endpoints. Bytes and bits are payload: without any headers.
@@ -448,17 +448,13 @@ impl Section for Tested {
         }
         lines.push(Line::facts("here", end_facts(&e.local)));
         lines.extend(e.remote.as_ref().map(|end| Line::facts("server", end_facts(end))));
+        for (place, end) in ends(e) {
+            let notes = end.counters.iter().flat_map(|difference| &difference.notes);
+            lines.extend(
+                notes.map(|note| Line::text("kernel", format!("{place}: {}", units::printable(&note.text)))),
+            );
+        }
         lines
-    }
-
-    fn tables(&self, report: &Report, _: Options<'_>) -> Vec<String> {
-        let Some(e) = &report.result.endpoint else { return Vec::new() };
-        let ends = [("at this end", Some(&e.local)), ("at the server", e.remote.as_ref())];
-        let table = |(place, end): (&str, Option<&End>)| {
-            let difference = end?.counters.as_ref()?;
-            Some(format!("Counters {place}: {}", kernel_counters::render(difference)))
-        };
-        ends.into_iter().filter_map(table).collect()
     }
 
     fn times<'r>(&self, report: &'r Report) -> Vec<(&'static str, &'r Distribution)> {
@@ -524,8 +520,24 @@ impl Section for Tested {
             ];
             grid.row(&seconds(i.start_ns), cells);
         }
-        grid.card(&first_of("The test over time", MOST_ROWS, e.intervals.len()), true)
+        let over_time = grid.card(&first_of("The test over time", MOST_ROWS, e.intervals.len()), true);
+        let counters = ends(e).filter_map(|(place, end)| {
+            let text = kernel_counters::render(end.counters.as_ref()?);
+            Some(format!(
+                "<details><summary>What the kernel counted, {place}</summary>
+<pre>{}</pre></details>
+",
+                Esc(&text)
+            ))
+        });
+        over_time + &counters.collect::<String>()
     }
+}
+
+fn ends(e: &Endpoint) -> impl Iterator<Item = (&'static str, &End)> {
+    [("at this end", Some(&e.local)), ("at the server", e.remote.as_ref())]
+        .into_iter()
+        .filter_map(|(place, end)| Some((place, end?)))
 }
 
 /// Rows of intervals on the page, at most.
