@@ -1,6 +1,7 @@
 //! `netdyno endpoint`: both ends on two hosts joined by a cable, what goes wrong between them, and results that add up.
 
 use crate::common::{Net, Running, number, reasons};
+use ::lab::Options;
 use serde_json::Value;
 
 /// A server on the receiving host, which listens.
@@ -10,9 +11,13 @@ fn server(net: &Net, options: &str) -> Running {
     running
 }
 
+/// Two hosts that reach each other by IPv4.
+fn hosts() -> Net {
+    Net::with(&Options { addresses: true, ..Options::default() })
+}
+
 fn there(net: &Net) -> String {
-    let addresses = net.run_there("ip -j -4 address show rx0").ok().json();
-    addresses[0]["addr_info"][0]["local"].as_str().expect("an address of rx0").to_owned()
+    net.lab.receiver.address.to_string()
 }
 
 fn tested(report: &Value) -> &Value {
@@ -27,7 +32,7 @@ const BRIEF: &str = "--duration 300ms --json --quiet";
 
 #[test]
 fn every_test_over_a_cable_tells_what_both_ends_came_to() {
-    let net = Net::new();
+    let net = hosts();
     let (_server, host) = (server(&net, ""), there(&net));
     for test in [
         "tcp-stream --method splice",
@@ -68,7 +73,7 @@ fn every_test_over_a_cable_tells_what_both_ends_came_to() {
 
 #[test]
 fn amounts_and_an_open_loop_are_kept_to() {
-    let net = Net::new();
+    let net = hosts();
     let (_server, host) = (server(&net, ""), there(&net));
     let report =
         net.run(format!("netdyno endpoint tcp-stream {host} --bytes 3000007 -p 2 --json -q")).ok().json();
@@ -84,7 +89,7 @@ fn amounts_and_an_open_loop_are_kept_to() {
 
 #[test]
 fn latency_under_load_is_told_idle_beside_loaded_with_its_rule() {
-    let net = Net::new();
+    let net = hosts();
     let (_server, host) = (server(&net, ""), there(&net));
     let ran = net.run(format!(
         "netdyno endpoint latency-under-load {host} --duration 500ms --warm-up 200ms --json -q"
@@ -99,7 +104,7 @@ fn latency_under_load_is_told_idle_beside_loaded_with_its_rule() {
 
 #[test]
 fn a_repeated_test_says_how_sure_it_is() {
-    let net = Net::new();
+    let net = hosts();
     let (_server, host) = (server(&net, ""), there(&net));
     let line = format!("netdyno endpoint tcp-rr {host} --confidence 90%,100% --duration 100ms --json -q");
     let c = tested(&net.run(line).json())["confidence"].clone();
@@ -110,7 +115,7 @@ fn a_repeated_test_says_how_sure_it_is() {
 
 #[test]
 fn whoever_is_refused_is_told_why_and_the_next_one_is_served() {
-    let net = Net::new();
+    let net = hosts();
     let host = there(&net);
     net.run(format!("netdyno endpoint tcp-rr {host} {BRIEF}")).refused(&["is the server running there?"]);
     let token = net.file("token");
@@ -134,7 +139,7 @@ fn whoever_is_refused_is_told_why_and_the_next_one_is_served() {
 
 #[test]
 fn an_end_that_is_killed_in_the_middle_is_missed_and_a_server_goes_on() {
-    let net = Net::new();
+    let net = hosts();
     let (server, host) = (server(&net, ""), there(&net));
     // The client is killed: the server serves the next one.
     let mut client = net.start(format!("netdyno endpoint tcp-maerts {host} --duration 60s"));
@@ -162,7 +167,7 @@ fn an_end_that_is_killed_in_the_middle_is_missed_and_a_server_goes_on() {
 
 #[test]
 fn a_unix_socket_carries_what_tcp_does_and_refuses_the_rest() {
-    let net = Net::new();
+    let net = hosts();
     let path = net.file("socket");
     let mut server = net.start(format!("netdyno endpoint serve --listen unix:{path}"));
     server.until_it_says("serving endpoint tests at");
