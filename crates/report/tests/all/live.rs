@@ -14,6 +14,7 @@ fn progress(seconds: u64) -> Progress {
         intended_frames_per_second: Some(1.6e6),
         received: Some(Pace { frames_per_second: 1.5e6, ..pace }),
         loss: Some(Loss::of(12, 1_600_000)),
+        endpoint: None,
         warnings: 2,
     }
 }

@@ -116,6 +116,9 @@ impl Flows {
     /// Begins, a thread for each flow.
     pub fn start(all: Vec<Doing>, manner: &Manner, warm_up: Duration) -> io::Result<Flows> {
         let mut flows = Vec::with_capacity(all.len());
+        // Without a warm-up all is measured from before the first byte.
+        let base = warm_up.is_zero().then(|| Base::now([0; 6]));
+        let began = Instant::now();
         let stop = manner.until.stop.clone();
         for (number, doing) in all.into_iter().enumerate() {
             match begin(number, doing, manner) {
@@ -126,20 +129,16 @@ impl Flows {
                 }
             }
         }
-        let mut flows = Flows { flows, stop, began: Instant::now(), warm_up, base: None };
-        flows.tick();
-        Ok(flows)
+        Ok(Flows { flows, stop, began, warm_up, base })
     }
 
     /// To be called often: measuring begins when the warm-up is over.
     pub fn tick(&mut self) {
         if self.base.is_none() && self.began.elapsed() >= self.warm_up {
-            let cpu = Reading::now();
-            for flow in self.flows.iter().filter(|_| !self.warm_up.is_zero()) {
+            for flow in &self.flows {
                 flow.latency.take();
             }
-            let kernel = counters::Snapshot::here().ok();
-            self.base = Some(Base { at: Instant::now(), counts: self.counts(), cpu, kernel });
+            self.base = Some(Base::now(self.counts()));
         }
     }
 
@@ -279,6 +278,13 @@ impl Flows {
             one.add_to(&mut latency);
         }
         (results, latency)
+    }
+}
+
+impl Base {
+    fn now(counts: [u64; 6]) -> Base {
+        let (cpu, kernel) = (Reading::now(), counters::Snapshot::here().ok());
+        Base { at: Instant::now(), counts, cpu, kernel }
     }
 }
 

