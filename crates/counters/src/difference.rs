@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 /// What changed between two snapshots of one network namespace. Counters that did not move are left out.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CountersDifference")]
 pub struct Difference {
     /// The host's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,6 +51,7 @@ pub struct Group {
 
 /// A counter that moved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CounterChange")]
 pub struct Change {
     /// Its name: `Tcp.RetransSegs`.
     pub name: String,

@@ -19,6 +19,7 @@ pub enum Weight {
 
 /// What follows from counters, by a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CounterNote")]
 pub struct Note {
     /// The rule's code: `udp-receiver-too-slow`.
     pub rule: String,
