@@ -576,7 +576,7 @@ fn records_are_written_as_goflow2_has_them() {
 fn records_go_to_standard_output_and_the_summary_does_not() {
     let (net, dir) = (Net::new(), folder());
     let capture = many_kinds(&dir);
-    let mut running = net.start("netdyno collect --listen 127.0.0.1:9995 --write -.jsonl -q");
+    let mut running = net.start("netdyno collect --listen 127.0.0.1:9995 --write -.jsonl");
     running.until_it_says("Ctrl-C ends");
     net.run(format!("netdyno probe {capture} --export 127.0.0.1:9995 -q")).ok();
     running.signal("INT");
