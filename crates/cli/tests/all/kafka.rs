@@ -20,7 +20,7 @@ fn start_broker(net: &Net, dir: &Folder) -> Running {
         let text = format!(
             "process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:9093\n\
              listeners=PLAINTEXT://{BROKER},CONTROLLER://127.0.0.1:9093\ncontroller.listener.names=CONTROLLER\n\
-             log.dirs={logs}\nnum.partitions=1\nlog.cleaner.enable=false\noffsets.topic.replication.factor=1\n"
+             log.dirs={logs}\nnum.partitions=1\nlog.cleaner.enable=false\nbroker.session.timeout.ms=1000\nbroker.heartbeat.interval.ms=200\noffsets.topic.replication.factor=1\n"
         );
         std::fs::write(&properties, text).expect("a file");
         net.run(format!("{java} kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAA -c {properties}"))
