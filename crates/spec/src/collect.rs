@@ -19,6 +19,16 @@ words! {
     }
 }
 
+words! {
+    /// What messages are keyed by, and with it which partition they go to.
+    KafkaKey {
+        /// No key: batches go to partitions by chance.
+        None = "none",
+        /// The exporter's address: its records stay in order, in one partition.
+        Sampler = "sampler",
+    }
+}
+
 /// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received, checked and written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,6 +52,9 @@ pub struct Collect {
     /// A ClickHouse that gets the records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clickhouse: Option<ClickHouse>,
+    /// Kafka brokers that get the records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kafka: Option<Kafka>,
     /// Threads that receive, among which the kernel shares out exporters. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -68,6 +81,20 @@ pub struct ClickHouse {
     /// A file with the password: its first line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_file: Option<PathBuf>,
+}
+
+/// A Kafka cluster, which gets a message for each record: goflow2's `FlowMessage` behind its length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Kafka {
+    /// Brokers to ask for the cluster (`HOST:PORT`); it says itself where the others are.
+    pub brokers: Vec<String>,
+    /// Default: `flows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<KafkaKey>,
 }
 
 impl Collect {

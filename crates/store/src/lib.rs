@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   rows -+-> Files       .csv .jsonl .pb .parquet, one file or many (rotated, in folders by day and hour)
-//!        '-> ClickHouse  inserts by HTTP, in blocks
+//!        |-> ClickHouse  inserts by HTTP, in blocks
+//!        '-> Kafka       a message of protocol buffers for each row, in batches
 //! ```
 //!
 //! A [`Sink`] takes rows from one thread, and says what became of them: kept, or lost and why. It has no queue and no thread;
@@ -12,12 +13,14 @@
 mod clickhouse;
 mod columns;
 mod files;
+mod kafka;
 mod parquet;
 mod protobuf;
 mod text;
 
 pub use clickhouse::{ClickHouse, Refused, Server};
 pub use files::{Files, Form, Partition, Plan};
+pub use kafka::{Brokers, Kafka, Key, Unusable};
 
 use flow::element;
 use flow::record::{Other, Record};

@@ -82,6 +82,12 @@ impl Running {
         }
     }
 
+    /// It must not have ended.
+    pub fn must_run(&mut self) {
+        let ended = self.child.try_wait().expect("its state");
+        assert!(ended.is_none(), "{} ended:\n{}{}", self.what, text(&self.stdout), text(&self.stderr));
+    }
+
     /// Waits until it has printed something on standard output.
     pub fn until_it_prints(&mut self, words: &str) {
         let start = Instant::now();

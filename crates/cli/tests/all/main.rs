@@ -22,6 +22,7 @@ mod impair;
 mod info;
 mod jobs;
 mod judged;
+mod kafka;
 mod lab;
 mod leftovers;
 mod links;

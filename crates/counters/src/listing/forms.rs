@@ -237,7 +237,7 @@ pub(super) fn is_member_gauge(path: &[String]) -> bool {
 }
 
 /// Below which headings a line stands, by how far it is indented.
-fn under<'a>(line: &str, headings: &mut Vec<(usize, &'a str)>) -> usize {
+fn under(line: &str, headings: &mut Vec<(usize, &str)>) -> usize {
     let indent = line.len() - line.trim_start().len();
     while headings.last().is_some_and(|(of, _)| *of >= indent) {
         headings.pop();
