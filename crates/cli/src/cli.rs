@@ -7,6 +7,7 @@ pub mod collect;
 pub mod compare;
 pub mod counters;
 pub mod edit;
+pub mod endpoint;
 pub mod impair;
 mod job;
 pub mod lab;

@@ -12,7 +12,7 @@ use crate::wording;
 use anyhow::{Context, Result};
 use gauges::Gauges;
 use job::{Handle, Member, Session};
-use report::live::{Pace, Progress};
+use report::live::{EndpointPace, Pace, Progress};
 use report::{Code, Loss, Note, Report, Severity, Totals};
 use snapshot::{Board, Count, Phase, Snapshot};
 use spec::Consent;
@@ -144,6 +144,23 @@ fn is_said(note: &Note, output: &Output) -> bool {
     note.severity > Severity::Info || !(output.quiet || output.gauges.tui && on_screen)
 }
 
+/// The same of an endpoint test.
+fn endpoint(now: &snapshot::Endpoint, before: snapshot::Endpoint, span_ns: u64) -> EndpointPace {
+    let per_second = |now: u64, before: u64| now.saturating_sub(before) as f64 * 1e9 / span_ns.max(1) as f64;
+    let bits = |now: u64, before: u64| (now > 0).then(|| 8.0 * per_second(now, before));
+    EndpointPace {
+        sent_bits_per_second: bits(now.sent_bytes, before.sent_bytes),
+        received_bits_per_second: bits(now.received_bytes, before.received_bytes),
+        transactions_per_second: now
+            .transactions
+            .map(|count| per_second(count, before.transactions.unwrap_or(0))),
+        latency_p50_ns: now.latency_p50_ns,
+        latency_p99_ns: now.latency_p99_ns,
+        rtt_ns: now.rtt_ns,
+        retransmits: now.retransmits,
+    }
+}
+
 /// What lies between two snapshots.
 fn progress(now: &Snapshot, before: &Snapshot) -> Progress {
     let span = now.at_ns.saturating_sub(before.at_ns);
@@ -168,6 +185,7 @@ fn progress(now: &Snapshot, before: &Snapshot) -> Progress {
             by_count_only: now.lost_by_count_only,
             ..Loss::of(lost, sent.frames)
         }),
+        endpoint: now.endpoint.map(|e| endpoint(&e, before.endpoint.unwrap_or_default(), span)),
         warnings: now.warnings.len(),
     }
 }

@@ -48,6 +48,12 @@ pub fn sentence(report: &Report) -> String {
     if let Some(search) = &result.search {
         return crate::search_text::sentence(report, search) + ".";
     }
+    if let Some(endpoint) = &result.endpoint {
+        return endpoint.sentence() + ".";
+    }
+    if let Some(served) = &result.served {
+        return served.sentence() + ".";
+    }
     let volume = |t: &crate::model::Totals| {
         let mut text = format!("{} ({})", units::counted(t.frames, "frame"), units::bytes(t.bytes));
         if t.duration_ns > 0 && t.frames > 0 {

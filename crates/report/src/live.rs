@@ -23,8 +23,55 @@ pub struct Progress {
     pub received: Option<Pace>,
     /// Left out while it is not known.
     pub loss: Option<Loss>,
+    /// Of an endpoint test; left out elsewhere.
+    pub endpoint: Option<EndpointPace>,
     /// Warnings so far.
     pub warnings: usize,
+}
+
+/// An endpoint test, in the last stretch. What is not part of it is left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EndpointPace {
+    /// Payload that left.
+    pub sent_bits_per_second: Option<f64>,
+    /// Payload that arrived.
+    pub received_bits_per_second: Option<f64>,
+    /// Transactions that were answered.
+    pub transactions_per_second: Option<f64>,
+    /// Their median latency so far.
+    pub latency_p50_ns: Option<u64>,
+    /// Their 99th percentile so far.
+    pub latency_p99_ns: Option<u64>,
+    /// Round-trip time of what is sent.
+    pub rtt_ns: Option<u64>,
+    /// Segments that were sent again, so far.
+    pub retransmits: Option<u64>,
+}
+
+impl EndpointPace {
+    /// Its facts, each with its weight.
+    fn facts(&self) -> Vec<(u8, String)> {
+        let rate = |name: &str, rate: Option<f64>| {
+            rate.map(|rate| (10, format!("{name} {:>11}", units::bit_rate(rate))))
+        };
+        let time = |weight, name: &str, ns: Option<u64>| {
+            ns.map(|ns| (weight, format!("{name} {}", units::time(ns))))
+        };
+        let transactions = self
+            .transactions_per_second
+            .map(|rate| (10, format!("{} transactions/s", units::count(rate.round() as u64))));
+        let again = self.retransmits.map(|count| (4, format!("{} sent again", units::count(count))));
+        let all = [
+            rate("sent", self.sent_bits_per_second),
+            rate("got", self.received_bits_per_second),
+            transactions,
+            time(7, "p50", self.latency_p50_ns),
+            time(8, "p99", self.latency_p99_ns),
+            time(5, "rtt", self.rtt_ns),
+            again,
+        ];
+        all.into_iter().flatten().collect()
+    }
 }
 
 /// How much so far, how fast now.
@@ -71,6 +118,9 @@ pub fn line(p: &Progress, width: usize) -> String {
             piece(2, format!("{:>11}", units::bit_rate(received.bits_per_second)));
         }
     }
+    for (weight, text) in p.endpoint.iter().flat_map(EndpointPace::facts) {
+        piece(weight, text);
+    }
     if let Some(loss) = &p.loss {
         let how = if loss.by_count_only { " by count" } else { "" };
         piece(8, format!("lost {}{how}", units::percent(loss.ratio)));
@@ -107,6 +157,7 @@ pub fn sentence(p: &Progress) -> String {
         facts.push(pace("sent", sent) + &asked);
     }
     facts.extend(p.received.as_ref().map(|received| pace("received", received)));
+    facts.extend(p.endpoint.iter().flat_map(EndpointPace::facts).map(|(_, text)| text));
     facts.extend(p.loss.map(|l| {
         let how = if l.by_count_only { ", by count only" } else { "" };
         format!("lost {} ({}{how})", units::counted(l.frames, "frame"), units::percent(l.ratio))

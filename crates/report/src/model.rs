@@ -16,6 +16,10 @@ pub use crate::sections::by_hand::{Adjustment, Change};
 pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;
 pub use crate::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
+pub use crate::sections::endpoint::{
+    Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointStream, Repeated, Served,
+    Transactions, UnderLoad,
+};
 pub use crate::sections::environment::{Choice, Environment, Interface, NotTaken};
 pub use crate::sections::flows::Flows;
 pub use crate::sections::intervals::Interval;
@@ -161,6 +165,12 @@ pub struct Achieved {
     /// What a flow collector received (`netdyno collect`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<Collection>,
+    /// What came of a test between two endpoints (`netdyno endpoint`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
+    /// What a server of endpoint tests did (`netdyno endpoint serve`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
     /// TCP connections that were played against a server (`netdyno live`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<Conversation>,

@@ -270,6 +270,21 @@ pub enum Code {
     RecordsUnwritten,
     /// A probe's records say what is not so.
     RecordsWrong,
+    // Of endpoint tests.
+    /// The data was never touched by who received it, so that it was faster than any program that wants it.
+    DataUntouched,
+    /// Sends that were to be without a copy were copied by the kernel.
+    CopiedAfterAll,
+    /// Both ends are on one host, or others used an end meanwhile.
+    EndsShared,
+    /// The other end, or a connection, failed.
+    EndpointFailed,
+    /// Where datagrams were lost, or were not.
+    DatagramsExplained,
+    /// The interval of the result is wider than was asked for.
+    ConfidenceNotReached,
+    /// Something that was asked for was not to be had, and the test went on without it.
+    WentWithout,
     // Of trials and searches.
     /// What was searched for was not found, or not for all of it.
     GoalNotReached,

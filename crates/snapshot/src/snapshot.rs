@@ -215,6 +215,39 @@ pub struct Collected {
     pub unwritten_records: u64,
 }
 
+/// An endpoint test, or a server of such.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Endpoint {
+    /// Bytes of payload that left this host in streams.
+    pub sent_bytes: u64,
+    /// Bytes of payload that arrived in streams; of a server those of tests that are over, both ways.
+    pub received_bytes: u64,
+    /// Transactions that were answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<u64>,
+    /// Latency that half of the transactions had at most, in nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p50_ns: Option<u64>,
+    /// Latency that 99 of 100 transactions had at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_p99_ns: Option<u64>,
+    /// Mean smoothed round-trip time of the connections that send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_ns: Option<u64>,
+    /// Sum of their congestion windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwnd_bytes: Option<u64>,
+    /// Segments that they sent again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
+    /// Of a server: clients now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u64>,
+    /// Of a server: tests that are over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tests: Option<u64>,
+}
+
 /// How far a search has come.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Search {
@@ -412,6 +445,9 @@ pub struct Snapshot {
     /// Of a flow collector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collected: Option<Collected>,
+    /// Of an endpoint test, or of a server of such.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<Endpoint>,
     /// Of a search or a trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<Arc<Search>>,

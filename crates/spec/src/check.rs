@@ -18,9 +18,9 @@ pub struct Contradiction {
 }
 
 /// Members, whether each is wrong, and what to say then.
-type Rules<'a> = &'a [(&'a str, bool, &'a str)];
+pub(crate) type Rules<'a> = &'a [(&'a str, bool, &'a str)];
 
-fn hold(path: &str, rules: Rules<'_>) -> Result<(), Contradiction> {
+pub(crate) fn hold(path: &str, rules: Rules<'_>) -> Result<(), Contradiction> {
     match rules.iter().find(|(_, wrong, _)| *wrong) {
         None => Ok(()),
         Some((member, _, what)) => {

@@ -14,6 +14,7 @@ mod collect;
 mod consent;
 mod cores;
 mod edits;
+mod endpoint;
 mod file;
 mod flows;
 mod kind;
@@ -34,6 +35,9 @@ pub use collect::{ClickHouse, Collect, Kafka, KafkaKey, PartitionBy};
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
 pub use edits::{Edits, FixLength, VlanKind};
+pub use endpoint::{
+    Confidence, Endpoint, EndpointRate, EndpointServer, EndpointTest, Family, ReceiveMethod, SendMethod,
+};
 pub use file::{BadFile, File, NotText, SCHEMA, schema};
 pub use flows::{Flows, KeyOrder, UnderTest};
 pub use kind::Kind;
@@ -68,6 +72,10 @@ kinds! { ($)
     "collect" Collect,
     /// The clients of captured TCP connections, against a real server.
     "live" Live,
+    /// Streams and transactions over this host's TCP and UDP.
+    "endpoint" Endpoint,
+    /// The far end of endpoint tests.
+    "endpoint-server" EndpointServer,
     /// One load, and whether the device keeps to a goal.
     "trial" Trial,
     /// What the device can do.

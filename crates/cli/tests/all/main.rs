@@ -14,6 +14,7 @@ mod counters;
 mod craft;
 mod demo;
 mod due;
+mod endpoint;
 mod engines;
 mod faults;
 mod flow_profiles;

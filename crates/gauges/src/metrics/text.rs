@@ -161,6 +161,7 @@ pub fn render(moment: &Snapshot, format: Format) -> String {
     connections(&mut page, moment);
     flows(&mut page, moment);
     collected(&mut page, moment);
+    endpoint(&mut page, moment);
     search(&mut page, moment);
     streams(&mut page, moment);
     let explaining = "Rise of counters of hosts and interfaces that tell where frames were lost.";
@@ -333,6 +334,38 @@ fn collected(page: &mut Page, moment: &Snapshot) {
         ("netdyno_collector_unwritten_records_total", "Records that were not written.", c.unwritten_records),
     ] {
         page.one(name, "counter", help, &[], &value);
+    }
+}
+
+/// Of an endpoint test, or of a server of such.
+fn endpoint(page: &mut Page, moment: &Snapshot) {
+    let Some(e) = moment.endpoint else { return };
+    for (name, help, value) in [
+        ("netdyno_endpoint_sent_bytes_total", "Bytes of payload sent in streams.", Some(e.sent_bytes)),
+        (
+            "netdyno_endpoint_received_bytes_total",
+            "Bytes of payload received in streams.",
+            Some(e.received_bytes),
+        ),
+        ("netdyno_endpoint_transactions_total", "Transactions that were answered.", e.transactions),
+        ("netdyno_endpoint_retransmitted_segments_total", "Segments that were sent again.", e.retransmits),
+        ("netdyno_endpoint_tests_total", "Tests that are over.", e.tests),
+    ] {
+        if let Some(value) = value {
+            page.one(name, "counter", help, &[], &value);
+        }
+    }
+    let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
+    for (name, help, value) in [
+        ("netdyno_endpoint_latency_p50_seconds", "Latency of transactions, p50.", seconds(e.latency_p50_ns)),
+        ("netdyno_endpoint_latency_p99_seconds", "Latency of transactions, p99.", seconds(e.latency_p99_ns)),
+        ("netdyno_endpoint_rtt_seconds", "Mean smoothed round-trip time.", seconds(e.rtt_ns)),
+        ("netdyno_endpoint_cwnd_bytes", "Sum of congestion windows.", e.cwnd_bytes.map(|bytes| bytes as f64)),
+        ("netdyno_endpoint_clients", "Clients of the server.", e.clients.map(|count| count as f64)),
+    ] {
+        if let Some(value) = value {
+            page.one(name, "gauge", help, &[], &value);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use report::Report;
 pub mod bridge;
 pub(crate) mod collect;
 pub mod edits;
+pub(crate) mod endpoint;
 pub mod given;
 pub mod impair;
 pub mod lab;

@@ -21,8 +21,8 @@ pub use crate::figure::{Better, Unit};
 use crate::model::{Report, Verdict};
 use crate::units;
 use figures::Figure;
-pub use noise::Method;
 use noise::{Judged, Sample};
+pub use noise::{Method, interval_width};
 pub use text::render;
 
 /// The value of [`Comparison::schema`].

@@ -9,6 +9,7 @@ pub mod by_hand;
 pub mod collection;
 pub mod conversations;
 pub mod counters;
+pub mod endpoint;
 pub mod environment;
 pub mod flows;
 pub mod intervals;
@@ -69,7 +70,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 15] = [
+pub(crate) const ALL: [&dyn Section; 16] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
@@ -80,6 +81,7 @@ pub(crate) const ALL: [&dyn Section; 15] = [
     &flows::OfFlows,
     &metering::Metered,
     &collection::Collected,
+    &endpoint::Tested,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

@@ -118,6 +118,8 @@ pub fn lossy_replay() -> Report {
         reflection: None,
         metering: None,
         collection: None,
+        endpoint: None,
+        served: None,
         passages: Vec::new(),
         tx: Some(Tx {
             totals: Totals::over(sent, sent * 445, 6 * second + 72_000),

@@ -170,6 +170,33 @@ pub fn collected(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     vec![Line::from(vec![label("records", manner), text.into()])]
 }
 
+/// An endpoint test, or a server of such.
+pub fn endpoint(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+    let Some(e) = now.endpoint else { return Vec::new() };
+    let rate =
+        |of: fn(&snapshot::Endpoint) -> u64| view.rate_of(|m| m.endpoint.as_ref().map(of)).unwrap_or(0.0);
+    let mut facts = Vec::new();
+    if e.sent_bytes > 0 {
+        facts.push(format!("sent {}", report::units::bit_rate(8.0 * rate(|e| e.sent_bytes))));
+    }
+    if e.received_bytes > 0 {
+        facts.push(format!("received {}", report::units::bit_rate(8.0 * rate(|e| e.received_bytes))));
+    }
+    if e.transactions.is_some() {
+        let rate = rate(|e| e.transactions.unwrap_or(0));
+        facts.push(format!("{} transactions a second", count(rate.round() as u64)));
+    }
+    let time = report::units::time;
+    facts.extend(e.latency_p50_ns.map(|ns| format!("p50 {}", time(ns))));
+    facts.extend(e.latency_p99_ns.map(|ns| format!("p99 {}", time(ns))));
+    facts.extend(e.rtt_ns.map(|ns| format!("rtt {}", time(ns))));
+    facts.extend(e.cwnd_bytes.map(|bytes| format!("cwnd {}", report::units::bytes(bytes))));
+    facts.extend(e.retransmits.map(|segments| format!("{} segments sent again", count(segments))));
+    facts.extend(e.clients.map(|clients| format!("{} clients", count(clients))));
+    facts.extend(e.tests.map(|tests| format!("{} tests done", count(tests))));
+    vec![Line::from(vec![label("endpoint", manner), facts.join(", ").into()])]
+}
+
 /// Flows that are metered.
 pub fn flows(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(f) = now.flows else { return Vec::new() };

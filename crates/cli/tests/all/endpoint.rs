@@ -1,0 +1,179 @@
+//! `netdyno endpoint`: both ends on two hosts joined by a cable, what goes wrong between them, and results that add up.
+
+use crate::common::{Net, Running, number, reasons};
+use ::lab::Options;
+use serde_json::Value;
+
+/// A server on the receiving host, which listens.
+fn server(net: &Net, options: &str) -> Running {
+    let mut running = net.start_there(format!("netdyno endpoint serve {options}"));
+    running.until_it_says("serving endpoint tests at");
+    running
+}
+
+/// Two hosts that reach each other by IPv4.
+fn hosts() -> Net {
+    Net::with(&Options { addresses: true, ..Options::default() })
+}
+
+fn there(net: &Net) -> String {
+    net.lab.receiver.address.to_string()
+}
+
+fn tested(report: &Value) -> &Value {
+    &report["result"]["endpoint"]
+}
+
+fn real(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+const BRIEF: &str = "--duration 300ms --json --quiet";
+
+#[test]
+fn every_test_over_a_cable_tells_what_both_ends_came_to() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    for test in [
+        "tcp-stream --method splice",
+        "tcp-maerts -p 2",
+        "tcp-bidir",
+        "udp-stream --rate 20mbps",
+        "udp-maerts --rate 20mbps",
+    ] {
+        let report = net.run(format!("netdyno endpoint {test} {host} {BRIEF}")).json();
+        let e = tested(&report);
+        let streams = e["streams"].as_array().expect("streams");
+        assert_eq!(streams.len(), if test == "tcp-bidir" { 2 } else { 1 }, "{test}");
+        for stream in streams {
+            let (sent, received) = (number(&stream["sent_bytes"]), number(&stream["received_bytes"]));
+            assert!(received > 0 && received <= sent, "{test}: {sent} {received}");
+            assert!(real(&stream["received_bits_per_second"]) > 0.0, "{test}");
+            let udp = test.starts_with("udp");
+            assert_eq!(stream["datagrams"].is_object(), udp, "{test}");
+            if udp {
+                let d = &stream["datagrams"];
+                assert_eq!(number(&d["received"]) + number(&d["lost"]), number(&d["sent"]), "{test}");
+            } else {
+                assert_eq!(sent, received, "{test}");
+            }
+        }
+        assert!(e["local"]["busy_cores"].is_number() && e["remote"]["busy_cores"].is_number(), "{test}");
+        assert!(e["local"]["counters"]["groups"].is_array() && e["remote"]["counters"].is_object(), "{test}");
+    }
+    for test in
+        ["tcp-rr", "udp-rr --request 100 --response 1000", "tcp-crr", "tcp-cc", "tcp-rr --burst 8 --spin"]
+    {
+        let report = net.run(format!("netdyno endpoint {test} {host} {BRIEF}")).ok().json();
+        let t = &tested(&report)["transactions"];
+        assert!(number(&t["count"]) > 0 && real(&t["per_second"]) > 0.0, "{test}");
+        assert_eq!(number(&t["latency_ns"]["count"]), number(&t["count"]), "{test}");
+    }
+}
+
+#[test]
+fn amounts_and_an_open_loop_are_kept_to() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    let report =
+        net.run(format!("netdyno endpoint tcp-stream {host} --bytes 3000007 -p 2 --json -q")).ok().json();
+    assert_eq!(number(&tested(&report)["streams"][0]["received_bytes"]), 2 * 3_000_007);
+    let report = net.run(format!("netdyno endpoint tcp-rr {host} --transactions 500 --json -q")).ok().json();
+    assert_eq!(number(&tested(&report)["transactions"]["count"]), 500);
+    let report = net.run(format!("netdyno endpoint udp-rr {host} --rate 500tps --burst 64 {BRIEF}")).json();
+    let t = &tested(&report)["transactions"];
+    assert_eq!(real(&t["intended_per_second"]), 500.0);
+    // Never more than was due within the test.
+    assert!((1..=151).contains(&number(&t["count"])), "{t}");
+}
+
+#[test]
+fn latency_under_load_is_told_idle_beside_loaded_with_its_rule() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    let ran = net.run(format!(
+        "netdyno endpoint latency-under-load {host} --duration 500ms --warm-up 200ms --json -q"
+    ));
+    let report = ran.json();
+    let under = &tested(&report)["under_load"];
+    assert!(number(&under["idle_ns"]["count"]) > 0 && number(&under["loaded_ns"]["count"]) > 0, "{under}");
+    assert!(under["rule"].as_str().expect("a rule").contains("A+ below 5 ms"));
+    assert!(["A+", "A", "B", "C", "D", "F"].contains(&under["grade"].as_str().expect("a grade")));
+    assert_eq!(tested(&report)["streams"].as_array().expect("streams").len(), 2);
+}
+
+#[test]
+fn a_repeated_test_says_how_sure_it_is() {
+    let net = hosts();
+    let (_server, host) = (server(&net, ""), there(&net));
+    let line = format!("netdyno endpoint tcp-rr {host} --confidence 90%,100% --duration 100ms --json -q");
+    let c = tested(&net.run(line).json())["confidence"].clone();
+    let results = c["results"].as_array().expect("results");
+    assert!((3..=10).contains(&results.len()), "{c}");
+    assert_eq!(c["reached"].as_bool(), Some(real(&c["width_ratio"]) <= 1.0), "{c}");
+}
+
+#[test]
+fn whoever_is_refused_is_told_why_and_the_next_one_is_served() {
+    let net = hosts();
+    let host = there(&net);
+    net.run(format!("netdyno endpoint tcp-rr {host} {BRIEF}")).refused(&["is the server running there?"]);
+    let token = net.file("token");
+    std::fs::write(&token, "one two three\n").expect("a token");
+    let wrong = net.file("wrong");
+    std::fs::write(&wrong, "guess\n").expect("a token");
+    let mut server = server(&net, &format!("--token-file {token} --max-parallel 2 --json"));
+    net.run(format!("netdyno endpoint tcp-rr {host} {BRIEF}")).refused(&["the server wants a token"]);
+    net.run(format!("netdyno endpoint tcp-rr {host} --token-file {wrong} {BRIEF}"))
+        .refused(&["the client's token is not this server's"]);
+    net.run(format!("netdyno endpoint tcp-rr {host} --token-file {token} -p 3 {BRIEF}"))
+        .refused(&["flows: 3 was asked for, and the server permits 2"]);
+    // Garbage: another protocol's beginning.
+    net.run(format!("curl -s -m 5 http://{host}:12866/"));
+    net.run(format!("netdyno endpoint tcp-rr {host} --token-file {token} -p 2 {BRIEF}")).ok();
+    server.signal("TERM");
+    let report = std::mem::replace(&mut server, net.start("true")).wait().ok().json();
+    assert!(number(&report["result"]["served"]["refused_connections"]) >= 2, "{report}");
+    assert_eq!(number(&report["result"]["served"]["tests"]), 1);
+}
+
+#[test]
+fn an_end_that_is_killed_in_the_middle_is_missed_and_a_server_goes_on() {
+    let net = hosts();
+    let (server, host) = (server(&net, ""), there(&net));
+    // The client is killed: the server serves the next one.
+    let mut client = net.start(format!("netdyno endpoint tcp-maerts {host} --duration 60s"));
+    client.until_it_says("tcp-maerts with");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    client.signal("KILL");
+    drop(client);
+    net.run(format!("netdyno endpoint tcp-rr {host} {BRIEF}")).json();
+    // Two at once: each is told of the other.
+    let mut long = net.start(format!("netdyno endpoint tcp-rr {host} --duration 60s --json"));
+    long.until_it_says("tcp-rr with");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let report = net.run(format!("netdyno endpoint tcp-stream {host} {BRIEF}")).ok().json();
+    assert_eq!(tested(&report)["remote"]["shared"], true);
+    // The server is killed: the client ends at once, and says what it had.
+    server.signal("KILL");
+    let ran = long.wait().with(1);
+    assert!(
+        reasons(&ran.json()).iter().any(|reason| reason.contains("control connection")),
+        "{}",
+        ran.stdout
+    );
+    assert!(number(&tested(&ran.json())["transactions"]["count"]) > 0);
+}
+
+#[test]
+fn a_unix_socket_carries_what_tcp_does_and_refuses_the_rest() {
+    let net = hosts();
+    let path = net.file("socket");
+    let mut server = net.start(format!("netdyno endpoint serve --listen unix:{path}"));
+    server.until_it_says("serving endpoint tests at");
+    let report = net.run(format!("netdyno endpoint tcp-rr unix:{path} {BRIEF}")).ok().json();
+    assert!(number(&tested(&report)["transactions"]["count"]) > 0);
+    let warnings = report["warnings"].to_string();
+    assert!(warnings.contains("both ends are on this host"), "{warnings}");
+    net.run(format!("netdyno endpoint udp-rr unix:{path} {BRIEF}")).refused(&["over a Unix socket"]);
+}

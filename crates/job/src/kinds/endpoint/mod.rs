@@ -1,0 +1,268 @@
+//! `netdyno endpoint`: streams and transactions over this host's TCP and UDP, against a netdyno server.
+//!
+//! ```text
+//!   spec::Endpoint --> plan: parts (a direction, or transactions) --> transport::native, a control connection each
+//!                                                                          |
+//!        report::Endpoint <-- outcome <-- what both ends of each part came to
+//! ```
+
+mod outcome;
+mod parts;
+mod server;
+
+use super::{Run, passive};
+use crate::panel::{Names, Panel};
+use crate::session::{Looked, Session};
+use ::transport::native::{Client, Host, Outcome, Place, Running, Sample};
+use anyhow::{Context, Result};
+use outcome::Round;
+use parts::{Part, Parts};
+use report::{Code, EndpointInterval, Report, Resolved};
+use snapshot::{Snapshot, Title};
+use spec::{Endpoint, EndpointTest, Family};
+use std::time::Duration;
+
+/// The server answers within this, or is not there.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A test is measured for so long, unless said.
+const LASTS: Duration = Duration::from_secs(10);
+/// A test that ends by amount may last so long.
+const LONGEST: Duration = Duration::from_secs(3600);
+/// With a confidence, a test is done at least and at most so often.
+const ITERATIONS: (u32, u32) = (3, 10);
+/// Streams have so long to fill the path, before transactions beside them are measured.
+const FILLS: Duration = Duration::from_secs(1);
+
+impl Run for Endpoint {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+/// A test's settings, and what it needs of its surroundings.
+struct Bench<'a> {
+    args: &'a Endpoint,
+    session: &'a Session,
+    place: Place,
+    token: Option<Vec<u8>>,
+    /// The same for all its connections.
+    run: String,
+}
+
+/// The first line of a file of a token.
+fn token(path: &std::path::Path) -> Result<Vec<u8>> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("`.token_file` {}", path.display()))?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    anyhow::ensure!(!line.is_empty(), "`.token_file` {}: its first line is empty", path.display());
+    Ok(line.as_bytes().to_vec())
+}
+
+fn run(args: &Endpoint, session: &Session) -> Result<Report> {
+    passive::check(args)?;
+    let v6 = match args.family {
+        Family::Any => None,
+        Family::V4 => Some(false),
+        Family::V6 => Some(true),
+    };
+    let place = Place::find(&args.host, v6).with_context(|| format!("looking up {}", args.host))?;
+    let token = args.token_file.as_deref().map(token).transpose()?;
+    let run = format!("{}-{}", clocks::now(clocks::Clock::Realtime), std::process::id());
+    let bench = Bench { args, session, place, token, run };
+    let parts = Parts::of(args, &bench.place)?;
+    session.heed();
+    let mut report = Report::new("endpoint");
+    let duration = (!parts.by_amount()).then(|| parts.measured());
+    report.resolved =
+        Resolved { duration_ns: duration.map(|lasts| lasts.as_nanos() as u64), ..Resolved::default() };
+    report.environment = crate::environment::collect();
+    // Who is not there is known before anything is said to begin.
+    let client = bench.connect(&parts)?;
+    let ends = client.ends();
+    let host = client.host().clone();
+    session.meet();
+    session.say(
+        Code::Begun,
+        format!(
+            "{} with {} ({}, Linux {}); Ctrl-C ends and reports",
+            args.test, bench.place, host.program, host.kernel
+        ),
+    );
+    client.bye();
+    let title = Title {
+        engine: Some("sockets".to_owned()),
+        tx: Some(bench.place.to_string()),
+        ..passive::title("endpoint")
+    };
+    let mut panel = passive::panel(session, title, &report, &[], Names::unknown(0))?;
+    let done = bench.rounds(&parts, &mut panel);
+    session.board.end();
+    let (rounds, idle) = done?;
+    outcome::fill(&mut report, args, &parts, &rounds, idle.as_ref(), &host);
+    if let Some(endpoint) = &mut report.result.endpoint {
+        endpoint.server = bench.place.to_string();
+        endpoint.client = ends.map(|[own, _]| own.ip().to_string());
+        endpoint.local.settings = outcome::settings(&Host::here());
+    }
+    outcome::judge(&mut report, args, &parts, &rounds, idle.as_ref(), &bench.place, ends);
+    if session.is_stopped() {
+        report.result.verdict.fall_short(Code::Stopped, "stopped before its time was over");
+    }
+    Ok(report)
+}
+
+impl Bench<'_> {
+    fn connect(&self, parts: &Parts) -> Result<Client> {
+        Ok(Client::connect(&self.place, &parts.own, self.token.as_deref(), &self.run, PATIENCE)?)
+    }
+
+    /// All repetitions; and of transactions under load those by themselves.
+    fn rounds(&self, parts: &Parts, panel: &mut Panel) -> Result<(Vec<Round>, Option<Round>)> {
+        let mut idle = None;
+        if self.args.test == EndpointTest::LatencyUnderLoad {
+            self.session.say(Code::Begun, "transactions by themselves");
+            let transactions: Vec<&Part> = parts.all.iter().filter(|part| part.is_transactions()).collect();
+            idle = Some(self.round(parts, &transactions, panel)?);
+            if self.session.is_stopped() {
+                return Ok((Vec::new(), idle));
+            }
+            self.session.say(Code::Begun, "transactions beside streams in both directions");
+        }
+        let all: Vec<&Part> = parts.all.iter().collect();
+        let (least, most) = match &self.args.confidence {
+            Some(_) => (ITERATIONS.0, self.args.iterations.unwrap_or(ITERATIONS.1).max(ITERATIONS.0)),
+            None => (1, 1),
+        };
+        let mut rounds: Vec<Round> = Vec::new();
+        for number in 1..=most {
+            rounds.push(self.round(parts, &all, panel)?);
+            let broken = rounds.last().is_some_and(Round::is_broken);
+            if self.session.is_stopped() || broken {
+                break;
+            }
+            if let Some(confidence) = self.args.confidence.as_deref() {
+                let results: Vec<f64> = rounds.iter().map(Round::result).collect();
+                let width = report::compare::interval_width(&results, confidence.level);
+                self.session.say(Code::Trial, outcome::iteration(number, self.args.test, &results, width));
+                if number >= least && width.is_some_and(|width| width <= confidence.width) {
+                    break;
+                }
+            }
+        }
+        Ok((rounds, idle))
+    }
+
+    /// Once, all of `of` at the same time.
+    fn round(&self, parts: &Parts, of: &[&Part], panel: &mut Panel) -> Result<Round> {
+        let mut prepared = Vec::new();
+        for part in of {
+            let client = self.connect(parts)?;
+            let context = || format!("{} with {}", self.args.test, self.place);
+            prepared.push(client.prepare(&part.test).with_context(context)?);
+        }
+        let mut running: Vec<(&Part, Running)> = Vec::new();
+        for (part, prepared) in of.iter().zip(prepared) {
+            running.push((part, prepared.start()?));
+        }
+        let whole = (!parts.by_amount()).then(|| parts.lasts());
+        let watched = self.session.watch(panel, whole, |_| look(&mut running));
+        if self.session.is_stopped() {
+            running.iter().for_each(|(_, running)| running.stop());
+        }
+        let mut intervals: Vec<EndpointInterval> = watched.samples.intervals().map(interval).collect();
+        // Who looked while nothing went on yet.
+        intervals.retain(|interval| interval.end_ns > interval.start_ns);
+        // All are stopped at about the same time: each waits for its own end's results only.
+        let outcomes = std::thread::scope(|scope| {
+            let ending: Vec<_> = running
+                .into_iter()
+                .map(|(part, running)| (part, scope.spawn(move || running.finish())))
+                .collect();
+            let join = |(part, thread): (&Part, std::thread::ScopedJoinHandle<'_, Outcome>)| {
+                let outcome = thread
+                    .join()
+                    .map_err(|_| anyhow::anyhow!("a thread panicked: this is a defect of netdyno"))?;
+                Ok((part.clone(), outcome))
+            };
+            ending.into_iter().map(join).collect::<Result<Vec<_>>>()
+        })?;
+        Ok(Round { outcomes, intervals })
+    }
+}
+
+/// What is seen of all parts at one look.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    bytes: u64,
+    count: Option<u64>,
+    rtt_ns: Option<u64>,
+    cwnd_bytes: Option<u64>,
+    retransmits: Option<u64>,
+    delivery: Option<u64>,
+    latency: [Option<u64>; 2],
+}
+
+fn look(running: &mut [(&Part, Running)]) -> Looked<'static, Seen> {
+    let mut over = true;
+    let mut now = snapshot::Endpoint::default();
+    let mut seen = Seen::default();
+    for (part, running) in running {
+        // Streams beside transactions end with them.
+        over &= running.look();
+        let ours = running.ours();
+        if part.is_transactions() {
+            let latency = running.latency();
+            *now.transactions.get_or_insert(0) += ours.count;
+            seen.bytes += ours.bytes;
+            seen.count = now.transactions;
+            if !latency.is_empty() {
+                seen.latency = [Some(latency.p50()), Some(latency.p99())];
+                [now.latency_p50_ns, now.latency_p99_ns] = seen.latency;
+            }
+            if part.alone {
+                tcp(&mut now, &mut seen, &ours);
+            }
+            continue;
+        }
+        seen.bytes += ours.bytes;
+        if part.test.plan.datagrams {
+            seen.count = Some(seen.count.unwrap_or(0) + ours.count);
+        }
+        if part.sends() {
+            now.sent_bytes += ours.bytes;
+            tcp(&mut now, &mut seen, &ours);
+        } else {
+            now.received_bytes += ours.bytes;
+            tcp(&mut now, &mut seen, &running.theirs());
+        }
+    }
+    let snapshot = Snapshot { endpoint: Some(now), ..Snapshot::default() };
+    Looked::of(seen, over, snapshot)
+}
+
+/// What the sender's kernel knows of its connections.
+fn tcp(now: &mut snapshot::Endpoint, seen: &mut Seen, sender: &Sample) {
+    let Some(tcp) = &sender.tcp else { return };
+    let rtt = (tcp.rtt_us * 1e3) as u64;
+    now.rtt_ns = Some(now.rtt_ns.map_or(rtt, |other| other.max(rtt)));
+    now.cwnd_bytes = Some(now.cwnd_bytes.unwrap_or(0) + tcp.cwnd_bytes);
+    now.retransmits = Some(now.retransmits.unwrap_or(0) + tcp.retransmits);
+    (seen.rtt_ns, seen.cwnd_bytes, seen.retransmits) = (now.rtt_ns, now.cwnd_bytes, now.retransmits);
+    if let Some(rate) = tcp.delivery_rate {
+        seen.delivery = Some(seen.delivery.unwrap_or(0).saturating_add(rate));
+    }
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, Seen); 2]) -> EndpointInterval {
+    EndpointInterval {
+        start_ns,
+        end_ns,
+        bytes: now.bytes.saturating_sub(before.bytes),
+        count: now.count.map(|count| count.saturating_sub(before.count.unwrap_or(0))),
+        rtt_ns: now.rtt_ns,
+        cwnd_bytes: now.cwnd_bytes,
+        retransmits: now.retransmits.map(|count| count.saturating_sub(before.retransmits.unwrap_or(0))),
+        delivery_bits_per_second: now.delivery.map(|rate| 8.0 * rate as f64),
+        latency_p50_ns: now.latency[0],
+        latency_p99_ns: now.latency[1],
+    }
+}

@@ -1,0 +1,486 @@
+//! What the ends of all parts came to, as a result.
+
+use super::parts::{Part, Parts};
+use ::transport::cpu::Use;
+use ::transport::native::{Host, Outcome, Place, Results};
+use histogram::Histogram;
+use report::{
+    Code, Datagrams, Distribution, Endpoint as Tested, EndpointEnd, EndpointInterval, EndpointStream,
+    Repeated, Report, Transactions, UnderLoad, units,
+};
+use spec::{Endpoint, EndpointRate, EndpointTest, ReceiveMethod, SendMethod};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// All parts, once.
+pub struct Round {
+    pub outcomes: Vec<(Part, Outcome)>,
+    pub intervals: Vec<EndpointInterval>,
+}
+
+impl Round {
+    /// The ends lost each other.
+    pub fn is_broken(&self) -> bool {
+        self.outcomes.iter().any(|(_, outcome)| outcome.error.is_some())
+    }
+
+    /// Its result: bits that were received, or transactions, a second.
+    pub fn result(&self) -> f64 {
+        let one = |(part, outcome): &(Part, Outcome)| {
+            if part.is_transactions() {
+                return per_second(outcome.ours.count, outcome.ours.seconds);
+            }
+            let receiver = receiver(part, outcome);
+            receiver.map_or(0.0, |receiver| 8.0 * per_second(receiver.bytes, receiver.seconds))
+        };
+        self.outcomes.iter().map(one).sum()
+    }
+}
+
+fn per_second(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+fn sender<'o>(part: &Part, outcome: &'o Outcome) -> Option<&'o Results> {
+    if part.sends() { Some(&outcome.ours) } else { outcome.theirs.as_deref() }
+}
+
+fn receiver<'o>(part: &Part, outcome: &'o Outcome) -> Option<&'o Results> {
+    if part.sends() { outcome.theirs.as_deref() } else { Some(&outcome.ours) }
+}
+
+/// A repetition in words.
+pub fn iteration(number: u32, test: EndpointTest, results: &[f64], width: Option<f64>) -> String {
+    let show = |value: f64| match test.transacts() {
+        true => format!("{} a second", units::count(value.round() as u64)),
+        false => units::bit_rate(value),
+    };
+    let last = results.last().copied().unwrap_or(0.0);
+    let mean = results.iter().sum::<f64>() / results.len().max(1) as f64;
+    let width = width.map_or_else(String::new, |width| {
+        format!(", mean {} +/- {}", show(mean), units::percent(width / 2.0))
+    });
+    format!("repetition {number}: {}{width}", show(last))
+}
+
+/// Settings of a host, by name.
+pub fn settings(host: &Host) -> BTreeMap<String, String> {
+    let all = [
+        ("net.ipv4.tcp_congestion_control", &host.congestion),
+        ("net.ipv4.tcp_rmem", &host.tcp_rmem),
+        ("net.ipv4.tcp_wmem", &host.tcp_wmem),
+        ("net.core.rmem_max", &host.rmem_max),
+        ("net.core.wmem_max", &host.wmem_max),
+        ("net.core.somaxconn", &host.somaxconn),
+        ("net.core.default_qdisc", &host.default_qdisc),
+    ];
+    all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?))).collect()
+}
+
+/// Of the same part in all repetitions: counts and times summed.
+fn all_of<'r>(rounds: &'r [Round], at: usize) -> impl Iterator<Item = &'r (Part, Outcome)> {
+    rounds.iter().filter_map(move |round| round.outcomes.get(at))
+}
+
+pub fn fill(
+    report: &mut Report,
+    args: &Endpoint,
+    parts: &Parts,
+    rounds: &[Round],
+    idle: Option<&Round>,
+    host: &Host,
+) {
+    let mut tested = Tested {
+        test: args.test.to_string(),
+        connections: parts.all.iter().map(|part| u64::from(part.test.plan.flows)).max().unwrap_or(0),
+        ..Tested::default()
+    };
+    for (at, part) in parts.all.iter().enumerate() {
+        let of: Vec<&(Part, Outcome)> = all_of(rounds, at).collect();
+        if of.is_empty() {
+            continue;
+        }
+        if part.is_transactions() {
+            tested.transactions = Some(transactions(args, part, &of));
+        } else {
+            tested.streams.push(stream(part, &of));
+        }
+    }
+    if let Some(idle) = idle {
+        tested.under_load = under_load(idle, rounds);
+        if tested.transactions.is_none() {
+            let of: Vec<&(Part, Outcome)> = idle.outcomes.iter().collect();
+            tested.transactions = of.first().map(|(part, _)| transactions(args, part, &of));
+        }
+    }
+    if let Some(confidence) = args.confidence.as_deref() {
+        let results: Vec<f64> = rounds.iter().map(Round::result).collect();
+        let width = report::compare::interval_width(&results, confidence.level);
+        tested.confidence = Some(Repeated {
+            level: confidence.level,
+            wanted_width_ratio: confidence.width,
+            width_ratio: width.unwrap_or(1.0),
+            reached: results.len() >= 3 && width.is_some_and(|width| width <= confidence.width),
+            results,
+        });
+    }
+    // Ends are told of the last repetition: buffers and windows are states, not sums.
+    if let Some(last) = rounds.last().or(idle) {
+        tested.local = end(last, |outcome| Some(&outcome.ours));
+        tested.local.program = Some(Host::here().program);
+        tested.local.kernel = report.environment.kernel.clone();
+        let theirs = last.outcomes.iter().any(|(_, outcome)| outcome.theirs.is_some());
+        tested.remote = theirs.then(|| EndpointEnd {
+            program: Some(host.program.clone()),
+            kernel: Some(host.kernel.clone()),
+            settings: settings(host),
+            ..end(last, |outcome| outcome.theirs.as_deref())
+        });
+        tested.intervals = last.intervals.clone();
+    }
+    report.result.endpoint = Some(tested);
+}
+
+fn stream(part: &Part, of: &[&(Part, Outcome)]) -> EndpointStream {
+    let sum = |end: for<'o> fn(&Part, &'o Outcome) -> Option<&'o Results>| -> Option<Sum> {
+        of.iter().try_fold(Sum::default(), |sum, (part, outcome)| Some(sum.plus(end(part, outcome)?)))
+    };
+    let received = sum(receiver);
+    // Who sent is asked for what it sent; if it is gone, what was received was sent at least.
+    let sent = sum(sender).or(received).unwrap_or_default();
+    let datagrams = part.test.plan.datagrams.then(|| {
+        let got = received.unwrap_or_default();
+        let lost = sent.count.saturating_sub(got.count.saturating_sub(got.duplicates));
+        Datagrams {
+            size_bytes: part.test.plan.size,
+            sent: sent.count,
+            received: got.count,
+            received_per_second: per_second(got.count, got.seconds),
+            lost,
+            loss_ratio: if sent.count > 0 { lost as f64 / sent.count as f64 } else { 0.0 },
+            dropped_by_receiver: got.dropped.min(lost),
+            refused_by_sender: sent.dropped,
+            reordered: got.reordered,
+            duplicated: got.duplicates,
+            jitter_ns: got.jitter_ns,
+        }
+    });
+    EndpointStream {
+        from_client: part.sends(),
+        sent_bytes: sent.bytes,
+        sent_bits_per_second: 8.0 * per_second(sent.bytes, sent.seconds),
+        received_bytes: received.map(|received| received.bytes),
+        received_bits_per_second: received.map(|received| 8.0 * per_second(received.bytes, received.seconds)),
+        datagrams,
+    }
+}
+
+/// Results of several repetitions.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    bytes: u64,
+    count: u64,
+    seconds: f64,
+    lost: u64,
+    reordered: u64,
+    duplicates: u64,
+    dropped: u64,
+    unsent: u64,
+    jitter_ns: u64,
+}
+
+impl Sum {
+    fn plus(self, one: &Results) -> Sum {
+        Sum {
+            bytes: self.bytes.saturating_add(one.bytes),
+            count: self.count.saturating_add(one.count),
+            seconds: self.seconds + one.seconds,
+            lost: self.lost.saturating_add(one.lost),
+            reordered: self.reordered.saturating_add(one.reordered),
+            duplicates: self.duplicates.saturating_add(one.duplicates),
+            dropped: self.dropped.saturating_add(one.dropped),
+            unsent: self.unsent.saturating_add(one.unsent),
+            jitter_ns: self.jitter_ns.max(one.jitter_ns),
+        }
+    }
+}
+
+fn transactions(args: &Endpoint, part: &Part, of: &[&(Part, Outcome)]) -> Transactions {
+    let sum = of.iter().fold(Sum::default(), |sum, (_, outcome)| sum.plus(&outcome.ours));
+    let mut latency = Histogram::new();
+    of.iter().for_each(|(_, outcome)| latency.merge(&outcome.latency));
+    let plan = &part.test.plan;
+    let intended = match (args.rate.as_deref(), &part.test.exchange.rate) {
+        (Some(EndpointRate::Transactions(rate)), _) => Some(*rate as f64),
+        (_, Some(rate)) => Some(rate.count as f64 * 1e9 / rate.per_ns as f64),
+        _ => None,
+    };
+    Transactions {
+        count: sum.count,
+        per_second: per_second(sum.count, sum.seconds),
+        request_bytes: plan.request,
+        response_bytes: plan.response,
+        in_flight: u64::from(part.test.exchange.in_flight),
+        intended_per_second: intended,
+        unsent: sum.unsent,
+        lost: sum.lost,
+        latency_ns: Distribution::whole(&latency),
+    }
+}
+
+/// By the rise of the median: what a conversation feels. The bounds are those in common use among bufferbloat tests.
+const GRADES: [(&str, u64); 5] =
+    [("A+", 5_000_000), ("A", 30_000_000), ("B", 60_000_000), ("C", 200_000_000), ("D", 400_000_000)];
+const RULE: &str = "by the rise of the median latency beside streams in both directions: A+ below 5 ms, A below 30 ms, B below 60 ms, \
+                    C below 200 ms, D below 400 ms, else F";
+
+fn grade(increase_ns: u64) -> &'static str {
+    GRADES.iter().find(|(_, below)| increase_ns < *below).map_or("F", |(grade, _)| grade)
+}
+
+fn under_load(idle: &Round, loaded: &[Round]) -> Option<UnderLoad> {
+    let latency = |rounds: &mut dyn Iterator<Item = &Round>| {
+        let mut all = Histogram::new();
+        for (_, outcome) in
+            rounds.flat_map(|round| &round.outcomes).filter(|(part, _)| part.is_transactions())
+        {
+            all.merge(&outcome.latency);
+        }
+        Distribution::whole(&all)
+    };
+    let idle_ns = latency(&mut std::iter::once(idle))?;
+    let loaded_ns = latency(&mut loaded.iter())?;
+    let increase_ns = loaded_ns.p50.saturating_sub(idle_ns.p50);
+    let mean = loaded_ns.mean;
+    Some(UnderLoad {
+        increase_ns,
+        round_trips_per_minute: if mean > 0.0 { 60e9 / mean } else { 0.0 },
+        grade: grade(increase_ns).to_owned(),
+        rule: RULE.to_owned(),
+        idle_ns,
+        loaded_ns,
+    })
+}
+
+fn end(round: &Round, which: impl Fn(&Outcome) -> Option<&Results>) -> EndpointEnd {
+    let all: Vec<(&Part, &Results)> =
+        round.outcomes.iter().filter_map(|(part, outcome)| Some((part, which(outcome)?))).collect();
+    let mut end = EndpointEnd::default();
+    // All parts were measured at the same time: the first one's reading is of the whole host.
+    if let Some(cpu) = all.iter().find_map(|(_, results)| results.cpu.as_ref()) {
+        spent(&mut end, cpu, &all);
+    }
+    if let Some(flow) = all.iter().flat_map(|(_, results)| &results.flows).next() {
+        end.send_buffer_bytes = flow.socket.send_buffer.map(u64::from);
+        end.receive_buffer_bytes = flow.socket.receive_buffer.map(u64::from);
+        end.congestion.clone_from(&flow.socket.congestion);
+        end.mss_bytes = flow.socket.mss.map(u64::from);
+        end.mptcp = flow.socket.mptcp;
+    }
+    let tcp: Vec<_> = all.iter().filter_map(|(_, results)| results.tcp).collect();
+    if !tcp.is_empty() {
+        let connections: u32 = tcp.iter().map(|tcp| tcp.connections).sum();
+        let rtt: f64 = tcp.iter().map(|tcp| tcp.rtt_us * f64::from(tcp.connections)).sum();
+        end.rtt_ns = Some((rtt * 1e3 / f64::from(connections.max(1))) as u64);
+        end.min_rtt_ns = tcp.iter().filter_map(|tcp| tcp.min_rtt_us).min().map(|us| u64::from(us) * 1000);
+        end.cwnd_bytes = Some(tcp.iter().map(|tcp| tcp.cwnd_bytes).sum());
+        end.retransmits = Some(tcp.iter().map(|tcp| tcp.retransmits).sum());
+    }
+    for zerocopy in all.iter().filter_map(|(_, results)| results.zerocopy) {
+        end.zerocopy_calls = Some(end.zerocopy_calls.unwrap_or(0) + zerocopy.completed);
+        end.zerocopy_copied = Some(end.zerocopy_copied.unwrap_or(0) + zerocopy.copied);
+    }
+    end.shared = all.iter().any(|(_, results)| results.shared);
+    end.counters = all.iter().find_map(|(_, results)| results.counters.clone());
+    end
+}
+
+fn spent(end: &mut EndpointEnd, cpu: &Use, all: &[(&Part, &Results)]) {
+    end.process_cores = Some(cpu.process_user_cores + cpu.process_system_cores);
+    let Some(machine) = &cpu.machine else { return };
+    end.cores = Some(u64::from(machine.cores));
+    end.busy_cores = Some(machine.busy_cores);
+    end.softirq_cores = Some(machine.softirq_cores);
+    end.peak_core_ratio = Some(machine.peak);
+    let spent_ns = machine.busy_cores * cpu.seconds * 1e9;
+    let streams: u64 =
+        all.iter().filter(|(part, _)| !part.is_transactions()).map(|(_, results)| results.bytes).sum();
+    let transactions: u64 =
+        all.iter().filter(|(part, _)| part.is_transactions()).map(|(_, results)| results.count).sum();
+    // Of both at once nobody can say which took what.
+    if streams > 0 {
+        end.service_demand_ns_per_kib = Some(spent_ns / (streams as f64 / 1024.0));
+    } else if transactions > 0 {
+        end.service_demand_ns_per_transaction = Some(spent_ns / transactions as f64);
+    }
+}
+
+/// What is to be known of the figures, and whether it was done as asked.
+pub fn judge(
+    report: &mut Report,
+    args: &Endpoint,
+    parts: &Parts,
+    rounds: &[Round],
+    idle: Option<&Round>,
+    place: &Place,
+    ends: Option<[SocketAddr; 2]>,
+) {
+    let all = || rounds.iter().chain(idle).flat_map(|round| &round.outcomes);
+    faults(report, all());
+    untouched(report, args, parts, all());
+    let here = matches!(place, Place::Unix(_)) || ends.is_some_and(|[own, peer]| own.ip() == peer.ip());
+    if here {
+        let said = "both ends are on this host: the CPU use of each is of both, and no network lies between";
+        report.warnings.add(Code::EndsShared, said);
+    }
+    if all().any(|(_, outcome)| outcome.theirs.as_deref().is_some_and(|theirs| theirs.shared)) {
+        let said = "other clients' tests ran at the server meanwhile: they had their share of its processors and of the path";
+        report.warnings.add(Code::EndsShared, (said, "test again when nobody else does"));
+    }
+    if args.mptcp
+        && all().flat_map(|(_, outcome)| &outcome.ours.flows).any(|flow| flow.socket.mptcp == Some(false))
+    {
+        let said = "the server or the path has no Multipath TCP: the connections went on as TCP";
+        report.warnings.add(Code::WentWithout, (said, "start the server with `.mptcp`"));
+    }
+    let moved = all()
+        .filter_map(|(part, outcome)| sender(part, outcome))
+        .map(|results| results.moved_ns)
+        .max()
+        .unwrap_or(0);
+    if moved > 0 && all().all(|(part, _)| !part.is_transactions()) {
+        let said = format!(
+            "the load was not offered: the sender was up to {} behind its schedule, which was moved rather than caught up",
+            units::time(moved)
+        );
+        report.result.verdict.fall_short(Code::RateNotReached, said);
+    }
+    let Some(tested) = report.result.endpoint.clone() else { return };
+    if let Some(t) = tested.transactions.as_ref().filter(|t| t.unsent > 0) {
+        let said = format!(
+            "the load was not offered: {} were due and not asked within the test",
+            units::counted(t.unsent, "request")
+        );
+        report.result.verdict.fall_short(
+            Code::RateNotReached,
+            (said, "permit more of them in flight by `.burst`, or offer less"),
+        );
+    }
+    if let Some(c) = tested.confidence.as_ref().filter(|c| !c.reached) {
+        let said = format!(
+            "the mean of {} repetitions is known within +/- {} only, and +/- {} was asked for",
+            c.results.len(),
+            units::percent(c.width_ratio / 2.0),
+            units::percent(c.wanted_width_ratio / 2.0)
+        );
+        report.result.verdict.fall_short(Code::ConfidenceNotReached, said);
+    }
+    for d in tested.streams.iter().filter_map(|stream| stream.datagrams) {
+        datagrams(report, d);
+    }
+    let nothing = tested.streams.iter().all(|stream| stream.sent_bytes == 0)
+        && tested.transactions.as_ref().is_none_or(|t| t.count == 0);
+    if nothing && matches!(report.result.verdict, report::Verdict::Done) {
+        report.result.verdict.fall_short(Code::EndpointFailed, "nothing went between the ends");
+    }
+}
+
+fn faults<'r>(report: &mut Report, all: impl Iterator<Item = &'r (Part, Outcome)>) {
+    for (_, outcome) in all {
+        if let Some(error) = &outcome.error {
+            report.result.verdict.fall_short(Code::EndpointFailed, format!("the test broke off: {error}"));
+        }
+        let ends = [("here", Some(&outcome.ours)), ("at the server", outcome.theirs.as_deref())];
+        for (place, results) in ends {
+            let Some(results) = results else { continue };
+            if let Some(error) = results.error.as_ref().filter(|_| results.failed_flows > 0) {
+                let flows = units::counted(results.failed_flows, "connection");
+                let said = format!("{flows} failed {place}: {}", units::printable(error));
+                report.result.verdict.fall_short(Code::EndpointFailed, said);
+            }
+        }
+    }
+}
+
+/// Where a technique makes a figure that no program with the data could have.
+fn untouched<'r>(
+    report: &mut Report,
+    args: &Endpoint,
+    parts: &Parts,
+    all: impl Iterator<Item = &'r (Part, Outcome)>,
+) {
+    if parts.all.iter().all(Part::is_transactions) {
+        return;
+    }
+    let how = match args.receive_method {
+        ReceiveMethod::Read => None,
+        ReceiveMethod::Trunc => Some("MSG_TRUNC, by which the kernel drops it"),
+        ReceiveMethod::Splice => Some("splice(2) to /dev/null"),
+    };
+    if let Some(how) = how {
+        let said = format!(
+            "the receiver took the data by {how}: it was never touched, which no program that wants it can do"
+        );
+        report.warnings.add(Code::DataUntouched, said);
+    }
+    if matches!(args.method, SendMethod::Sendfile | SendMethod::Splice) {
+        let said = "the sender sent the same pages of memory again and again, without a copy: as a server of files does, not as a program \
+                    that makes its data";
+        report.warnings.add(Code::DataUntouched, said);
+    }
+    let copied = all
+        .filter_map(|(part, outcome)| sender(part, outcome)?.zerocopy)
+        .fold((0, 0), |(copied, calls), zerocopy| (copied + zerocopy.copied, calls + zerocopy.completed));
+    if copied.0 > 0 {
+        let said = format!(
+            "of {} sends with MSG_ZEROCOPY the kernel copied {} after all, as it has to on loopback and veth",
+            units::count(copied.1),
+            units::count(copied.0)
+        );
+        report.warnings.add(Code::CopiedAfterAll, said);
+    }
+}
+
+fn datagrams(report: &mut Report, d: Datagrams) {
+    if d.lost > 0 && d.dropped_by_receiver == d.lost {
+        let said = format!(
+            "all {} that were lost had reached the receiver's host and found no room in its socket: the receiver was too slow, not \
+             the network",
+            units::counted(d.lost, "datagram")
+        );
+        let mend =
+            "give it a larger receive buffer, let it take several at once (`.gro`), or offer less (`.rate`)";
+        report.warnings.add(Code::DatagramsExplained, (said, mend));
+    } else if d.dropped_by_receiver > 0 {
+        let said = format!(
+            "of {} that were lost {} had reached the receiver's host and found no room in its socket",
+            units::counted(d.lost, "datagram"),
+            units::count(d.dropped_by_receiver)
+        );
+        report.warnings.add(Code::DatagramsExplained, said);
+    }
+    if d.refused_by_sender > 0 {
+        let said = format!(
+            "the sender's own host refused {} (ENOBUFS): they are not among those sent",
+            units::counted(d.refused_by_sender, "datagram")
+        );
+        report.warnings.add(Code::DatagramsExplained, said);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grades_are_as_the_rule_says() {
+        let of = |ms: u64| grade(ms * 1_000_000);
+        assert_eq!(
+            [0, 4, 5, 29, 30, 59, 60, 199, 200, 399, 400, 9999].map(of),
+            ["A+", "A+", "A", "A", "B", "B", "C", "C", "D", "D", "F", "F"]
+        );
+        for (grade, below) in GRADES {
+            assert!(RULE.contains(&format!("{grade} below {} ms", below / 1_000_000)), "{grade}");
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! Endpoint tests: streams and transactions over this host's TCP and UDP, against a netdyno server; and that server.
+
+use crate::check::{Contradiction, hold};
+use crate::cores::Cores;
+use crate::kind::Kind;
+use crate::no;
+use crate::words::words;
+use crate::written::{Quantity, Written};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::rate::parse_count;
+
+words! {
+    /// What is done between two endpoints.
+    EndpointTest {
+        /// Bytes from here to the server over TCP, as fast as they go.
+        TcpStream = "tcp-stream",
+        /// Bytes from the server to here over TCP.
+        TcpMaerts = "tcp-maerts",
+        /// Both at once, over connections of their own.
+        TcpBidir = "tcp-bidir",
+        /// Datagrams from here to the server.
+        UdpStream = "udp-stream",
+        /// Datagrams from the server to here.
+        UdpMaerts = "udp-maerts",
+        /// A request and a response, again and again, over each TCP connection.
+        TcpRr = "tcp-rr",
+        /// The same over UDP.
+        UdpRr = "udp-rr",
+        /// A TCP connection for each request and response.
+        TcpCrr = "tcp-crr",
+        /// TCP connections that are made and closed.
+        TcpCc = "tcp-cc",
+        /// Transactions by themselves, and then beside streams that fill the path: by how much their latency rises.
+        LatencyUnderLoad = "latency-under-load",
+    }
+}
+
+impl EndpointTest {
+    /// It has a stream of bytes over TCP.
+    pub fn streams(self) -> bool {
+        matches!(self, Self::TcpStream | Self::TcpMaerts | Self::TcpBidir | Self::LatencyUnderLoad)
+    }
+
+    /// It has requests and responses, or connections, that are timed.
+    pub fn transacts(self) -> bool {
+        matches!(self, Self::TcpRr | Self::UdpRr | Self::TcpCrr | Self::TcpCc | Self::LatencyUnderLoad)
+    }
+
+    /// Over UDP.
+    pub fn is_udp(self) -> bool {
+        matches!(self, Self::UdpStream | Self::UdpMaerts | Self::UdpRr)
+    }
+}
+
+words! {
+    /// How a stream's bytes are sent.
+    SendMethod {
+        /// send(2): the kernel copies them.
+        Write = "write",
+        /// sendfile(2) out of memory: no copy.
+        Sendfile = "sendfile",
+        /// splice(2) out of memory: no copy.
+        Splice = "splice",
+        /// MSG_ZEROCOPY: no copy, unless the kernel has to.
+        Zerocopy = "zerocopy",
+    }
+}
+
+words! {
+    /// How a stream's bytes are received.
+    ReceiveMethod {
+        /// recv(2): the kernel copies them.
+        Read = "read",
+        /// MSG_TRUNC: the kernel drops them, and the data is never touched.
+        Trunc = "trunc",
+        /// splice(2) to /dev/null: the data is never touched.
+        Splice = "splice",
+    }
+}
+
+words! {
+    /// Which Internet protocol.
+    Family {
+        /// Whichever the host's first address is of.
+        Any = "any",
+        /// IPv4.
+        V4 = "4",
+        /// IPv6.
+        V6 = "6",
+    }
+}
+
+/// Of what a load is so much a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndpointRate {
+    /// Transactions.
+    Transactions(u64),
+    /// Bits of payload.
+    Bits(u64),
+    /// Datagrams.
+    Datagrams(u64),
+}
+
+impl Quantity for EndpointRate {
+    const NAME: &'static str = "EndpointRate";
+    const WRITTEN: &'static str = "A load: 20ktps (transactions per second), 500mbps (bits of payload per second), 100kpps (datagrams per second), of all connections together.";
+    const EXAMPLES: &'static [&'static str] = &["20ktps", "500mbps", "100kpps"];
+
+    fn read(text: &str) -> Result<EndpointRate, String> {
+        let lower: String = text.to_ascii_lowercase().split_whitespace().collect();
+        let count = |unit: &str| parse_count(lower.strip_suffix(unit)?).ok();
+        let transactions = || count("tps").map(EndpointRate::Transactions);
+        let bits = || count("bps").map(EndpointRate::Bits);
+        let read = transactions().or_else(bits).or_else(|| count("pps").map(EndpointRate::Datagrams));
+        read.ok_or_else(|| format!("`{text}` is no load: write 20ktps, 500mbps or 100kpps"))
+    }
+}
+
+/// How sure a result is to be: netperf's -I.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Confidence {
+    /// 0.9, 0.95 or 0.99.
+    pub level: f64,
+    /// The whole width of the interval around the mean, as a share of it.
+    pub width: f64,
+}
+
+impl Quantity for Confidence {
+    const NAME: &'static str = "Confidence";
+    const WRITTEN: &'static str = "Confidence and the whole width of the interval, both in percent: 99%,5% (the mean within 2.5 % of what it is, 99 times in 100).";
+    const EXAMPLES: &'static [&'static str] = &["99%,5%", "95%,2%"];
+
+    fn read(text: &str) -> Result<Confidence, String> {
+        let bad = || {
+            format!(
+                "`{text}` is no confidence: write 99%,5% (90, 95 or 99 percent, and the interval's width)"
+            )
+        };
+        let (level, width) = text.split_once(',').ok_or_else(bad)?;
+        let number = |text: &str| text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+        let (level, width) = number(level).zip(number(width)).ok_or_else(bad)?;
+        let possible = [90.0, 95.0, 99.0].contains(&level) && width > 0.0 && width <= 100.0;
+        possible.then_some(Confidence { level: level / 100.0, width: width / 100.0 }).ok_or_else(bad)
+    }
+}
+
+/// A test between this host and a netdyno server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Endpoint {
+    /// What is done.
+    #[serde(default)]
+    pub test: EndpointTest,
+    /// The server: HOST, HOST:PORT, or unix:PATH. Its port, if none is said: 12866.
+    #[serde(default)]
+    pub host: String,
+    /// Which Internet protocol.
+    #[serde(default, skip_serializing_if = "is_any")]
+    pub family: Family,
+    /// A file whose first line is the server's token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+    /// Connections at once, a thread each. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<u32>,
+    /// It is measured for so long. Default: 10s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+    /// What comes in so long before is not measured. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<Written<Duration>>,
+    /// Until each connection of a stream has carried so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Written<u64>>,
+    /// Until each connection has had so many transactions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<Written<u64>>,
+    /// Bytes of a message of a stream (of one call), or of a datagram. Default: 131072; 1472 of UDP over IPv4, 1452 over IPv6.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<Written<u64>>,
+    /// Bytes of a request. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<Written<u64>>,
+    /// Bytes of a response. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response: Option<Written<u64>>,
+    /// Transactions in flight over each connection. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst: Option<u32>,
+    /// The load: of transactions an open loop, whose latency counts from when each was due. Default: as fast as it goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Written<EndpointRate>>,
+    /// Repeats the test until its result is so sure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Written<Confidence>>,
+    /// How often the test is done at most, with `confidence`. Default: 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u32>,
+    /// SO_SNDBUF here, in bytes. The kernel doubles it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub send_buffer: Option<Written<u64>>,
+    /// SO_RCVBUF here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receive_buffer: Option<Written<u64>>,
+    /// SO_SNDBUF at the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_send_buffer: Option<Written<u64>>,
+    /// SO_RCVBUF at the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_receive_buffer: Option<Written<u64>>,
+    /// TCP_NODELAY at both ends.
+    #[serde(default, skip_serializing_if = "no")]
+    pub nodelay: bool,
+    /// TCP_CORK at the end that sends.
+    #[serde(default, skip_serializing_if = "no")]
+    pub cork: bool,
+    /// Congestion control at both ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// SO_MAX_PACING_RATE of each connection at the end that sends, in bits per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Written<EndpointRate>>,
+    /// DSCP of what both ends send: 0 to 63, or its name (ef, cs1, af41).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<String>,
+    /// Multipath TCP, if the server has it too.
+    #[serde(default, skip_serializing_if = "no")]
+    pub mptcp: bool,
+    /// How a stream's bytes are sent.
+    #[serde(default, skip_serializing_if = "is_write")]
+    pub method: SendMethod,
+    /// How they are received.
+    #[serde(default, skip_serializing_if = "is_read")]
+    pub receive_method: ReceiveMethod,
+    /// SO_BUSY_POLL at both ends: receiving polls the device for so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_poll: Option<Written<Duration>>,
+    /// Both ends wait awake for requests and responses: each takes a core whole.
+    #[serde(default, skip_serializing_if = "no")]
+    pub spin: bool,
+    /// The kernel cuts buffers into datagrams (UDP_SEGMENT).
+    #[serde(default, skip_serializing_if = "no")]
+    pub gso: bool,
+    /// The kernel puts datagrams together for the receiver (UDP_GRO).
+    #[serde(default, skip_serializing_if = "no")]
+    pub gro: bool,
+    /// Datagrams that a call sends. Default: 1; 64 with `gso`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u32>,
+    /// Threads are pinned to these cores here, in turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cores: Option<Written<Cores>>,
+    /// And to these at the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remote_cores: Option<Written<Cores>>,
+    /// Own address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Own interface (SO_BINDTODEVICE).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+fn is_any(family: &Family) -> bool {
+    *family == Family::Any
+}
+
+fn is_write(method: &SendMethod) -> bool {
+    *method == SendMethod::Write
+}
+
+fn is_read(method: &ReceiveMethod) -> bool {
+    *method == ReceiveMethod::Read
+}
+
+impl Endpoint {
+    /// The DSCP by its number or name.
+    pub fn dscp_number(&self) -> Option<u8> {
+        dscp(self.dscp.as_deref()?)
+    }
+}
+
+/// A DSCP by its number or its name (RFC 2474, 2597, 3246, 8622).
+pub(crate) fn dscp(text: &str) -> Option<u8> {
+    let lower = text.trim().to_ascii_lowercase();
+    if let Ok(number) = lower.parse::<u8>() {
+        return (number < 64).then_some(number);
+    }
+    let digits = |name: &str| -> Option<Vec<u8>> {
+        let rest = lower.strip_prefix(name)?;
+        rest.chars().map(|digit| digit.to_digit(10).and_then(|digit| u8::try_from(digit).ok())).collect()
+    };
+    match (lower.as_str(), digits("cs").as_deref(), digits("af").as_deref()) {
+        ("ef", ..) => Some(46),
+        ("le", ..) => Some(1),
+        ("va" | "voice-admit", ..) => Some(44),
+        (_, Some([class]), _) if *class < 8 => Some(8 * class),
+        (_, _, Some([class, drop])) if (1..=4).contains(class) && (1..=3).contains(drop) => {
+            Some(8 * class + 2 * drop)
+        }
+        _ => None,
+    }
+}
+
+impl Kind for Endpoint {
+    fn yes_disrupt(&self) -> &[String] {
+        &[]
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        endpoint(self)
+    }
+
+    fn runs_alone(&self) -> bool {
+        false
+    }
+}
+
+/// The server of endpoint tests.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointServer {
+    /// Where it listens: ADDR:PORT, or unix:PATH.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listen: Vec<String>,
+    /// A file whose first line is the token that clients have to have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_file: Option<PathBuf>,
+    /// Clients at once. Default: 64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_clients: Option<u32>,
+    /// Connections at once, of all clients. Default: 20000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_connections: Option<u32>,
+    /// Connections of one test. Default: 1024.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_parallel: Option<u32>,
+    /// How long a test may last. Default: 1h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_duration: Option<Written<Duration>>,
+    /// Memory of a test's buffers in bytes. Default: 1G.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<Written<u64>>,
+    /// Bits per second that a test may send here, or over TCP receive. Default: as fast as they go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<Written<EndpointRate>>,
+    /// Multipath TCP for who asks for it.
+    #[serde(default, skip_serializing_if = "no")]
+    pub mptcp: bool,
+    /// For so long. Default: until it is stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+}
+
+impl Kind for EndpointServer {
+    fn yes_disrupt(&self) -> &[String] {
+        &[]
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        endpoint_server(self)
+    }
+}
+
+fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
+    use EndpointTest as Test;
+    let test = job.test;
+    let unix = job.host.starts_with("unix:");
+    let each = matches!(test, Test::TcpCrr | Test::TcpCc);
+    let datagrams = matches!(test, Test::UdpStream | Test::UdpMaerts);
+    let zero = |count: &Option<Written<u64>>| count.as_deref() == Some(&0);
+    let rate = job.rate.as_deref();
+    let open_loop = matches!(rate, Some(EndpointRate::Transactions(_)));
+    let ill_rate = match rate {
+        None => false,
+        Some(EndpointRate::Transactions(_)) => !test.transacts() || each,
+        Some(EndpointRate::Bits(_)) => !(test.streams() || datagrams) || test == Test::LatencyUnderLoad,
+        Some(EndpointRate::Datagrams(_)) => !datagrams,
+    };
+    let no_stream = "this test has no stream over TCP; leave it out";
+    let no_transactions = "this test has no transactions; leave it out";
+    let no_datagrams = "this test has no stream of datagrams; leave it out";
+    let large = |count: &Option<Written<u64>>, most: u64| count.as_deref().is_some_and(|count| *count > most);
+    let over_connections = !test.is_udp() && !unix;
+    hold(
+        "",
+        &[
+            ("host", job.host.is_empty(), "where is the server? Name HOST or HOST:PORT"),
+            (
+                "host",
+                unix && (test.is_udp() || each),
+                "over a Unix socket there are tcp-stream, tcp-maerts, tcp-bidir, tcp-rr and latency-under-load only",
+            ),
+            ("parallel", job.parallel == Some(0), "it is at least 1"),
+            ("burst", job.burst == Some(0), "it is at least 1: transactions in flight"),
+            ("burst", job.burst.is_some_and(|most| most > 65_536), "it is at most 65536"),
+            ("burst", job.burst.is_some() && (!test.transacts() || each), no_transactions),
+            (
+                "iterations",
+                job.iterations.is_some() && job.confidence.is_none(),
+                "it goes with `confidence` only",
+            ),
+            ("iterations", job.iterations.is_some_and(|most| !(3..=1000).contains(&most)), "it is 3 to 1000"),
+            (
+                "confidence",
+                job.confidence.is_some() && test == Test::LatencyUnderLoad,
+                "this test has no single result; leave it out",
+            ),
+            ("bytes", zero(&job.bytes), "it is at least 1"),
+            ("bytes", job.bytes.is_some() && !(test.streams() || datagrams), no_stream),
+            (
+                "bytes",
+                job.bytes.is_some() && test == Test::LatencyUnderLoad,
+                "this test ends by time; give `duration`",
+            ),
+            ("transactions", job.transactions.is_some() && !test.transacts(), no_transactions),
+            (
+                "transactions",
+                job.transactions.is_some() && test == Test::LatencyUnderLoad,
+                "this test ends by time; give `duration`",
+            ),
+            ("transactions", zero(&job.transactions), "it is at least 1"),
+            ("duration", job.duration.as_deref().is_some_and(Duration::is_zero), "it is longer than 0"),
+            ("size", zero(&job.size), "it is at least 1"),
+            ("size", large(&job.size, 64 << 20), "it is at most 64 MiB"),
+            ("size", datagrams && large(&job.size, 65_507), "a datagram is at most 65507 bytes"),
+            (
+                "size",
+                datagrams && job.size.as_deref().is_some_and(|size| *size < 24),
+                "a datagram has at least 24 bytes: its key, number and time",
+            ),
+            ("size", job.size.is_some() && !(test.streams() || datagrams), no_stream),
+            ("request", job.request.is_some() && (!test.transacts() || test == Test::TcpCc), no_transactions),
+            (
+                "response",
+                job.response.is_some() && (!test.transacts() || test == Test::TcpCc),
+                no_transactions,
+            ),
+            ("request", zero(&job.request) || large(&job.request, 16 << 20), "it is 1 byte to 16 MiB"),
+            ("response", zero(&job.response) || large(&job.response, 16 << 20), "it is 1 byte to 16 MiB"),
+            (
+                "request",
+                test == Test::UdpRr && large(&job.request, 65_507),
+                "a datagram is at most 65507 bytes",
+            ),
+            (
+                "response",
+                test == Test::UdpRr && large(&job.response, 65_507),
+                "a datagram is at most 65507 bytes",
+            ),
+            (
+                "rate",
+                ill_rate,
+                "this test has no such load: transactions take tps, streams over TCP bps, streams of datagrams bps or pps",
+            ),
+            ("spin", job.spin && !test.transacts(), no_transactions),
+            ("spin", job.spin && each, "connections are waited for asleep; leave it out"),
+            ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
+            ("method", job.method == SendMethod::Zerocopy && unix, "Unix sockets have no MSG_ZEROCOPY"),
+            ("receive_method", job.receive_method != ReceiveMethod::Read && !test.streams(), no_stream),
+            (
+                "receive_method",
+                job.receive_method == ReceiveMethod::Trunc && unix,
+                "Unix sockets do not drop what they receive",
+            ),
+            ("gso", job.gso && !datagrams, no_datagrams),
+            ("gro", job.gro && !datagrams, no_datagrams),
+            ("batch", job.batch.is_some() && !datagrams, no_datagrams),
+            ("batch", job.batch.is_some_and(|batch| !(1..=256).contains(&batch)), "it is 1 to 256"),
+            ("nodelay", job.nodelay && !over_connections, "it is of TCP only"),
+            ("cork", job.cork && !over_connections, "it is of TCP only"),
+            ("congestion", job.congestion.is_some() && !over_connections, "it is of TCP only"),
+            ("mptcp", job.mptcp && !over_connections, "it is of TCP only"),
+            ("dscp", job.dscp.is_some() && unix, "it is of IP only"),
+            (
+                "dscp",
+                job.dscp.is_some() && job.dscp_number().is_none(),
+                "it is 0 to 63 or a name: ef, le, cs0 to cs7, af11 to af43",
+            ),
+            (
+                "pacing",
+                job.pacing.as_deref().is_some_and(|rate| !matches!(rate, EndpointRate::Bits(_))),
+                "it is in bits per second: 500mbps",
+            ),
+            ("pacing", job.pacing.is_some() && unix, "it is of IP only"),
+            (
+                "transactions",
+                open_loop && job.transactions.is_some() && job.duration.is_some(),
+                "there is one end: leave out `duration`",
+            ),
+        ],
+    )
+}
+
+fn endpoint_server(job: &EndpointServer) -> Result<(), Contradiction> {
+    let zero = |most: Option<u32>| most == Some(0);
+    let at_least = "it is at least 1";
+    hold(
+        "",
+        &[
+            ("listen", job.listen.is_empty(), "where does it listen? Name ADDR:PORT"),
+            ("max_clients", zero(job.max_clients), at_least),
+            ("max_connections", zero(job.max_connections), at_least),
+            ("max_parallel", zero(job.max_parallel), at_least),
+            (
+                "max_rate",
+                job.max_rate.as_deref().is_some_and(|rate| !matches!(rate, EndpointRate::Bits(_))),
+                "it is in bits per second: 500mbps",
+            ),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loads_and_confidences_are_read_as_people_write_them() {
+        assert_eq!(EndpointRate::read("20ktps"), Ok(EndpointRate::Transactions(20_000)));
+        assert_eq!(EndpointRate::read("1.5 Gbps"), Ok(EndpointRate::Bits(1_500_000_000)));
+        assert_eq!(EndpointRate::read("100kpps"), Ok(EndpointRate::Datagrams(100_000)));
+        assert!(EndpointRate::read("5").is_err() && EndpointRate::read("xtps").is_err());
+        assert_eq!(Confidence::read("99%,5%"), Ok(Confidence { level: 0.99, width: 0.05 }));
+        assert_eq!(Confidence::read("95, 2"), Ok(Confidence { level: 0.95, width: 0.02 }));
+        assert!(Confidence::read("98%,5%").is_err() && Confidence::read("99%").is_err());
+        assert!(Confidence::read("99%,0%").is_err());
+    }
+
+    #[test]
+    fn dscps_have_names() {
+        for (text, number) in
+            [("EF", 46), ("cs0", 0), ("CS7", 56), ("af11", 10), ("af43", 38), ("46", 46), ("le", 1)]
+        {
+            assert_eq!(dscp(text), Some(number), "{text}");
+        }
+        for bad in ["64", "cs8", "af44", "af51", "cs", "x", ""] {
+            assert_eq!(dscp(bad), None, "{bad}");
+        }
+    }
+}

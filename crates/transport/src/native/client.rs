@@ -1,0 +1,453 @@
+//! The client's end: connects, prepares a test, runs it, says what both ends came to.
+
+use super::FromServer;
+use super::channel::{self, Channel, ChannelError, Place};
+use super::flows::{Doing, Flows, Manner, options, receive_method, send_method};
+use super::join::{Proving, drawn};
+use super::results::{Host, Results, Sample};
+use crate::exchange::{Closing, Connecting, Exchange};
+use crate::phase::{Stop, Until};
+use crate::socket::{Options, SocketError};
+use endpoint::native::auth::{Role, hex, is_proof, proof, unhex};
+use endpoint::native::{
+    End, From as Sender, KEY, Limits, MOST_TO_CLIENT, Plan, Preamble, Refused, ToClient, ToServer, VERSION,
+    Work,
+};
+use histogram::Histogram;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+/// What goes wrong with a test.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The connection.
+    #[error(transparent)]
+    Channel(#[from] ChannelError),
+    /// The server says no.
+    #[error("the server refused: {0}")]
+    Refused(#[from] Refused),
+    /// A socket.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The server wants a token.
+    #[error("the server wants a token: give the one that it was started with")]
+    NoToken,
+    /// It has not the token that we have.
+    #[error("the server does not have the token: it may be another than you think")]
+    NotProved,
+    /// It said something that was not to be said then.
+    #[error("the server said `{0}`, which was not to be said now")]
+    OutOfPlace(String),
+    /// A test that cannot be.
+    #[error("{0}")]
+    Test(String),
+    /// This host.
+    #[error("{0}")]
+    Host(#[from] std::io::Error),
+}
+
+type Result<T> = std::result::Result<T, ClientError>;
+
+/// A test, as the client's end has to know it.
+#[derive(Debug, Clone)]
+pub struct Test {
+    /// What both ends know; the server's end in it.
+    pub plan: Plan,
+    /// The client's end.
+    pub end: End,
+    /// Requests and responses: in flight, rate of each flow, spinning, patience. Sizes are the plan's.
+    pub exchange: Exchange,
+    /// Each flow ends after so many bytes, instead of by time.
+    pub bytes: Option<u64>,
+    /// Each flow ends after so many datagrams or transactions.
+    pub count: Option<u64>,
+    /// Own address, port, device and others that are this end's alone.
+    pub own: Options,
+}
+
+/// How long each step before and after the data may take.
+const STEP: Duration = Duration::from_secs(10);
+/// How long results may take: the last data has to arrive first.
+const SETTLES: Duration = Duration::from_secs(20);
+
+/// A control connection to a server that let us in.
+#[derive(Debug)]
+pub struct Client {
+    channel: Channel,
+    place: Place,
+    limits: Limits,
+    host: Host,
+}
+
+impl Client {
+    /// Connects to the server at `place`. `run` is the same for all connections of a job.
+    ///
+    /// # Errors
+    /// Nobody is there, it is no netdyno server, or it refuses.
+    pub fn connect(
+        place: &Place,
+        own: &Options,
+        token: Option<&[u8]>,
+        run: &str,
+        patience: Duration,
+    ) -> Result<Client> {
+        let options = Options { bind: own.bind, device: own.device.clone(), ..Options::default() };
+        let socket = channel::open(place, &options, Preamble::Control, patience)?;
+        let mut channel = Channel::new(socket, MOST_TO_CLIENT);
+        let ours = hex(&drawn::<32>()?);
+        let program = concat!("netdyno ", env!("CARGO_PKG_VERSION")).to_owned();
+        channel.say(&ToServer::Hello {
+            version: VERSION,
+            program,
+            nonce: ours.clone(),
+            run: run.to_owned(),
+        })?;
+        let ToClient::Challenge { nonce: theirs, token: wanted, .. } = hear(&mut channel, STEP)? else {
+            return Err(ClientError::OutOfPlace("something else than its challenge".to_owned()));
+        };
+        if wanted {
+            let token = token.ok_or(ClientError::NoToken)?;
+            channel.say(&ToServer::Prove { proof: proof(token, Role::Client, &theirs, &ours) })?;
+        }
+        let ToClient::Welcome { proof: given, limits, host } = hear(&mut channel, STEP)? else {
+            return Err(ClientError::OutOfPlace("something else than `welcome`".to_owned()));
+        };
+        if let Some(token) = token {
+            let proved = given.is_some_and(|given| is_proof(&given, token, Role::Server, &theirs, &ours));
+            if !proved {
+                return Err(ClientError::NotProved);
+            }
+        }
+        Ok(Client { channel, place: place.clone(), limits, host })
+    }
+
+    /// The server's host.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// What it permits.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Own and the server's address, over IP.
+    pub fn ends(&self) -> Option<[std::net::SocketAddr; 2]> {
+        self.channel.ends()
+    }
+
+    /// Has the server prepare the test, and makes all data connections.
+    ///
+    /// # Errors
+    /// The server refuses, or a connection does not come about.
+    pub fn prepare(self, test: &Test) -> Result<Prepared> {
+        send_method(test.end.send_method.as_deref()).map_err(ClientError::Test)?;
+        receive_method(test.end.receive_method.as_deref()).map_err(ClientError::Test)?;
+        let plan = &test.plan;
+        if matches!(self.place, Place::Unix(_)) && (plan.datagrams || plan.work == Work::Each) {
+            let said = "over a Unix socket there are streams and transactions over one connection (tcp-stream, tcp-maerts, \
+                        tcp-bidir, tcp-rr) only";
+            return Err(ClientError::Test(said.to_owned()));
+        }
+        let mut channel = self.channel;
+        channel.say(&ToServer::Test { plan: Box::new(plan.clone()) })?;
+        let (key, ports) = match hear(&mut channel, STEP)? {
+            ToClient::Ready { key, ports } => (key, ports),
+            _ => return Err(ClientError::OutOfPlace("something else than `ready`".to_owned())),
+        };
+        let key: [u8; KEY] = unhex(&key)
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or_else(|| ClientError::OutOfPlace("a key of another length".to_owned()))?;
+        let options = mixed(&test.own, &test.end);
+        let mut sockets: Vec<OwnedFd> = Vec::new();
+        match (plan.work, plan.datagrams, &self.place) {
+            (Work::Each, ..) => {}
+            (_, true, Place::Host(to)) => {
+                if ports.len() != plan.flows as usize {
+                    return Err(ClientError::OutOfPlace("another number of ports than flows".to_owned()));
+                }
+                let mut proving = Proving::open(to.ip(), &ports, key, &options, STEP)?;
+                let by = Instant::now() + STEP;
+                loop {
+                    proving.work();
+                    match hear_maybe(&mut channel, Duration::from_millis(20))? {
+                        Some(ToClient::Joined) => break,
+                        Some(_) => {
+                            return Err(ClientError::OutOfPlace("something else than `joined`".to_owned()));
+                        }
+                        None if Instant::now() >= by => return Err(ChannelError::Silent(STEP).into()),
+                        None => {}
+                    }
+                }
+                sockets = proving.sockets();
+            }
+            _ => {
+                for flow in 0..plan.flows {
+                    sockets.push(channel::open(&self.place, &options, Preamble::Data { key, flow }, STEP)?);
+                }
+            }
+        }
+        if !(plan.datagrams && plan.work != Work::Each) {
+            match hear(&mut channel, STEP)? {
+                ToClient::Joined => {}
+                _ => return Err(ClientError::OutOfPlace("something else than `joined`".to_owned())),
+            }
+        }
+        let port = ports.first().copied();
+        let client = Client { channel, ..self };
+        Ok(Prepared { client, test: test.clone(), key, sockets, port, options })
+    }
+
+    /// Says that nothing more comes.
+    pub fn bye(self) {
+        let _ = self.channel.say(&ToServer::Bye);
+    }
+}
+
+fn mixed(own: &Options, end: &End) -> Options {
+    let of_end = options(end);
+    Options {
+        send_buffer: of_end.send_buffer,
+        receive_buffer: of_end.receive_buffer,
+        nodelay: of_end.nodelay,
+        cork: of_end.cork,
+        congestion: of_end.congestion,
+        pacing_rate: of_end.pacing_rate,
+        tos: of_end.tos,
+        busy_poll: of_end.busy_poll,
+        ..own.clone()
+    }
+}
+
+fn hear_maybe(channel: &mut Channel, patience: Duration) -> Result<Option<FromServer>> {
+    let Some(message) = channel.hear(patience)? else { return Ok(None) };
+    let said: FromServer =
+        serde_json::from_slice(&message).map_err(|error| ChannelError::Garbage(error.to_string()))?;
+    match said {
+        ToClient::Refused(refused) => Err(refused.into()),
+        said => Ok(Some(said)),
+    }
+}
+
+fn hear(channel: &mut Channel, patience: Duration) -> Result<FromServer> {
+    hear_maybe(channel, patience)?.ok_or_else(|| ChannelError::Silent(patience).into())
+}
+
+/// A test whose connections are all there.
+#[derive(Debug)]
+pub struct Prepared {
+    client: Client,
+    test: Test,
+    key: [u8; KEY],
+    sockets: Vec<OwnedFd>,
+    port: Option<u16>,
+    options: Options,
+}
+
+impl Prepared {
+    /// Begins.
+    ///
+    /// # Errors
+    /// The server does not, or a thread cannot be made.
+    pub fn start(mut self) -> Result<Running> {
+        let plan = &self.test.plan;
+        let channel = &mut self.client.channel;
+        channel.say(&ToServer::Start)?;
+        match hear(channel, STEP)? {
+            ToClient::Started => {}
+            _ => return Err(ClientError::OutOfPlace("something else than `started`".to_owned())),
+        }
+        let [request, response, size] =
+            [plan.request, plan.response, plan.size].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        let lasts = Duration::from_nanos(plan.duration_ns);
+        let receives = plan.work == Work::Stream { from: Sender::Server };
+        let stop = Stop::new();
+        let until = Until {
+            // Who receives reads to the end of what the server sends.
+            deadline: Instant::now().checked_add(lasts).filter(|_| !receives),
+            bytes: self.test.bytes,
+            count: self.test.count,
+            stop,
+        };
+        let exchange =
+            Exchange { request, response, datagrams: plan.datagrams, ..self.test.exchange.clone() };
+        let manner = Manner {
+            end: self.test.end.clone(),
+            size,
+            exchange,
+            rate: self.test.end.bits_per_second,
+            key: number(&self.key),
+            until,
+        };
+        let doing: Vec<Doing> = match (plan.work, &self.client.place) {
+            (Work::Each, Place::Host(to)) => {
+                let port = self.port.ok_or_else(|| ClientError::OutOfPlace("no port".to_owned()))?;
+                let connecting = Connecting {
+                    to: std::net::SocketAddr::new(to.ip(), port),
+                    options: self.options.clone(),
+                    request,
+                    response,
+                    closing: Closing::Answerer,
+                    patience: STEP,
+                    ports: None,
+                };
+                (0..plan.flows).map(|_| Doing::AskEach(Box::new(connecting.clone()))).collect()
+            }
+            (work, _) => {
+                let of = |socket| match (work, plan.datagrams) {
+                    (Work::Stream { from: Sender::Client }, false) => Doing::Send(socket),
+                    (Work::Stream { from: Sender::Client }, true) => Doing::SendDatagrams(socket),
+                    (Work::Stream { from: Sender::Server }, false) => Doing::Receive(socket),
+                    (Work::Stream { from: Sender::Server }, true) => Doing::ReceiveDatagrams(socket),
+                    _ => Doing::Ask(socket),
+                };
+                std::mem::take(&mut self.sockets).into_iter().map(of).collect()
+            }
+        };
+        let flows = Flows::start(doing, &manner, Duration::from_nanos(plan.warm_up_ns))?;
+        let theirs = Sample::default();
+        Ok(Running {
+            client: self.client,
+            test: self.test,
+            flows,
+            receives,
+            lasts,
+            theirs,
+            results: None,
+            error: None,
+        })
+    }
+}
+
+fn number(key: &[u8; KEY]) -> u64 {
+    key.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes))
+}
+
+/// A test under way.
+pub struct Running {
+    client: Client,
+    test: Test,
+    flows: Flows,
+    receives: bool,
+    lasts: Duration,
+    theirs: Sample,
+    results: Option<Box<Results>>,
+    error: Option<ClientError>,
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("test", &self.test).finish_non_exhaustive()
+    }
+}
+
+/// What a test came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// At this end.
+    pub ours: Results,
+    /// At the server's. None: it could not be asked any more.
+    pub theirs: Option<Box<Results>>,
+    /// How long transactions took, in ns, without the warm-up.
+    pub latency: Histogram,
+    /// What went wrong between the ends.
+    pub error: Option<ClientError>,
+    /// The connection, for another test; where nothing went wrong.
+    pub client: Option<Client>,
+}
+
+impl Running {
+    /// Hears what the server says, and begins to measure when it is time: to be called ten times a second or more often. True: it
+    /// is over, and [`Running::finish`] is due.
+    pub fn look(&mut self) -> bool {
+        self.flows.tick();
+        while self.error.is_none() {
+            match hear_maybe(&mut self.client.channel, Duration::ZERO) {
+                Ok(Some(ToClient::Progress(sample))) => self.theirs = sample,
+                Ok(Some(ToClient::Results(results))) => self.results = Some(results),
+                Ok(Some(_)) => self.error = Some(ClientError::OutOfPlace("something".to_owned())),
+                Ok(None) => break,
+                Err(error) => self.error = Some(error),
+            }
+        }
+        self.error.is_some()
+            || self.results.is_some()
+            || self.flows.stop.is_set()
+            || self.flows.are_over()
+            || (self.receives && self.flows.elapsed() >= self.lasts)
+    }
+
+    /// When [`Running::look`] has something to do, at the latest.
+    pub fn next_look(&self) -> Option<Duration> {
+        let end = self.receives.then(|| self.lasts.saturating_sub(self.flows.elapsed()));
+        self.flows.next_tick().into_iter().chain(end).min()
+    }
+
+    /// Ends it before its time: [`Running::look`] says from now on that it is over.
+    pub fn stop(&self) {
+        self.flows.stop.set();
+    }
+
+    /// What is measured has begun.
+    pub fn is_measuring(&self) -> bool {
+        self.flows.is_measuring()
+    }
+
+    /// How this end stands.
+    pub fn ours(&self) -> Sample {
+        self.flows.sample(true)
+    }
+
+    /// How the server's end stood when it last said.
+    pub fn theirs(&self) -> Sample {
+        self.theirs
+    }
+
+    /// How long transactions took so far.
+    pub fn latency(&self) -> Histogram {
+        self.flows.latency()
+    }
+
+    /// Ends what has not ended, and gathers what both ends came to.
+    pub fn finish(self) -> Outcome {
+        let Running { mut client, test, flows, receives, results, mut error, .. } = self;
+        let stop = flows.stop.clone();
+        let mut theirs = results;
+        if !receives || error.is_some() {
+            // Senders and askers: by time, amount or because somebody said so they are at their end.
+            let by = Instant::now() + STEP;
+            while !flows.are_over() && Instant::now() < by && error.is_none() && !stop.is_set() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            stop.set();
+        }
+        if error.is_none() && theirs.is_none() {
+            error = client.channel.say(&ToServer::Stop).err().map(ClientError::from);
+        }
+        let by = Instant::now() + SETTLES;
+        while error.is_none() && theirs.is_none() {
+            match hear_maybe(&mut client.channel, Duration::from_millis(50)) {
+                Ok(Some(ToClient::Results(results))) => theirs = Some(results),
+                Ok(Some(ToClient::Progress(_))) => {}
+                Ok(Some(_)) => {
+                    error = Some(ClientError::OutOfPlace("something else than its results".to_owned()))
+                }
+                Ok(None) if Instant::now() >= by => error = Some(ChannelError::Silent(SETTLES).into()),
+                Ok(None) => {}
+                Err(bad) => error = Some(bad),
+            }
+        }
+        if receives {
+            // What was sent arrives before the connection's end does; of datagrams nobody says that there are no more.
+            let settles = if test.plan.datagrams { Duration::from_millis(200) } else { STEP };
+            let by = Instant::now() + settles;
+            while !flows.are_over() && Instant::now() < by && error.is_none() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            stop.set();
+        }
+        let (ours, latency) = flows.finish();
+        let client = error.is_none().then_some(client);
+        Outcome { ours, theirs, latency, error, client }
+    }
+}

@@ -1,0 +1,18 @@
+//! netdyno's own endpoint tests, over sockets: [`Client`] and [`serve`]. What is said is `endpoint::native`'s.
+
+mod channel;
+mod client;
+mod flows;
+mod join;
+mod results;
+mod server;
+#[cfg(test)]
+mod tests;
+
+pub use channel::{ChannelError, Place};
+pub use client::{Client, ClientError, Outcome, Prepared, Running, Test};
+pub use results::{FlowResult, Host, Results, Sample, TcpNow};
+pub use server::{Server, ServerOptions, Standing, serve};
+
+/// What a server says.
+pub(crate) type FromServer = endpoint::native::ToClient<Sample, Box<Results>, Host>;
