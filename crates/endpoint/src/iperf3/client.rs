@@ -1,6 +1,5 @@
 //! The client's side of a control connection: bytes and times in, bytes and what to do out.
 
-use super::cookie::Cookie;
 use super::error::Error;
 use super::inbox::{Inbox, framed};
 use super::limits;
@@ -57,17 +56,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// One that is connected, and the first bytes to send.
-    pub fn new(cookie: &Cookie, params: &Params, now: Duration) -> (Session, Vec<u8>) {
-        let session = Session {
+    /// One that is connected, and whose cookie is sent.
+    pub fn new(params: &Params, now: Duration) -> Session {
+        Session {
             params: params.json(),
             phase: Phase::Connected,
             since: now,
             inbox: Inbox::default(),
             failing: false,
             results: None,
-        };
-        (session, cookie.bytes().to_vec())
+        }
     }
 
     /// Bytes came.
@@ -193,7 +191,7 @@ mod tests {
 
     fn session() -> Session {
         let params = Params { seconds: 1, parallel: 1, ..Params::default() };
-        Session::new(&Cookie::new([0; 36]), &params, NOW).0
+        Session::new(&params, NOW)
     }
 
     #[test]

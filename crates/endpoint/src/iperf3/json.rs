@@ -322,7 +322,10 @@ fn ended(start: &Start, end: &End) -> Object {
     let mut all = Object::default();
     all.list(
         "streams",
-        end.streams.iter().map(|total| if udp { udp_stream(total) } else { tcp_stream(total) }).collect(),
+        end.streams
+            .iter()
+            .map(|total| if udp { udp_stream(total) } else { tcp_stream(total, start.role) })
+            .collect(),
     );
     let (first, second) = directions(&end.streams, |stream| stream.sender);
     let names = [
@@ -392,7 +395,7 @@ fn tcp_side(side: &Side, retransmits: Option<u64>, socket: Option<i32>, sender: 
     one
 }
 
-fn tcp_stream(total: &Total) -> Object {
+fn tcp_stream(total: &Total, role: Role) -> Object {
     let sent = total.sent.unwrap_or_default();
     let mut sender = Object::default();
     sender
@@ -402,9 +405,13 @@ fn tcp_stream(total: &Total) -> Object {
         .number("seconds", sent.seconds)
         .put("bytes", sent.bytes)
         .number("bits_per_second", sent.rate());
-    if let (Some(retransmits), Some(tcp)) = (sent.retransmits, total.tcp) {
+    if let Some(retransmits) = sent.retransmits {
+        sender.put("retransmits", retransmits);
+    }
+    // iperf3's client has them of its own socket even where that receives.
+    let shown = total.sender || role == Role::Client;
+    if let Some(tcp) = total.tcp.filter(|_| sent.retransmits.is_some() && shown) {
         sender
-            .put("retransmits", retransmits)
             .put("reorder", tcp.reorder)
             .put("max_snd_cwnd", tcp.max_snd_cwnd)
             .put("max_snd_wnd", tcp.max_snd_wnd)

@@ -180,7 +180,6 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::super::client;
-    use super::super::cookie::Cookie;
     use super::*;
     use proptest::prelude::*;
 
@@ -189,7 +188,7 @@ mod tests {
     #[test]
     fn a_client_and_a_server_of_ours_come_to_the_end() {
         let params = Params { seconds: 1, parallel: 2, bidir: true, ..Params::default() };
-        let (mut client, _) = client::Session::new(&Cookie::new([7; 36]), &params, NOW);
+        let mut client = client::Session::new(&params, NOW);
         let (mut server, mut to_client) = Session::new(NOW);
         let mut told = Vec::new();
         let mut theirs = None;

@@ -194,7 +194,7 @@ impl Text {
             if any && start.params.parallel > 1 {
                 let sum = Sum::of(&end.streams, sender);
                 let head = head("SUM", bidir, sender, start.role);
-                self.sides(&mut text, start, &head, sum.sent, sum.received);
+                self.sides(&mut text, start, (&head, sender), sum.sent, sum.received);
             }
             if any && first && self.verbose {
                 self.use_of_cpu(&mut text, start, end);
@@ -227,25 +227,22 @@ impl Text {
     fn total(&self, text: &mut String, start: &Start, total: &Total) {
         let socket = format!("{:3}", total.socket);
         let head = head(&socket, start.params.bidir, total.sender, start.role);
-        if self.verbose && start.role == Role::Server && total.sent.is_none() {
-            let _ = writeln!(text, "[{socket}] (sender statistics not available)");
-        }
-        self.sides(text, start, &head, total.sent, total.received);
-        if self.verbose && start.role == Role::Server && total.received.is_none() {
-            let _ = writeln!(text, "[{socket}] (receiver statistics not available)");
-        }
+        self.sides(text, start, (&head, total.sender), total.sent, total.received);
     }
 
     fn sides(
         &self,
         text: &mut String,
         start: &Start,
-        head: &str,
+        (head, sends): (&str, bool),
         sent: Option<Side>,
         received: Option<Side>,
     ) {
         let udp = start.protocol() == Protocol::Udp;
-        for (side, who) in [(sent, "sender"), (received, "receiver")] {
+        // A server shows its own side.
+        let own = |sender: bool| start.role == Role::Client || sender == sends;
+        let sides = [(sent.filter(|_| own(true)), "sender"), (received.filter(|_| own(false)), "receiver")];
+        for (side, who) in sides {
             let Some(side) = side else { continue };
             let moved = self.moved(side.bytes, side.rate());
             let span = span(0.0, side.seconds);

@@ -96,7 +96,13 @@ impl Client {
         }
         let mptcp = self.params.mptcp;
         let socket = open::control(&self.host, self.port, self.family, &self.local, mptcp).map_err(failed)?;
-        let mss = crate::socket::Actual::of(&socket).mss.unwrap_or(0);
+        let mut random = [0; 36];
+        rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
+        let cookie = Cookie::new(random);
+        let mut control = Control::new(socket).map_err(failed)?;
+        control.send(cookie.bytes())?;
+        // Now that data was sent it is what the path allows.
+        let mss = crate::socket::Actual::of(control.socket()).mss.unwrap_or(0);
         let mut params = self.params.clone();
         let dynamic = params.len == 0 && params.protocol == Protocol::Udp && mss > 0;
         if params.len == 0 {
@@ -108,11 +114,8 @@ impl Client {
                 Protocol::Udp => UDP_BLOCK,
             };
         }
-        let mut random = [0; 36];
-        rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
-        let cookie = Cookie::new(random);
         let epoch = Instant::now();
-        let (session, first) = Session::new(&cookie, &params, Duration::ZERO);
+        let session = Session::new(&params, Duration::ZERO);
         let start = Start {
             role: Role::Client,
             host: self.host.clone(),
@@ -128,7 +131,6 @@ impl Client {
             params,
         };
         show.connected(&start, dynamic);
-        let control = Control::new(socket).map_err(failed)?;
         let mut test = Test {
             client: self,
             show,
@@ -141,7 +143,6 @@ impl Client {
             next: self.interval,
             heard: (0, epoch),
         };
-        test.control.send(&first)?;
         match test.run() {
             Ok(()) => Ok(()),
             Err(failure) => {
@@ -216,7 +217,7 @@ impl Test<'_> {
         let peer = self.peer()?;
         let links =
             open::streams(peer, &self.start.params, &self.cookie, &self.client.local).map_err(failed)?;
-        let ways = Ways { file: self.client.file.clone(), amount_here: true };
+        let ways = Ways { file: self.client.file.clone(), ends_it: true };
         let data = Data::new(self.start.params.clone(), ways, links).map_err(failed)?;
         let actual = data.actual();
         self.start.streams = data.streams();
@@ -276,14 +277,7 @@ impl Test<'_> {
             }
         }
         let look = if by_amount { LOOK_CLOSELY } else { LOOK };
-        let mut left = look;
-        for due in [self.next, f64::from(params.seconds)] {
-            if due > 0.0 {
-                let seconds = (due - data.seconds()).clamp(0.0, 1.0);
-                left = left.min(Duration::from_secs_f64(seconds));
-            }
-        }
-        Ok(left)
+        Ok(data.due(self.next, look))
     }
 
     /// The data is done.

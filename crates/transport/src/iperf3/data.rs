@@ -87,8 +87,8 @@ struct Live {
 pub struct Ways {
     /// A file to send, or to write.
     pub file: Option<PathBuf>,
-    /// Bytes or blocks end the test at this side: it is the client.
-    pub amount_here: bool,
+    /// Time, bytes or blocks end the test at this side: it is the client.
+    pub ends_it: bool,
 }
 
 /// All of a test's data connections.
@@ -173,7 +173,11 @@ impl Data {
             (0, blocks) => Some(blocks.saturating_mul(self.params.len.max(1))),
             (bytes, _) => Some(bytes),
         };
-        let amount = amount.filter(|_| self.ways.amount_here);
+        let amount = amount.filter(|_| self.ways.ends_it);
+        // The side that times the test has its senders end by themselves: one that waits for its schedule would do so late.
+        let lasts = Duration::from_secs(u64::from(self.params.omit) + u64::from(self.params.seconds));
+        let timed = self.ways.ends_it && amount.is_none() && self.params.seconds > 0;
+        let deadline = if timed { now.checked_add(lasts) } else { None };
         for (index, live) in self.all.iter_mut().enumerate() {
             let share = if live.stream.sender { sends } else { receives };
             let worker = Worker {
@@ -181,7 +185,11 @@ impl Data {
                 sender: live.stream.sender,
                 params: self.params.clone(),
                 file: self.ways.file.clone(),
-                until: Until { bytes: amount.map(|all| all.div_ceil(share)), ..Until::stopped(&self.stop) },
+                until: Until {
+                    bytes: amount.map(|all| all.div_ceil(share)),
+                    deadline: deadline.filter(|_| live.stream.sender),
+                    ..Until::stopped(&self.stop)
+                },
                 progress: live.progress.clone(),
                 quit: self.quit.clone(),
             };
@@ -305,6 +313,22 @@ impl Data {
                 Err(_) => break,
             }
         }
+    }
+
+    /// How long until something is due: the end of what is left out, the next report at `next` seconds, the end of the test.
+    /// At most `most`.
+    pub fn due(&self, next: f64, most: Duration) -> Duration {
+        let left = |seconds: f64| Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(most);
+        let mut due = most;
+        if self.omitting {
+            due = due.min(Duration::from_secs(self.params.omit.into()).saturating_sub(self.runs()));
+        } else if self.params.seconds > 0 {
+            due = due.min(left(f64::from(self.params.seconds) - self.seconds()));
+        }
+        if next > 0.0 {
+            due = due.min(left(next - self.seconds()));
+        }
+        due
     }
 
     /// Seconds that count.

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 /// Timers, streams and the end of the server are looked for so often.
 const LOOK: Duration = Duration::from_millis(20);
+/// Whoever waits for a client that is due looks no more often.
+const LEAST: Duration = Duration::from_millis(1);
 /// Streams that are being opened are there at once.
 const LOOK_CLOSELY: Duration = Duration::from_millis(2);
 /// Where another client of the same address opens its streams of datagrams, for so long.
@@ -236,7 +238,7 @@ impl<'a> Session<'a> {
             }
             links.push((link, !client_sends));
         }
-        let ways = Ways { file: server.file.clone(), amount_here: false };
+        let ways = Ways { file: server.file.clone(), ends_it: false };
         let failed = |error: std::io::Error| open::create_stream(format!("unable to create a stream: {error}"));
         let mut data = Data::new(params.clone(), ways, links).map_err(failed)?;
         let actual = data.actual();
@@ -363,7 +365,7 @@ impl Test {
                 }
             }
         }
-        Ok(LOOK)
+        Ok(data.due(self.next, LOOK).max(LEAST))
     }
 
     fn last_interval(&mut self, show: &mut dyn Show) {

@@ -10,7 +10,6 @@ use endpoint::iperf3::units::{rate, size};
 use endpoint::iperf3::{UDP_RATE, VERSION, limits};
 use report::units::printable;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use transport::iperf3::{Client, Limits, Local, Server};
