@@ -20,7 +20,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Signals and streams that ended are looked for so often.
 const LOOK: Duration = Duration::from_millis(20);
 /// The same where the test ends by an amount, which may be there soon.
-const LOOK_CLOSELY: Duration = Duration::from_millis(2);
+const LOOK_CLOSELY: Duration = Duration::from_micros(500);
+/// So long after the last datagram of an amount none will come.
+const SILENCE: Duration = Duration::from_secs(2);
 /// A stream that breaks may do so because the server is ending: then it says so within this.
 const SAYS: Duration = Duration::from_millis(500);
 
@@ -272,6 +274,14 @@ impl Test<'_> {
         if let Some(received) = data.received() {
             if received != self.heard.0 {
                 self.heard = (received, Instant::now());
+            } else if by_amount
+                && received > 0
+                && params.protocol == Protocol::Udp
+                && self.heard.1.elapsed() > SILENCE
+            {
+                // The server has sent it all, and some of it is lost.
+                self.finish()?;
+                return Ok(LOOK);
             } else if self.heard.1.elapsed() > self.client.receive_timeout {
                 return Err(failed("idle timeout for receiving data"));
             }

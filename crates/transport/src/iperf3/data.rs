@@ -167,26 +167,22 @@ impl Data {
         let now = Instant::now();
         (self.began, self.started, self.last) = (now, now, now);
         let sends = self.all.iter().filter(|live| live.stream.sender).count().max(1) as u64;
-        let receives = self.all.iter().filter(|live| !live.stream.sender).count().max(1) as u64;
-        let amount = match (self.params.bytes, self.params.blocks) {
-            (0, 0) => None,
-            (0, blocks) => Some(blocks.saturating_mul(self.params.len.max(1))),
-            (bytes, _) => Some(bytes),
-        };
-        let amount = amount.filter(|_| self.ways.ends_it);
+        let amount = self.amount();
+        // A server's senders stop as the client's do. Of datagrams some are lost, and the client waits for the rest.
+        let tcp = self.params.protocol == Protocol::Tcp;
+        let share = amount.filter(|_| self.ways.ends_it || tcp).map(|all| all.div_ceil(sends));
         // The side that times the test has its senders end by themselves: one that waits for its schedule would do so late.
         let lasts = Duration::from_secs(u64::from(self.params.omit) + u64::from(self.params.seconds));
         let timed = self.ways.ends_it && amount.is_none() && self.params.seconds > 0;
         let deadline = if timed { now.checked_add(lasts) } else { None };
         for (index, live) in self.all.iter_mut().enumerate() {
-            let share = if live.stream.sender { sends } else { receives };
             let worker = Worker {
                 link: live.link.clone(),
                 sender: live.stream.sender,
                 params: self.params.clone(),
                 file: self.ways.file.clone(),
                 until: Until {
-                    bytes: amount.map(|all| all.div_ceil(share)),
+                    bytes: share.filter(|_| live.stream.sender),
                     deadline: deadline.filter(|_| live.stream.sender),
                     ..Until::stopped(&self.stop)
                 },
@@ -217,15 +213,29 @@ impl Data {
         }
     }
 
-    /// Whether the amount that ends the test is done: in the direction that has one first.
+    /// Bytes that end the test.
+    fn amount(&self) -> Option<u64> {
+        match (self.params.bytes, self.params.blocks) {
+            (0, 0) => None,
+            (0, blocks) => Some(blocks.saturating_mul(self.params.len.max(1))),
+            (bytes, _) => Some(bytes),
+        }
+    }
+
+    /// Whether the amount that ends the test is sent, or has arrived.
     pub fn finished(&mut self) -> bool {
-        self.gather();
-        let all_of = |sender: bool| {
-            let mut of = self.all.iter().filter(|live| live.stream.sender == sender).peekable();
-            of.peek().is_some()
-                && of.all(|live| live.done.as_ref().is_some_and(|done| matches!(done.end, End::Amount)))
+        let Some(amount) = self.amount() else {
+            // A file may end before the test's time.
+            return self.ways.file.is_some() && self.all_sent();
         };
-        all_of(true) || all_of(false)
+        self.all_sent() || self.received().is_some_and(|received| received >= amount)
+    }
+
+    fn all_sent(&mut self) -> bool {
+        self.gather();
+        let mut senders = self.all.iter().filter(|live| live.stream.sender).peekable();
+        senders.peek().is_some()
+            && senders.all(|live| live.done.as_ref().is_some_and(|done| matches!(done.end, End::Amount)))
     }
 
     /// Why a stream ended before its time, if one did.
@@ -302,7 +312,7 @@ impl Data {
             .filter(|done| matches!(done.end, End::Amount))
             .map(|done| done.ended)
             .max();
-        let by_amount = self.finished();
+        let by_amount = self.all_sent();
         self.ended = Some(reached.filter(|_| by_amount).unwrap_or_else(Instant::now));
         self.stop.set();
         let deadline = Instant::now() + ENDS;

@@ -18,7 +18,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const TRIES: u32 = 10;
 /// Receive buffer of datagrams where none is asked for: what the system's default holds is lost in a few milliseconds that another
 /// program runs, and looks like loss on the way.
-const UDP_BUFFER: u32 = 2 << 20;
+const UDP_BUFFER: u32 = 4 << 20;
 
 /// How this host's sockets are to be, beside what the parameters say.
 #[derive(Debug, Clone, Default)]
