@@ -1,6 +1,7 @@
 //! `netdyno iperf3`: iperf3's command lines, as its client or its server. What differs stands in docs/from-iperf3.md.
 
 mod asked;
+mod auth;
 mod show;
 
 use super::refuse;
@@ -86,6 +87,9 @@ pub struct Iperf3 {
     /// The version of the protocol and the output.
     #[arg(short, long)]
     pub version: bool,
+    /// RSA's older padding (PKCS#1 v1.5), as releases before 3.17 have it: others can decrypt tokens by trying.
+    #[arg(long)]
+    pub use_pkcs1_padding: bool,
     /// Options of a server.
     #[command(flatten, next_help_heading = "Server")]
     pub serving: asked::Serving,

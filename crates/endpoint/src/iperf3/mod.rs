@@ -19,6 +19,7 @@
 //!   IPERF_DONE                  -->
 //! ```
 
+pub mod auth;
 pub mod client;
 pub mod cookie;
 pub mod datagram;

@@ -1,15 +1,17 @@
 //! From iperf3's options to a client or a server.
 
-use super::Iperf3;
+use super::{Iperf3, auth};
 use crate::client::Signals;
 use crate::compat::refuse;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use endpoint::iperf3::auth::SKEW;
 use endpoint::iperf3::params::{Params, Protocol};
 use endpoint::iperf3::units::{rate, size};
 use endpoint::iperf3::{UDP_RATE, VERSION, limits};
 use report::units::printable;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use transport::iperf3::{Client, Limits, Local, Server};
@@ -32,6 +34,15 @@ pub struct Serving {
     /// With -1: without a client for so long it ends.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub idle_timeout: Option<u64>,
+    /// The key that clients' tokens are decrypted with (PEM).
+    #[arg(long, value_name = "FILE", requires = "authorized_users_path")]
+    pub rsa_private_key_path: Option<PathBuf>,
+    /// Who may test: lines of user and hash.
+    #[arg(long, value_name = "FILE", requires = "rsa_private_key_path")]
+    pub authorized_users_path: Option<PathBuf>,
+    /// Seconds that clients' clocks may be off.
+    #[arg(long, value_name = "SECONDS", default_value_t = SKEW, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub time_skew_threshold: u64,
 }
 
 impl Serving {
@@ -45,6 +56,7 @@ impl Serving {
                 ("--server-bitrate-limit", self.server_bitrate_limit.is_some()),
                 ("--server-max-duration", self.server_max_duration.is_some()),
                 ("--idle-timeout", self.idle_timeout.is_some()),
+                ("--rsa-private-key-path", self.rsa_private_key_path.is_some()),
             ],
         )
     }
@@ -156,6 +168,12 @@ pub struct Asking {
     /// Segmentation offload for datagrams.
     #[arg(long)]
     pub gsro: bool,
+    /// Who asks; the password is in IPERF3_PASSWORD, or asked for.
+    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
+    pub username: Option<String>,
+    /// The server's public key (PEM).
+    #[arg(long, value_name = "FILE", requires = "username")]
+    pub rsa_public_key_path: Option<PathBuf>,
 }
 
 impl Asking {
@@ -193,6 +211,7 @@ impl Asking {
                 ("--dont-fragment", self.dont_fragment),
                 ("--skip-rx-copy", self.skip_rx_copy),
                 ("--gsro", self.gsro),
+                ("--username", self.username.is_some()),
             ],
         )
     }
@@ -367,6 +386,10 @@ pub fn client(args: &Iperf3, signals: &Signals, system: String) -> Result<Client
     if args.file.is_some() && asking.udp {
         bail!("-F is not supported with -u: a file is sent over TCP");
     }
+    let mut params = asking.params(args.mptcp, server_core)?;
+    if let (Some(user), Some(key)) = (&asking.username, &asking.rsa_public_key_path) {
+        params.auth_token = Some(auth::token(user, key, args.use_pkcs1_padding)?);
+    }
     Ok(Client {
         host: host.to_owned(),
         port: args.port,
@@ -378,7 +401,7 @@ pub fn client(args: &Iperf3, signals: &Signals, system: String) -> Result<Client
             send_timeout: args.snd_timeout.map(Duration::from_millis),
             connect_timeout: asking.connect_timeout.map(Duration::from_millis),
         },
-        params: asking.params(args.mptcp, server_core)?,
+        params,
         interval: args.interval,
         core,
         file: args.file.clone(),
@@ -401,6 +424,12 @@ pub fn server(args: &Iperf3, signals: &Signals, system: String) -> Result<Server
                 .with_context(|| format!("--server-bitrate-limit {}: give bits a second, and over how many seconds: 100M/5", printable(text)))?
         }
     };
+    let check = match (&serving.rsa_private_key_path, &serving.authorized_users_path) {
+        (Some(key), Some(users)) => {
+            Some(auth::check(key, users, serving.time_skew_threshold, args.use_pkcs1_padding)?)
+        }
+        _ => None,
+    };
     Ok(Server {
         bind,
         family: args.asking.family(),
@@ -420,7 +449,7 @@ pub fn server(args: &Iperf3, signals: &Signals, system: String) -> Result<Server
         file: args.file.clone(),
         send_timeout: args.snd_timeout.map(Duration::from_millis),
         system,
-        check: None,
+        check,
         stop: Arc::clone(&signals.stop),
     })
 }
