@@ -120,7 +120,11 @@ impl Others {
             ("--sctp", self.sctp, "TCP and UDP (-u) are there"),
             ("-X", self.xbind.is_some(), "it is SCTP's, which is not there"),
             ("--nstreams", self.nstreams.is_some(), "it is SCTP's; -P N has N streams over TCP and UDP"),
-            ("--cntl-ka", self.cntl_ka.is_some(), "a peer that is gone is noticed by deadlines: leave it out"),
+            (
+                "--cntl-ka",
+                self.cntl_ka.is_some(),
+                "a peer that is gone is noticed by deadlines: leave it out",
+            ),
         ])
     }
 }

@@ -32,9 +32,14 @@ impl Claim {
     /// Of what was decrypted.
     pub fn read(text: &str) -> Option<Claim> {
         let mut lines = text.split('\n');
-        let mut field = |name: &str| lines.next()?.strip_prefix(name).map(|rest| rest.trim_start_matches(' '));
+        let mut field =
+            |name: &str| lines.next()?.strip_prefix(name).map(|rest| rest.trim_start_matches(' '));
         let (user, password, time) = (field("user:")?, field("pwd:")?, field("ts:")?);
-        Some(Claim { user: user.to_owned(), password: password.to_owned(), time: time.trim_end().parse().ok()? })
+        Some(Claim {
+            user: user.to_owned(),
+            password: password.to_owned(),
+            time: time.trim_end().parse().ok()?,
+        })
     }
 
     /// What the users' file has the hash of (SHA-256).

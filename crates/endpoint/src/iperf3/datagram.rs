@@ -40,11 +40,8 @@ impl Header {
     pub fn read(datagram: &[u8], wide: bool) -> Option<Header> {
         let word = |at: usize| datagram.get(at..)?.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
         let (seconds, micros) = (u64::from(word(0)?), u64::from(word(4)?));
-        let number = if wide {
-            u64::from_be_bytes(*datagram.get(8..)?.first_chunk()?)
-        } else {
-            word(8)?.into()
-        };
+        let number =
+            if wide { u64::from_be_bytes(*datagram.get(8..)?.first_chunk()?) } else { word(8)?.into() };
         Some(Header { sent_ns: seconds * 1_000_000_000 + micros * 1000, number })
     }
 }

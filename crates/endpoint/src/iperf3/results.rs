@@ -115,7 +115,9 @@ impl Results {
         let streams = streams.iter().map(|stream| {
             let whole = |name: &str| stream.get(name).and_then(whole);
             Ok(Stream {
-                id: whole("id").and_then(|id| u32::try_from(id).ok()).ok_or_else(|| missing("a stream's id"))?,
+                id: whole("id")
+                    .and_then(|id| u32::try_from(id).ok())
+                    .ok_or_else(|| missing("a stream's id"))?,
                 bytes: whole("bytes")
                     .and_then(|n| u64::try_from(n).ok())
                     .ok_or_else(|| missing("a stream's bytes"))?,

@@ -360,8 +360,7 @@ impl Data {
                 *used += more;
             }
         }
-        let percent =
-            |time: Duration| if seconds > 0.0 { 100.0 * time.as_secs_f64() / seconds } else { 0.0 };
+        let percent = |time: Duration| if seconds > 0.0 { 100.0 * time.as_secs_f64() / seconds } else { 0.0 };
         let [user, system] = used.map(percent);
         Cpu { total: user + system, user, system }
     }

@@ -96,7 +96,10 @@ pub struct Server {
 
 impl std::fmt::Debug for Server {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("port", &self.port).field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Server")
+            .field("port", &self.port)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -273,10 +276,8 @@ impl<'a> Accepting<'a> {
 
     /// Until something comes, or for a moment.
     fn wait(&self) {
-        let mut all = vec![
-            PollFd::new(&self.listener, PollFlags::IN),
-            PollFd::new(&self.greeted, PollFlags::IN),
-        ];
+        let mut all =
+            vec![PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.greeted, PollFlags::IN)];
         all.extend(self.pending.iter().map(|pending| PollFd::new(&pending.stream, PollFlags::IN)));
         let timeout = Timespec::try_from(LOOK).ok();
         let _ = poll(&mut all, timeout.as_ref());
@@ -429,16 +430,17 @@ impl<'a> Accepting<'a> {
         let shared = self.shared;
         let show = (self.news)();
         let session = Session::new(shared, control, cookie, peer, show);
-        let spawned = std::thread::Builder::new().name("iperf3 session".into()).spawn_scoped(scope, move || {
-            let done = session::run(session);
-            // What never came to a test does not end a server of one test.
-            let counts = done != session::Done::NoTest;
-            shared.sessions().remove(&cookie);
-            if counts {
-                shared.failed.store(done == session::Done::Failed, Relaxed);
-                shared.ended.fetch_add(1, Relaxed);
-            }
-        });
+        let spawned =
+            std::thread::Builder::new().name("iperf3 session".into()).spawn_scoped(scope, move || {
+                let done = session::run(session);
+                // What never came to a test does not end a server of one test.
+                let counts = done != session::Done::NoTest;
+                shared.sessions().remove(&cookie);
+                if counts {
+                    shared.failed.store(done == session::Done::Failed, Relaxed);
+                    shared.ended.fetch_add(1, Relaxed);
+                }
+            });
         if spawned.is_err() {
             self.shared.sessions().remove(&cookie);
         }

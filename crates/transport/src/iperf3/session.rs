@@ -137,8 +137,7 @@ impl<'a> Session<'a> {
     fn judge(&self, params: &Params) -> Result<(), Error> {
         let server = &self.shared.server;
         if let Some(check) = &server.check {
-            check(params.auth_token.as_deref())
-                .map_err(|why| Error::Refused(Code::Authorization, why))?;
+            check(params.auth_token.as_deref()).map_err(|why| Error::Refused(Code::Authorization, why))?;
         }
         let limits = &server.limits;
         if limits.seconds > 0 && params.seconds.saturating_add(params.omit) > limits.seconds {
@@ -239,7 +238,8 @@ impl<'a> Session<'a> {
             links.push((link, !client_sends));
         }
         let ways = Ways { file: server.file.clone(), ends_it: false };
-        let failed = |error: std::io::Error| open::create_stream(format!("unable to create a stream: {error}"));
+        let failed =
+            |error: std::io::Error| open::create_stream(format!("unable to create a stream: {error}"));
         let mut data = Data::new(params.clone(), ways, links).map_err(failed)?;
         let actual = data.actual();
         test.start.streams = data.streams();

@@ -19,9 +19,7 @@ pub fn local(format: &str) -> Option<String> {
     }
     let mut bytes = [0_u8; MOST];
     // SAFETY: `bytes` has room for MOST bytes, `format` ends with a zero, `parts` was filled in.
-    let len = unsafe {
-        libc::strftime(bytes.as_mut_ptr().cast(), MOST, format.as_ptr(), &raw const parts)
-    };
+    let len = unsafe { libc::strftime(bytes.as_mut_ptr().cast(), MOST, format.as_ptr(), &raw const parts) };
     String::from_utf8(bytes.get(..len)?.to_vec()).ok()
 }
 

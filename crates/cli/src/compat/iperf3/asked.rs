@@ -243,20 +243,25 @@ impl Asking {
     fn rate(&self) -> Result<(u64, u32)> {
         let Some(text) = &self.bitrate else { return Ok((if self.udp { UDP_RATE } else { 0 }, 0)) };
         let (bits, burst) = match text.split_once('/') {
-            Some((bits, burst)) => (bits, burst.parse().ok().filter(|burst| (1..=limits::BURST).contains(burst))),
+            Some((bits, burst)) => {
+                (bits, burst.parse().ok().filter(|burst| (1..=limits::BURST).contains(burst)))
+            }
             None => (text.as_str(), Some(0)),
         };
-        rate(bits)
-            .zip(burst)
-            .with_context(|| format!("-b {}: give bits a second, 100M, or 100M/10 for 10 blocks at once (at most 1000)", printable(text)))
+        rate(bits).zip(burst).with_context(|| {
+            format!(
+                "-b {}: give bits a second, 100M, or 100M/10 for 10 blocks at once (at most 1000)",
+                printable(text)
+            )
+        })
     }
 
     fn params(&self, mptcp: bool, server_core: Option<u32>) -> Result<Params> {
         let sized = |option: &str, text: &Option<String>, most: u64| match text {
             None => Ok(0),
-            Some(text) => size(text)
-                .filter(|size| *size <= most)
-                .with_context(|| format!("{option} {}: give a number up to {most}, with K, M, G or T", printable(text))),
+            Some(text) => size(text).filter(|size| *size <= most).with_context(|| {
+                format!("{option} {}: give a number up to {most}, with K, M, G or T", printable(text))
+            }),
         };
         let protocol = if self.udp { Protocol::Udp } else { Protocol::Tcp };
         let most = if self.udp { *limits::UDP_BLOCK.end() } else { limits::TCP_BLOCK };
@@ -265,8 +270,7 @@ impl Asking {
             bail!("-l {len}: a datagram has 16 bytes at least, for its time and number");
         }
         let (rate, burst) = self.rate()?;
-        let (bytes, blocks) =
-            (sized("-n", &self.bytes, u64::MAX)?, sized("-k", &self.blockcount, u64::MAX)?);
+        let (bytes, blocks) = (sized("-n", &self.bytes, u64::MAX)?, sized("-k", &self.blockcount, u64::MAX)?);
         let fq_rate = match &self.fq_rate {
             None => 0,
             Some(text) => endpoint::iperf3::units::rate(text)
@@ -281,7 +285,11 @@ impl Asking {
         refuse(&[
             ("-Z", self.zerocopy && self.udp, "datagrams are sent with --gsro"),
             ("-N", self.no_delay && self.udp, "it is TCP's: leave it out"),
-            ("-L", self.flowlabel.is_some(), "the kernel makes flow labels (net.ipv6.auto_flowlabels): leave it out"),
+            (
+                "-L",
+                self.flowlabel.is_some(),
+                "the kernel makes flow labels (net.ipv6.auto_flowlabels): leave it out",
+            ),
             ("--gsro", self.gsro && !self.udp, "TCP has it by itself (`ethtool -k`): leave it out"),
         ])?;
         Ok(Params {
@@ -362,7 +370,8 @@ fn own(args: &Iperf3) -> Result<(Option<IpAddr>, Option<String>)> {
         let found = host.parse().ok().or_else(|| {
             std::net::ToSocketAddrs::to_socket_addrs(&(host, 0)).ok()?.next().map(|found| found.ip())
         });
-        address = Some(found.with_context(|| format!("-B {}: give an address of this host", printable(text)))?);
+        address =
+            Some(found.with_context(|| format!("-B {}: give an address of this host", printable(text)))?);
         device = device.or(of.map(str::to_owned));
     }
     Ok((address, device))
@@ -372,7 +381,8 @@ fn own(args: &Iperf3) -> Result<(Option<IpAddr>, Option<String>)> {
 fn cores(args: &Iperf3) -> Result<(Option<u32>, Option<u32>)> {
     let Some(text) = &args.affinity else { return Ok((None, None)) };
     let wrong = || format!("-A {}: give a core of this host, and of the server: 0,1", printable(text));
-    let (own, server) = text.split_once([',', '/']).map_or((text.as_str(), None), |(own, of)| (own, Some(of)));
+    let (own, server) =
+        text.split_once([',', '/']).map_or((text.as_str(), None), |(own, of)| (own, Some(of)));
     let core = |text: &str| text.parse().ok().map(Some).with_context(wrong);
     Ok((if own.is_empty() { None } else { core(own)? }, server.map_or(Ok(None), core)?))
 }
@@ -419,9 +429,12 @@ pub fn server(args: &Iperf3, signals: &Signals, system: String) -> Result<Server
         None => (0, 5),
         Some(text) => {
             let (bits, over) = text.split_once('/').map_or((text.as_str(), "5"), |(bits, over)| (bits, over));
-            rate(bits)
-                .zip(over.parse().ok().filter(|over| (1..=60).contains(over)))
-                .with_context(|| format!("--server-bitrate-limit {}: give bits a second, and over how many seconds: 100M/5", printable(text)))?
+            rate(bits).zip(over.parse().ok().filter(|over| (1..=60).contains(over))).with_context(|| {
+                format!(
+                    "--server-bitrate-limit {}: give bits a second, and over how many seconds: 100M/5",
+                    printable(text)
+                )
+            })?
         }
     };
     let check = match (&serving.rsa_private_key_path, &serving.authorized_users_path) {

@@ -27,16 +27,20 @@ pub fn token(user: &str, key: &Path, old: bool) -> Result<String> {
         bail!("--username: a name is one line");
     }
     let (kind, der) = pem(key)?;
-    let wrong = || format!("{}: this is no RSA public key of 2048 to 8192 bits (PEM, BEGIN PUBLIC KEY)", key.display());
+    let wrong = || {
+        format!("{}: this is no RSA public key of 2048 to 8192 bits (PEM, BEGIN PUBLIC KEY)", key.display())
+    };
     if kind != "PUBLIC KEY" {
         bail!("{} but {}", wrong(), report::units::printable(&kind));
     }
     let key = PublicEncryptingKey::from_der(&der).ok().with_context(wrong)?;
-    let claim = Claim { user: user.to_owned(), password: password()?, time: i64::try_from(now()).unwrap_or(0) };
+    let claim =
+        Claim { user: user.to_owned(), password: password()?, time: i64::try_from(now()).unwrap_or(0) };
     let text = claim.text();
     let mut room = vec![0; key.key_size_bytes()];
     let encrypted = if old {
-        Pkcs1PublicEncryptingKey::new(key).and_then(|key| Ok(key.encrypt(text.as_bytes(), &mut room)?.to_vec()))
+        Pkcs1PublicEncryptingKey::new(key)
+            .and_then(|key| Ok(key.encrypt(text.as_bytes(), &mut room)?.to_vec()))
     } else {
         OaepPublicEncryptingKey::new(key)
             .and_then(|key| Ok(key.encrypt(&OAEP_SHA1_MGF1SHA1, text.as_bytes(), &mut room, None)?.to_vec()))
@@ -69,7 +73,10 @@ impl Key {
 /// What a server asks of each client. The file of users is read anew for each, so that it can be changed.
 pub fn check(key: &Path, users: &Path, skew: u64, old: bool) -> Result<Box<Check>> {
     let wrong = || {
-        format!("{}: this is no RSA private key of 2048 to 8192 bits without a passphrase (PEM)", key.display())
+        format!(
+            "{}: this is no RSA private key of 2048 to 8192 bits without a passphrase (PEM)",
+            key.display()
+        )
     };
     let (kind, der) = pem(key)?;
     let der = match &*kind {

@@ -48,10 +48,15 @@ impl Sink {
 /// How tests are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    Text { format: Format, verbose: bool },
+    Text {
+        format: Format,
+        verbose: bool,
+    },
     Json,
     /// A line for each event; `full`: and the document.
-    Stream { full: bool },
+    Stream {
+        full: bool,
+    },
 }
 
 /// Shows one test.
