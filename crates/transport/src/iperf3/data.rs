@@ -91,6 +91,9 @@ pub struct Ways {
     pub ends_it: bool,
 }
 
+/// Which stream's thread is done, what it came to, and its CPU time.
+type Ended = (usize, Done, [Duration; 2]);
+
 /// All of a test's data connections.
 #[derive(Debug)]
 pub struct Data {
@@ -99,7 +102,7 @@ pub struct Data {
     all: Vec<Live>,
     stop: Stop,
     quit: Stop,
-    ends: (Sender<(usize, Done, [Duration; 2])>, Receiver<(usize, Done, [Duration; 2])>),
+    ends: (Sender<Ended>, Receiver<Ended>),
     /// Where what counts began.
     began: Instant,
     /// The control thread's CPU time when the data began.

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A server answers a first datagram within so long, or it is sent again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -120,14 +120,18 @@ pub fn streams(
 fn greet(socket: &UdpSocket) -> io::Result<()> {
     let mut answer = [0; 64];
     for _ in 0..TRIES {
-        let sent = Instant::now();
-        socket.send(&HELLO)?;
-        while let Some(left) = AGAIN.checked_sub(sent.elapsed()) {
-            if !socket::readable(socket, left)? {
-                break;
-            }
+        // Where nobody listens between two streams (iperf3's server makes a new socket for each), the host says so.
+        let refused = |error: &io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+        let heard = match socket.send(&HELLO) {
+            Ok(_) if !socket::readable(socket, AGAIN)? => continue,
             // Whatever comes from the server is its answer: releases differ in what they say.
-            return socket.recv(&mut answer).map(|_| ());
+            Ok(_) => socket.recv(&mut answer),
+            Err(error) => Err(error),
+        };
+        match heard {
+            Ok(_) => return Ok(()),
+            Err(error) if refused(&error) => std::thread::sleep(AGAIN / 10),
+            Err(error) => return Err(error),
         }
     }
     Err(io::Error::new(

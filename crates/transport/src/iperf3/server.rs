@@ -55,6 +55,9 @@ impl Default for Limits {
     }
 }
 
+/// A stream, with a number by which a test's are in order.
+pub(super) type Numbered = (u64, Link);
+
 /// Says who a token is from, or why nobody may test with it.
 pub type Check = dyn Fn(Option<&str>) -> Result<(), String> + Send + Sync;
 /// Makes what shows a test.
@@ -117,8 +120,7 @@ struct Opens {
     params: Params,
     /// Of all that the client opens, this many came.
     got: usize,
-    /// With a number by which they are in order.
-    to: Sender<(u64, Link)>,
+    to: Sender<Numbered>,
 }
 
 /// What the accepting thread and its sessions share.
@@ -138,7 +140,7 @@ impl Shared {
 
     /// A session lets its client open streams. Datagrams have no cookie: of the sessions of one address that wait for some, one is
     /// served at a time; the others get `false`.
-    pub(super) fn opens(&self, cookie: &Cookie, params: &Params, to: &Sender<(u64, Link)>) -> bool {
+    pub(super) fn opens(&self, cookie: &Cookie, params: &Params, to: &Sender<Numbered>) -> bool {
         let mut sessions = self.sessions();
         let Some(peer) = sessions.get(cookie).map(|entry| entry.peer) else { return false };
         let taken = sessions.values().any(|other| {

@@ -5,7 +5,7 @@ use super::client::{ended, unix_ms};
 use super::control::Control;
 use super::data::{Data, Link, Ways};
 use super::open::{self, Local};
-use super::server::Shared;
+use super::server::{Numbered, Shared};
 use crate::cpu;
 use endpoint::iperf3::params::{Params, Protocol};
 use endpoint::iperf3::results::Results;
@@ -50,7 +50,7 @@ pub(super) struct Session<'a> {
     show: Box<dyn Show>,
     protocol: server::Session,
     epoch: Instant,
-    links: (Sender<(u64, Link)>, Receiver<(u64, Link)>),
+    links: (Sender<Numbered>, Receiver<Numbered>),
     test: Option<Test>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Session<'a> {
 struct Test {
     start: Start,
     data: Option<Data>,
-    came: Vec<(u64, Link)>,
+    came: Vec<Numbered>,
     next: f64,
     heard: (u64, Instant),
     /// When, and what had been moved then: once a second, for the limit of the rate.
