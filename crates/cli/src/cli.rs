@@ -115,6 +115,9 @@ pub enum Command {
     /// Meter flows with softflowd's everyday options (docs/from-softflowd.md).
     #[command(disable_version_flag = true)]
     Softflowd(Box<crate::compat::softflowd::Softflowd>),
+    /// Measure TCP and UDP with iperf3's options, as its client or server (docs/from-iperf3.md).
+    #[command(disable_version_flag = true, infer_long_args = true)]
+    Iperf3(Box<crate::compat::iperf3::Iperf3>),
     /// Say what captures hold: frames, rates, sizes, protocols, flows, addresses.
     Info(Info),
     /// Make a capture that looks like an Internet access link.

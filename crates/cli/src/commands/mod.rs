@@ -38,6 +38,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
         Command::Nprobe(args) => crate::compat::nprobe::run(&args),
         Command::Softflowd(args) => crate::compat::softflowd::run(&args),
+        Command::Iperf3(args) => crate::compat::iperf3::run(&args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Search(args) => jobs::search(args.kind),

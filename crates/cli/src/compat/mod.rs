@@ -4,6 +4,7 @@
 
 mod autoopts;
 pub mod edits;
+pub mod iperf3;
 pub mod nprobe;
 mod presets;
 pub mod softflowd;
@@ -21,7 +22,8 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 10] = [
+    "iperf3",
     "nprobe",
     "softflowd",
     "tcpbridge",

@@ -21,6 +21,7 @@ mod flow_profiles;
 mod fragroute;
 mod impair;
 mod info;
+mod iperf3;
 mod jobs;
 mod judged;
 mod kafka;
