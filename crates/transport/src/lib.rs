@@ -1,6 +1,29 @@
 //! Endpoint tests over the host's TCP and UDP: sockets with their options, data phases, control connections.
 //!
 //! What is said over a control connection is crate `endpoint`'s; jobs and drop-ins call the drivers of this crate.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`socket`] | [`socket::Options`]; `connect`, `listen`, `udp`, `unix`; what the kernel made of them ([`socket::Actual`]) |
+//! | [`tcp_info`] | a connection's `TCP_INFO` |
+//! | [`phase`] | what all data phases take and yield: [`phase::Until`], [`phase::Stop`], [`phase::Progress`], [`phase::Done`] |
+//! | [`stream`] | bytes in one direction over TCP or a Unix socket: `send`, `receive` |
+//! | [`exchange`] | requests and responses: `ask`, `answer`, and over a connection each: `ask_each`, `answer_each` |
+//! | [`datagram`] | datagrams in one direction, with sequence numbers: `send`, `receive` |
+//! | [`pace`] | schedules |
+//! | [`cpu`] | what processors were used for, and pinning |
+//!
+//! Every data phase is a blocking function for one thread. Others watch its [`phase::Progress`] and end it by its
+//! [`phase::Stop`], which it heeds within a tenth of a second.
 
+pub mod cpu;
+pub mod datagram;
+pub mod exchange;
 pub mod iperf3;
 pub mod netperf;
+pub mod pace;
+pub mod phase;
+pub mod socket;
+pub mod stream;
+mod sys;
+pub mod tcp_info;

@@ -1,0 +1,100 @@
+use super::{Bare, Counts, Numbered, Receiving, Sending, Sequence, receive, send};
+use crate::phase::{Done, End, Progress, Stop, Until};
+use crate::socket::{self, Options};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+fn pair() -> (UdpSocket, UdpSocket) {
+    let options = Options { receive_buffer: Some(4 << 20), ..Options::default() };
+    let receiver = socket::udp("127.0.0.1:0".parse().expect("one"), &options).expect("binds");
+    let to = receiver.local_addr().expect("an address");
+    (socket::udp_towards(to, &Options::default()).expect("connects"), receiver)
+}
+
+fn moved(sending: &Sending, receiving: &Receiving, count: u64) -> (Done, Done, Counts, Progress) {
+    let (one, other) = pair();
+    let (stop, progress) = (Stop::new(), Progress::new());
+    let mut sequence = Sequence::new();
+    let header = Numbered { key: 77 };
+    let (sent, received) = std::thread::scope(|scope| {
+        let until = Until {
+            count: Some(count),
+            deadline: Instant::now().checked_add(Duration::from_secs(20)),
+            ..Until::stopped(&stop)
+        };
+        let (progress, sequence, ends) = (&progress, &mut sequence, until.clone());
+        let receiver = scope.spawn(move || receive(&other, receiving, &header, &ends, progress, sequence));
+        // Another's does not count.
+        one.send(b"hello, you there").expect("sends");
+        let sent = send(&one, sending, &header, &until, &Progress::new());
+        (sent, receiver.join().expect("a receiver"))
+    });
+    (sent, received, sequence.counts(), progress)
+}
+
+#[test]
+fn every_way_of_sending_arrives_by_every_way_of_receiving() {
+    let one = Sending { rate: Some(crate::pace::Rate::per_second(20_000)), ..Sending::new(1000) };
+    let sends = [one.clone(), Sending { batch: 16, ..one.clone() }, Sending { batch: 32, gso: true, ..one }];
+    let receives = [
+        Receiving::new(1000),
+        Receiving { batch: 32, ..Receiving::new(1000) },
+        Receiving { batch: 4, gro: true, ..Receiving::new(1000) },
+    ];
+    for sending in &sends {
+        for receiving in &receives {
+            let (sent, received, counts, progress) = moved(sending, receiving, 300);
+            assert_eq!((sent.count, sent.bytes), (300, 300_000), "{sending:?}");
+            assert!(matches!(received.end, End::Amount), "{sending:?} {receiving:?}: {received:?}");
+            assert_eq!((received.count, received.bytes), (300, 300_000), "{receiving:?}");
+            assert_eq!((counts.received, counts.lost, counts.duplicates), (300, 0, 0));
+            assert_eq!(progress.count(), 300);
+        }
+    }
+}
+
+#[test]
+fn what_the_socket_has_no_room_for_is_counted_as_dropped() {
+    let options = Options { receive_buffer: Some(8_192), ..Options::default() };
+    let receiver = socket::udp("127.0.0.1:0".parse().expect("one"), &options).expect("binds");
+    let one =
+        socket::udp_towards(receiver.local_addr().expect("one"), &Options::default()).expect("connects");
+    let stop = Stop::new();
+    let until = Until { count: Some(500), ..Until::stopped(&stop) };
+    let header = Numbered { key: 1 };
+    // Receiving begins when all was sent; SO_RXQ_OVFL is set before.
+    crate::sys::set_int(&receiver, libc::SOL_SOCKET, crate::sys::SO_RXQ_OVFL, 1).expect("set");
+    send(&one, &Sending::new(1000), &header, &until, &Progress::new());
+    let (progress, mut sequence) = (Progress::new(), Sequence::new());
+    let done = receive(
+        &receiver,
+        &Receiving::new(1000),
+        &header,
+        &Until::lasting(Duration::from_millis(300), &stop),
+        &progress,
+        &mut sequence,
+    );
+    // The next one says how many were dropped before it.
+    send(
+        &one,
+        &Sending { first: 500, ..Sending::new(1000) },
+        &header,
+        &Until { count: Some(1), ..until },
+        &Progress::new(),
+    );
+    let until = Until { count: Some(1), ..Until::lasting(Duration::from_secs(20), &stop) };
+    receive(&receiver, &Receiving::new(1000), &header, &until, &progress, &mut sequence);
+    let dropped = progress.dropped.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(done.count < 500 && dropped > 0, "{done:?}");
+    assert_eq!(dropped, sequence.counts().lost);
+}
+
+#[test]
+fn datagrams_without_a_header_are_counted_by_size() {
+    let (one, other) = pair();
+    let stop = Stop::new();
+    let until = Until { count: Some(10), ..Until::lasting(Duration::from_secs(20), &stop) };
+    send(&one, &Sending::new(1), &Bare, &until, &Progress::new());
+    let done = receive(&other, &Receiving::new(100), &Bare, &until, &Progress::new(), &mut Sequence::new());
+    assert_eq!((done.count, done.bytes), (10, 10));
+}

@@ -1,0 +1,81 @@
+//! Requests and responses: over one connection ([`ask`], [`answer`]), over a connection each ([`ask_each`], [`answer_each`]).
+//!
+//! Who asks times each transaction. In a closed loop a request leaves when a response arrived, and its time runs from then. In an
+//! open loop ([`Exchange::rate`]) requests are due by a schedule, and time runs from when one was due, sent or not: a server
+//! that stalls is charged for all that it kept waiting (no coordinated omission).
+
+mod answer;
+mod ask;
+mod each;
+mod open;
+#[cfg(test)]
+mod tests;
+
+pub use answer::answer;
+pub use ask::ask;
+pub use each::{Closing, Connecting, answer_each, ask_each};
+
+use crate::pace::Rate;
+use rustix::net::RecvFlags;
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Requests and responses, as both ends have to know them.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// Bytes of a request.
+    pub request: usize,
+    /// Bytes of a response.
+    pub response: usize,
+    /// Requests that are asked and not answered, at most: 1 is one after the other. (netperf's `-b N` is N + 1.)
+    pub in_flight: u32,
+    /// Requests are due on this schedule (open loop). None: when there is room in flight (closed loop).
+    pub rate: Option<Rate>,
+    /// Each message is a datagram.
+    pub datagrams: bool,
+    /// Receives without ever sleeping: a core is taken whole.
+    pub spin: bool,
+    /// A datagram that is not answered by then is lost, and the next one is asked. No use for streams.
+    pub patience: Duration,
+}
+
+impl Exchange {
+    /// One after the other, over a stream.
+    pub fn new(request: usize, response: usize) -> Exchange {
+        Exchange {
+            request,
+            response,
+            in_flight: 1,
+            rate: None,
+            datagrams: false,
+            spin: false,
+            patience: Duration::from_secs(1),
+        }
+    }
+
+    fn sizes(&self) -> (usize, usize) {
+        (self.request.clamp(1, MOST), self.response.clamp(1, MOST))
+    }
+
+    fn most_in_flight(&self) -> usize {
+        (self.in_flight as usize).clamp(1, MOST_IN_FLIGHT)
+    }
+
+    /// Datagrams that are large enough begin with their number, and the response has the request's: a late one is known.
+    fn is_tagged(&self) -> bool {
+        self.datagrams && self.request >= TAG && self.response >= TAG
+    }
+}
+
+/// Most bytes of a request or response.
+pub const MOST: usize = 16 << 20;
+/// Most transactions in flight over one connection.
+pub const MOST_IN_FLIGHT: usize = 65_536;
+const TAG: usize = 8;
+
+/// Receives; without sleeping, if it is to spin.
+fn take(socket: &impl AsFd, into: &mut [u8], spin: bool) -> io::Result<usize> {
+    let flags = if spin { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+    Ok(rustix::net::recv(socket, into, flags)?.1)
+}

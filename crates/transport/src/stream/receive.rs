@@ -1,0 +1,135 @@
+//! The receiving end of a stream.
+
+use super::{MOST, Receive, pipe};
+use crate::pace::{Pacer, Rate};
+use crate::phase::{self, Done, End, Progress, Until};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::RecvFlags;
+use rustix::pipe::SpliceFlags;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// How a stream is received.
+#[derive(Debug, Clone)]
+pub struct Receiving {
+    /// By which calls.
+    pub method: Receive,
+    /// Most bytes that one call is asked for.
+    pub size: usize,
+    /// Calls are made on this schedule: a slow reader. None: as fast as bytes come.
+    pub rate: Option<Rate>,
+}
+
+impl Receiving {
+    /// By `method`, up to `size` bytes a call.
+    pub fn new(method: Receive, size: usize) -> Receiving {
+        Receiving { method, size, rate: None }
+    }
+}
+
+enum Way {
+    Read(Vec<u8>),
+    Trunc(Vec<u8>),
+    Splice { from: OwnedFd, into: OwnedFd, null: OwnedFd, room: usize },
+}
+
+/// Receives until the peer closes (`End::Closed`, what a whole stream ends with), or until it is over.
+pub fn receive(socket: &impl AsFd, receiving: &Receiving, until: &Until, progress: &Progress) -> Done {
+    let done = Done::new();
+    match begin(socket, receiving) {
+        Ok(way) => run(socket, way, receiving, until, progress, done),
+        Err(error) => done.end(End::Failed(error)),
+    }
+}
+
+fn begin(socket: &impl AsFd, receiving: &Receiving) -> io::Result<Way> {
+    phase::heedful(socket)?;
+    let size = receiving.size.clamp(1, MOST);
+    Ok(match receiving.method {
+        Receive::Read => Way::Read(vec![0; size]),
+        // The kernel writes nothing there, but wants to be given as many bytes: untouched, they take no memory.
+        Receive::Trunc => Way::Trunc(vec![0; size]),
+        Receive::Splice => {
+            let (from, into, room) = pipe()?;
+            let null = rustix::fs::open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+            Way::Splice { from, into, null, room: room.min(size) }
+        }
+    })
+}
+
+fn run(
+    socket: &impl AsFd,
+    mut way: Way,
+    receiving: &Receiving,
+    until: &Until,
+    progress: &Progress,
+    mut done: Done,
+) -> Done {
+    let size = receiving.size.clamp(1, MOST);
+    let mut pacer = receiving.rate.map(|rate| Pacer::new(rate, done.began, Duration::from_millis(10), false));
+    let end = loop {
+        let now = Instant::now();
+        if let Some(end) = until.over(now) {
+            break end;
+        }
+        let most = until.room(done.bytes, size);
+        if most == 0 || until.counted(done.count) {
+            break End::Amount;
+        }
+        if let Some(pacer) = &mut pacer {
+            if pacer.ready(now, 1) == 0 {
+                pacer.wait(phase::LOOK);
+                continue;
+            }
+            pacer.sent(1);
+        }
+        match way.receive(socket, most) {
+            Ok(0) => break End::Closed,
+            Ok(count) => {
+                // Before the call it is as late as after the one before: the clock is read once a call.
+                if done.first.is_none() {
+                    done.first = Some(Instant::now());
+                }
+                done.bytes += count as u64;
+                done.count += 1;
+                progress.add(count);
+            }
+            Err(error) if phase::is_again(&error) => continue,
+            Err(error) => break End::Failed(error),
+        }
+        done.last = Some(now);
+    };
+    if done.bytes > 0 && matches!(end, End::Amount) {
+        done.last = Some(Instant::now());
+    }
+    done.end(end)
+}
+
+impl Way {
+    fn receive(&mut self, socket: &impl AsFd, most: usize) -> io::Result<usize> {
+        match self {
+            Way::Read(bytes) => {
+                let room = bytes.get_mut(..most).unwrap_or_default();
+                Ok(rustix::net::recv(socket, room, RecvFlags::empty())?.1)
+            }
+            Way::Trunc(bytes) => {
+                let room = bytes.get_mut(..most).unwrap_or_default();
+                Ok(rustix::net::recv(socket, room, RecvFlags::TRUNC)?.1)
+            }
+            Way::Splice { from, into, null, room } => {
+                let count =
+                    rustix::pipe::splice(socket, None, &*into, None, most.min(*room), SpliceFlags::MOVE)?;
+                let mut left = count;
+                while left > 0 {
+                    let gone = rustix::pipe::splice(&*from, None, &*null, None, left, SpliceFlags::MOVE)?;
+                    if gone == 0 {
+                        return Err(io::ErrorKind::WriteZero.into());
+                    }
+                    left -= gone.min(left);
+                }
+                Ok(count)
+            }
+        }
+    }
+}
