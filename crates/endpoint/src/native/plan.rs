@@ -1,0 +1,176 @@
+//! What a test is, as both ends have to know it.
+
+use super::message::Limits;
+use serde::{Deserialize, Serialize};
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum From {
+    /// The client.
+    #[default]
+    Client,
+    /// The server.
+    Server,
+}
+
+/// What is done over each flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case")]
+pub enum Work {
+    /// Bytes, or datagrams, in one direction.
+    Stream {
+        /// Who sends.
+        from: From,
+    },
+    /// Requests and responses.
+    Exchange,
+    /// The same, each over a connection of its own.
+    Each,
+}
+
+/// What a test is. Sizes are in bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// What is done over each flow.
+    pub work: Work,
+    /// By datagrams (UDP).
+    #[serde(default)]
+    pub datagrams: bool,
+    /// Flows: connections.
+    pub flows: u32,
+    /// How long it is to last, with the warm-up, in ns. The server ends it by itself some time later.
+    pub duration_ns: u64,
+    /// What comes before is not measured, in ns.
+    #[serde(default)]
+    pub warm_up_ns: u64,
+    /// What the server has to know of a stream: a message, or a datagram.
+    #[serde(default)]
+    pub size: u64,
+    /// A request.
+    #[serde(default)]
+    pub request: u64,
+    /// A response.
+    #[serde(default)]
+    pub response: u64,
+    /// How often the server says how it stands, in ns.
+    #[serde(default)]
+    pub interval_ns: u64,
+    /// What the server's end is like.
+    #[serde(default)]
+    pub end: End,
+}
+
+/// What the server's end is like. What is left out is as the kernel has it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct End {
+    /// SO_SNDBUF.
+    pub send_buffer: Option<u32>,
+    /// SO_RCVBUF.
+    pub receive_buffer: Option<u32>,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+    /// TCP_CORK.
+    pub cork: bool,
+    /// TCP_CONGESTION.
+    pub congestion: Option<String>,
+    /// SO_MAX_PACING_RATE, bytes per second.
+    pub pacing_rate: Option<u64>,
+    /// IP_TOS.
+    pub tos: Option<u8>,
+    /// SO_BUSY_POLL, in us.
+    pub busy_poll: Option<u32>,
+    /// How it sends: `write`, `sendfile`, `splice`, `zerocopy`.
+    pub send_method: Option<String>,
+    /// How it receives: `read`, `trunc`, `splice`.
+    pub receive_method: Option<String>,
+    /// Datagrams are cut by the kernel (UDP_SEGMENT).
+    pub gso: bool,
+    /// Datagrams are put together by the kernel (UDP_GRO).
+    pub gro: bool,
+    /// Datagrams at once.
+    pub batch: Option<u32>,
+    /// The server sends each flow at so many bits a second.
+    pub bits_per_second: Option<u64>,
+    /// Receives without sleeping.
+    pub spin: bool,
+    /// Threads are pinned to these cores, in turn.
+    pub cores: Vec<u32>,
+}
+
+/// A plan that is not possible.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {asked} was asked for, and the server permits {most}")]
+pub struct BadPlan {
+    what: &'static str,
+    asked: String,
+    most: String,
+}
+
+/// Cores that are named, at most.
+const MOST_CORES: usize = 1024;
+
+impl Plan {
+    /// Is it within the server's limits?
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn check(&self, limits: &Limits) -> Result<(), BadPlan> {
+        let bad = |what, asked: u64, most: u64| {
+            if asked > most {
+                Err(BadPlan { what, asked: asked.to_string(), most: most.to_string() })
+            } else {
+                Ok(())
+            }
+        };
+        bad("flows", u64::from(self.flows), u64::from(limits.flows))?;
+        if self.flows == 0 {
+            return Err(BadPlan { what: "flows", asked: "0".into(), most: "1 or more".into() });
+        }
+        if self.duration_ns > limits.duration_ns {
+            let seconds = |ns: u64| format!("{} s", ns as f64 / 1e9);
+            return Err(BadPlan {
+                what: "duration",
+                asked: seconds(self.duration_ns),
+                most: seconds(limits.duration_ns),
+            });
+        }
+        // What a flow holds: a message, a request and a response. Datagrams are taken by batches.
+        let one = match self.datagrams {
+            true => 4 << 20,
+            false => self.size.saturating_add(self.request).saturating_add(self.response),
+        };
+        bad("memory of buffers in bytes", one.saturating_mul(u64::from(self.flows)), limits.memory)?;
+        bad("cores", self.end.cores.len() as u64, MOST_CORES as u64)?;
+        if let (Some(asked), true) = (self.end.bits_per_second, limits.bits_per_second > 0) {
+            bad("bits a second", asked.saturating_mul(u64::from(self.flows)), limits.bits_per_second)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan() -> Plan {
+        serde_json::from_str(r#"{"work": {"is": "exchange"}, "flows": 2, "duration_ns": 1000}"#)
+            .expect("a plan")
+    }
+
+    #[test]
+    fn what_is_beyond_the_limits_is_named() {
+        let limits = Limits::default();
+        assert_eq!(plan().check(&limits), Ok(()));
+        let said = |plan: Plan| plan.check(&limits).expect_err("too much").to_string();
+        assert_eq!(
+            said(Plan { flows: 2000, ..plan() }),
+            "flows: 2000 was asked for, and the server permits 1024"
+        );
+        assert!(said(Plan { flows: 0, ..plan() }).contains("1 or more"));
+        assert!(said(Plan { duration_ns: u64::MAX, ..plan() }).starts_with("duration: "));
+        let absurd = Plan { request: u64::MAX, response: u64::MAX, size: u64::MAX, ..plan() };
+        assert!(said(absurd).starts_with("memory"));
+    }
+}
