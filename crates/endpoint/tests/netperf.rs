@@ -19,7 +19,8 @@ fn message(words: &str) -> Message {
 }
 
 /// What netperf 2.7.1 sent for `netperf -l 1 -- -m 100`.
-const TCP_STREAM: &str = "00000061 ffffffff | ffffffff ffffffff 8 0 a4 ffffffff | ffffffff ffffffff 8 0 0 ffffffff |
+const TCP_STREAM: &str =
+    "00000061 ffffffff | ffffffff ffffffff 8 0 a4 ffffffff | ffffffff ffffffff 8 0 0 ffffffff |
     20 0 1 0 0 ffffffff ffffffff ffffffff | 0 4 1 6 4 0 0 0 | 0 0 0 0 0 0 0 0 | ffffffff ffffffff";
 
 #[test]
@@ -91,9 +92,11 @@ fn legacy_requests_are_read_and_answered_in_their_own_layout() {
     let [Step::Run(plan)] = steps.as_slice() else { panic!("{steps:?}") };
     assert_eq!(plan.style, Style::Legacy(Kind::TcpRr));
     assert_eq!((plan.shape, plan.request_size, plan.response_size), (Shape::Answer, 64, 65_536));
-    let response = Response { recv_buffer: 1, send_buffer: 2, data_port: 3, length: 1, ..Response::default() };
+    let response =
+        Response { recv_buffer: 1, send_buffer: 2, data_port: 3, length: 1, ..Response::default() };
     assert_eq!(server.ready(&response), message("e 0 | 1 0 0 1 2 3"));
-    let results = Results { bytes_received: 640, recv_calls: 10, transactions: 10, elapsed: 2.0, ..Results::default() };
+    let results =
+        Results { bytes_received: 640, recv_calls: 10, transactions: 10, elapsed: 2.0, ..Results::default() };
     assert_eq!(server.finished(&results), message("f 0 | 280 a a 40000000 bf800000 bf800000"));
     // A double of bytes, big-endian.
     let results = Results { bytes_received: 1 << 40, recv_calls: 2, elapsed: 1.0, ..Results::default() };
@@ -120,9 +123,12 @@ fn all_other_requests_are_answered_as_netserver_does() {
 fn without_the_passphrase_nothing_is_answered() {
     let phrase = Client::passphrase("a secret");
     let request = message(TCP_STREAM);
-    for (said, admitted) in [(Some("a secret"), true), (Some("a secre"), false), (Some("a secrets"), false), (None, false)] {
+    for (said, admitted) in
+        [(Some("a secret"), true), (Some("a secre"), false), (Some("a secrets"), false), (None, false)]
+    {
         let mut server = Server::new(Some(b"a secret"), 1);
-        let mut steps = said.map_or_else(Vec::new, |said| server.receive(Client::passphrase(said).as_bytes()));
+        let mut steps =
+            said.map_or_else(Vec::new, |said| server.receive(Client::passphrase(said).as_bytes()));
         steps.extend(server.receive(request.as_bytes()));
         let runs = steps.iter().any(|step| matches!(step, Step::Run(_)));
         let closes = steps.iter().any(|step| matches!(step, Step::Close(Ended::Passphrase)));
@@ -156,16 +162,19 @@ fn what_is_too_much_or_not_there_is_refused_by_number() {
         (Request { fill_file: "/etc/shadow".into(), ..usual }, 13),
     ];
     for (request, errno) in cases {
-        assert_eq!(Plan::of(Style::Omni, request.clone()).expect_err("a refusal").errno(), errno, "{request:?}");
+        assert_eq!(
+            Plan::of(Style::Omni, request.clone()).expect_err("a refusal").errno(),
+            errno,
+            "{request:?}"
+        );
     }
 }
 
 #[test]
 fn addresses_stand_in_words_as_netperf_on_a_little_endian_host_writes_them() {
-    for (text, family, words) in [
-        ("192.0.2.1", 4, [0xc000_0201, 0, 0, 0]),
-        ("2001:db8::1", 6, [0xb80d_0120, 0, 0, 0x0100_0000]),
-    ] {
+    for (text, family, words) in
+        [("192.0.2.1", 4, [0xc000_0201, 0, 0, 0]), ("2001:db8::1", 6, [0xb80d_0120, 0, 0, 0x0100_0000])]
+    {
         let address: IpAddr = text.parse().expect("an address");
         assert_eq!(omni::address_words(address), words, "{text}");
         assert_eq!(omni::address_of(words, family), Some(address));
@@ -174,7 +183,8 @@ fn addresses_stand_in_words_as_netperf_on_a_little_endian_host_writes_them() {
 }
 
 fn text(length: usize) -> impl Strategy<Value = String> {
-    proptest::collection::vec(b'!'..=b'~', 0..length).prop_map(|bytes| bytes.into_iter().map(char::from).collect())
+    proptest::collection::vec(b'!'..=b'~', 0..length)
+        .prop_map(|bytes| bytes.into_iter().map(char::from).collect())
 }
 
 prop_compose! {

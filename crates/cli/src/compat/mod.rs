@@ -4,6 +4,8 @@
 
 mod autoopts;
 pub mod edits;
+pub mod netperf;
+pub mod netserver;
 pub mod nprobe;
 mod presets;
 pub mod softflowd;
@@ -21,7 +23,9 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 11] = [
+    "netperf",
+    "netserver",
     "nprobe",
     "softflowd",
     "tcpbridge",

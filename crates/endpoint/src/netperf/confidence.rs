@@ -43,7 +43,9 @@ impl Series {
 
     /// Means.
     pub fn means(&self) -> [f64; 3] {
-        [0, 1, 2].map(|which| self.values.iter().map(|values| values[which]).sum::<f64>() / self.values.len().max(1) as f64)
+        [0, 1, 2].map(|which| {
+            self.values.iter().map(|values| values[which]).sum::<f64>() / self.values.len().max(1) as f64
+        })
     }
 
     /// Widths in parts of the mean; none before the second test.
@@ -55,7 +57,8 @@ impl Series {
         let (t, means) = (quantile(f64::from(level) / 100.0, n - 1), self.means());
         Some([0, 1, 2].map(|which| {
             let mean = means[which];
-            let variance = self.values.iter().map(|values| (values[which] - mean).powi(2)).sum::<f64>() / n as f64;
+            let variance =
+                self.values.iter().map(|values| (values[which] - mean).powi(2)).sum::<f64>() / n as f64;
             if mean == 0.0 { 0.0 } else { (2.0 * t * (variance / (n - 1) as f64).sqrt() / mean).abs() }
         }))
     }
@@ -63,7 +66,8 @@ impl Series {
     /// Is it reached?
     pub fn reached(&self, goal: &Goal) -> bool {
         let looked_at = if goal.result_only { 1 } else { 3 };
-        self.widths(goal.level).is_some_and(|widths| widths.iter().take(looked_at).all(|width| *width <= goal.interval))
+        self.widths(goal.level)
+            .is_some_and(|widths| widths.iter().take(looked_at).all(|width| *width <= goal.interval))
     }
 
     /// Is another test due?

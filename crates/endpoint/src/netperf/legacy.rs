@@ -100,7 +100,8 @@ impl Kind {
             Kind::UdpStream => Request {
                 recv_buffer: given(m.signed(0)),
                 receive_size: m.signed(1),
-                flags: flag::CONNECTED * u32::from(m.word(2) != 0) | flag::MEASURE_CPU * u32::from(m.word(6) != 0),
+                flags: flag::CONNECTED * u32::from(m.word(2) != 0)
+                    | flag::MEASURE_CPU * u32::from(m.word(6) != 0),
                 length: m.signed(8),
                 data_port: m.word(11),
                 family: m.word(12),

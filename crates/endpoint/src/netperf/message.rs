@@ -135,7 +135,8 @@ impl Message {
         let field = data.get(from..).unwrap_or_default();
         let field = field.get(..length).unwrap_or(field);
         let text = field.iter().take_while(|byte| **byte != 0);
-        text.map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '?' }).collect()
+        text.map(|byte| if byte.is_ascii_graphic() || *byte == b' ' { char::from(*byte) } else { '?' })
+            .collect()
     }
 
     /// The bytes of the data up to the first zero, as they are.

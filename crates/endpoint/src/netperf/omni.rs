@@ -276,7 +276,8 @@ pub fn address_of(words: [u32; 4], of: u32) -> Option<IpAddr> {
     let [a, b, c, d] = words;
     Some(match of {
         family::INET6 => {
-            let bits = [a, b, c, d].iter().fold(0u128, |bits, word| bits << 32 | u128::from(word.swap_bytes()));
+            let bits =
+                [a, b, c, d].iter().fold(0u128, |bits, word| bits << 32 | u128::from(word.swap_bytes()));
             Ipv6Addr::from(bits).into()
         }
         _ => Ipv4Addr::from(a).into(),
@@ -389,7 +390,10 @@ pub struct Cpu {
 impl Cpu {
     /// The letter of the method.
     pub fn letter(&self) -> char {
-        usize::try_from(self.method).ok().and_then(|n| METHODS.get(n)).map_or('?', |letter| char::from(*letter))
+        usize::try_from(self.method)
+            .ok()
+            .and_then(|n| METHODS.get(n))
+            .map_or('?', |letter| char::from(*letter))
     }
 }
 
@@ -471,7 +475,9 @@ impl Results {
         m.set(9, self.transactions);
         m.set_float(10, self.elapsed);
         let cpu = &self.cpu;
-        for (n, share) in [cpu.util, cpu.user, cpu.system, cpu.iowait, cpu.irq, cpu.softirq].into_iter().enumerate() {
+        for (n, share) in
+            [cpu.util, cpu.user, cpu.system, cpu.iowait, cpu.irq, cpu.softirq].into_iter().enumerate()
+        {
             m.set_float(11 + n, share);
         }
         m.set_signed(18, cpu.method);

@@ -41,7 +41,8 @@ impl Selector {
 
     /// By its name, or by its header, whatever the case of its letters.
     pub fn named(name: &str) -> Option<Selector> {
-        Selector::all().find(|one| one.name().eq_ignore_ascii_case(name) || one.title().eq_ignore_ascii_case(name))
+        Selector::all()
+            .find(|one| one.name().eq_ignore_ascii_case(name) || one.title().eq_ignore_ascii_case(name))
     }
 
     /// All.
@@ -109,8 +110,15 @@ impl Selection {
         names.push_str(",ELAPSED_TIME,THROUGHPUT,THROUGHPUT_UNITS");
         if cpu {
             for side in ["LOCAL", "REMOTE"] {
-                for what in ["UTIL", "PERCENT_USER", "PERCENT_SYSTEM", "PERCENT_IOWAIT", "PERCENT_IRQ", "PERCENT_SWINTR", "METHOD"]
-                {
+                for what in [
+                    "UTIL",
+                    "PERCENT_USER",
+                    "PERCENT_SYSTEM",
+                    "PERCENT_IOWAIT",
+                    "PERCENT_IRQ",
+                    "PERCENT_SWINTR",
+                    "METHOD",
+                ] {
                     names.push_str(&format!(",{side}_CPU_{what}"));
                 }
             }
@@ -352,7 +360,10 @@ mod tests {
 
     #[test]
     fn selectors_are_found_by_name_and_by_header() {
-        assert_eq!(Selector::named("throughput_units").map(Selector::title).as_deref(), Some("Throughput Units"));
+        assert_eq!(
+            Selector::named("throughput_units").map(Selector::title).as_deref(),
+            Some("Throughput Units")
+        );
         assert_eq!(Selector::named("local send socket size final").map(Selector::name), Some("LSS_SIZE_END"));
         assert!(Selector::named("nothing").is_none());
         assert_eq!(Selector::all().count(), 175);
@@ -366,7 +377,8 @@ mod tests {
     #[test]
     fn selections_have_blocks_and_say_what_they_do_not_know() {
         let (selection, unknown) = Selection::parse("throughput, foo;;ELAPSED_TIME\nDIRECTION,bar");
-        let blocks: Vec<Vec<_>> = selection.0.iter().map(|row| row.iter().map(|one| one.name()).collect()).collect();
+        let blocks: Vec<Vec<_>> =
+            selection.0.iter().map(|row| row.iter().map(|one| one.name()).collect()).collect();
         assert_eq!(blocks, [vec!["THROUGHPUT"], vec!["ELAPSED_TIME"], vec!["DIRECTION"]]);
         assert_eq!(unknown, ["foo", "bar"]);
     }

@@ -18,7 +18,9 @@ pub fn brief(f: &Figures) -> String {
         (Flow::TransactEach | Flow::ConnectEach, false) => format!("{:7.2}\n", f.throughput),
         (Flow::Send, true) if f.transport == Transport::Udp => format!("{demand:6.2} {method}\n"),
         // The sender's: what was received is in the table.
-        (Flow::Send, false) if f.transport == Transport::Udp => format!("{:7.2}\n", f.byte_rate(f.local.bytes_sent)),
+        (Flow::Send, false) if f.transport == Transport::Udp => {
+            format!("{:7.2}\n", f.byte_rate(f.local.bytes_sent))
+        }
         (_, true) => format!("{demand:6.3} {method}\n"),
         (_, false) => format!("{:7.2} \n", f.throughput),
     }
@@ -38,11 +40,15 @@ fn stream(f: &Figures, headers: bool) -> String {
     let sends = f.flow == Flow::Send;
     let (receiver, sender) = if sends { (remote, local) } else { (local, remote) };
     let unit = f.byte_unit().word();
-    let sizes = format!("{:6} {:6} {:6}    {:<6.2}", receiver.recv_buffer[1], sender.send_buffer[1], sender.send_size, f.elapsed);
+    let sizes = format!(
+        "{:6} {:6} {:6}    {:<6.2}",
+        receiver.recv_buffer[1], sender.send_buffer[1], sender.send_size, f.elapsed
+    );
     let mut text = String::new();
     if with_cpu(f) {
         if headers {
-            let ways = if sends { "Send     Recv     Send    Recv" } else { "Recv     Send     Recv    Send" };
+            let ways =
+                if sends { "Send     Recv     Send    Recv" } else { "Recv     Send     Recv    Send" };
             let _ = write!(
                 text,
                 "Recv   Send    Send                          Utilization       Service Demand\n\
@@ -110,7 +116,10 @@ fn datagrams(f: &Figures, headers: bool) -> String {
         "{:6}  {:6}   {:<7.2}   {:7} {:6}    ",
         local.send_buffer[1], local.send_size, f.elapsed, local.send_calls, f.failed_sends
     );
-    let received = format!("{:6}           {:<7.2}   {:7}           ", remote.recv_buffer[1], f.elapsed, remote.recv_calls);
+    let received = format!(
+        "{:6}           {:<7.2}   {:7}           ",
+        remote.recv_buffer[1], f.elapsed, remote.recv_calls
+    );
     let [sender, receiver] = [local.bytes_sent, remote.bytes_received].map(|bytes| f.byte_rate(bytes));
     let lines = [(sent, sender, local), (received, receiver, remote)];
     for (counts, rate, side) in lines {
@@ -138,7 +147,11 @@ fn transactions(f: &Figures, headers: bool) -> String {
                 true => "%      %     ".to_owned(),
                 false => format!("% {}    % {}   ", local.method(), remote.method()),
             };
-            let rate = if f.unit == Unit::Transactions { "per sec  ".to_owned() } else { format!("{:<8} ", f.unit.word()) };
+            let rate = if f.unit == Unit::Transactions {
+                "per sec  ".to_owned()
+            } else {
+                format!("{:<8} ", f.unit.word())
+            };
             let _ = write!(
                 text,
                 "Local /Remote\n\
@@ -234,7 +247,12 @@ pub fn wider(f: &Figures) -> String {
                  Local  Remote  Local  Remote  Latency    Rate     10^6bits/s\n\
                  Send   Recv    Send   Recv    usec/Tran  per sec  Outbound   Inbound\n\
                  {:5}  {:5}   {:5}  {:5}   {:<6.3}   {:<6.3} {sent:<6.3}    {received:<6.3}\n",
-                local.align[0], remote.align[1], local.offset[0], remote.offset[1], f.rt_latency, f.transaction_rate
+                local.align[0],
+                remote.align[1],
+                local.offset[0],
+                remote.offset[1],
+                f.rt_latency,
+                f.transaction_rate
             )
         }
         Flow::TransactEach | Flow::ConnectEach => format!(

@@ -61,7 +61,8 @@ impl Banner {
             let only = if goal.result_only { " on result only" } else { "" };
             let _ = write!(line, " : +/-{:.3}% @ {}% conf. {only}", goal.interval * 50.0, goal.level);
         }
-        for (is, word) in [(self.nodelay, "nodelay"), (self.avoids_copies, "copy avoidance"), (true, "demo")] {
+        for (is, word) in [(self.nodelay, "nodelay"), (self.avoids_copies, "copy avoidance"), (true, "demo")]
+        {
             if is {
                 let _ = write!(line, " : {word}");
             }
@@ -147,7 +148,9 @@ impl Interim {
                  NETPERF_INTERVAL[{number}]={seconds:.3}\n\
                  NETPERF_ENDING[{number}]={ending}\n"
             ),
-            _ => format!("Interim result: {rate:7.2} {unit}/s over {seconds:.3} seconds ending at {ending}\n"),
+            _ => {
+                format!("Interim result: {rate:7.2} {unit}/s over {seconds:.3} seconds ending at {ending}\n")
+            }
         }
     }
 }
