@@ -77,7 +77,14 @@ fn a_client_says_what_is_wrong_with_a_server() {
         client.request(&Request::default());
         client.receive(&mut &answer.as_bytes()[..]).expect_err("a fault")
     };
-    assert_eq!(fault(Message::new(97, 998)), Fault::Unknown);
+    // A server that is asked again in the test's own words and does not know them either.
+    let mut client = Client::new();
+    client.request(&Request::default());
+    let unknown = *Message::new(97, 998).as_bytes();
+    let again = client.receive(&mut &unknown[..]).expect("a second request");
+    let Some(ClientStep::Again(message)) = again else { panic!("{again:?}") };
+    assert_eq!(message.kind(), 10);
+    assert_eq!(client.receive(&mut &unknown[..]), Err(Fault::Unknown));
     assert_eq!(fault(Message::new(98, 13)), Fault::Remote(13));
     assert!(fault(Message::new(98, 13)).to_string().contains("Permission denied"));
     assert_eq!(fault(Message::new(0x4854_5450, 0)), Fault::Unexpected { found: 0x4854_5450, expected: 98 });
@@ -102,6 +109,56 @@ fn legacy_requests_are_read_and_answered_in_their_own_layout() {
     let results = Results { bytes_received: 1 << 40, recv_calls: 2, elapsed: 1.0, ..Results::default() };
     let words = "c 0 | 42700000 0 2 3f800000 bf800000 bf800000";
     assert_eq!(Kind::TcpStream.results(&results), message(words));
+}
+
+#[test]
+fn requests_of_either_age_say_the_same() {
+    let base = Request {
+        flags: flag::NODELAY | flag::MEASURE_CPU,
+        length: 7,
+        request_size: 3,
+        response_size: 4,
+        ..Request::default()
+    };
+    for (kind, direction, each, protocol, socket) in [
+        (Kind::TcpStream, 4, false, 6, 1),
+        (Kind::TcpMaerts, 2, false, 6, 1),
+        (Kind::TcpRr, 6, false, 6, 1),
+        (Kind::TcpCrr, 6, true, 6, 1),
+        (Kind::TcpCc, 0, true, 6, 1),
+        (Kind::UdpStream, 4, false, 17, 2),
+        (Kind::UdpRr, 6, false, 17, 2),
+    ] {
+        let flags = base.flags | if each { flag::CONNECT_TEST } else { 0 };
+        let request = Request { direction, flags, protocol, socket, receive_size: 1400, ..base.clone() };
+        assert_eq!(Kind::saying(&request), Some(kind));
+        assert_eq!(Kind::saying(&Request { tos: 8, ..request.clone() }), None, "{kind:?} cannot say it");
+        let plans = [
+            Plan::of(Style::Omni, request.clone()).expect("a plan"),
+            Plan::of(Style::Omni, kind.decode(&kind.request(&request))).expect("a plan"),
+        ];
+        let told = |plan: &Plan| (plan.shape, plan.transport, plan.length, plan.measure_cpu, plan.v6);
+        assert_eq!(told(&plans[0]), told(&plans[1]), "{kind:?}");
+        let response =
+            Response { recv_buffer: 1, send_buffer: 2, data_port: 3, length: 7, ..Response::default() };
+        let got = kind.decode_response(&kind.response(&response), &request);
+        assert_eq!((got.recv_buffer, got.send_buffer, got.data_port), (1, 2, 3), "{kind:?}");
+        let results = Results {
+            bytes_received: 2800,
+            bytes_sent: 2800,
+            recv_calls: 2,
+            send_calls: 2,
+            transactions: 2,
+            elapsed: 7.0,
+            ..Results::default()
+        };
+        let got = kind.decode_results(&kind.results(&results), &request, &got);
+        assert_eq!(
+            (got.elapsed, got.transactions.max(got.recv_calls).max(got.send_calls)),
+            (7.0, 2),
+            "{kind:?}"
+        );
+    }
 }
 
 #[test]

@@ -113,6 +113,192 @@ impl Kind {
         }
     }
 
+    /// The test that an omni request is, where one of these can say all of it.
+    pub fn saying(r: &Request) -> Option<Kind> {
+        let each = r.flags & flag::CONNECT_TEST != 0;
+        let both = direction::XMIT | direction::RECV;
+        let unsaid = r.priority >= 0
+            || r.tos >= 0
+            || !r.congestion.is_empty()
+            || !r.fill_file.is_empty()
+            || r.netserver_ip != [0; 4]
+            || r.flags & (flag::FASTOPEN | flag::DEFER_ACCEPT | flag::MTU_DISCOVER | flag::KEEPALIVE) != 0;
+        match (r.protocol, r.direction, each) {
+            _ if unsaid => None,
+            (omni::TCP, direction::RECV, false) => Some(Kind::TcpStream),
+            (omni::TCP, direction::XMIT, false) => Some(Kind::TcpMaerts),
+            (omni::TCP, ways, false) if ways == both => Some(Kind::TcpRr),
+            (omni::TCP, ways, true) if ways == both => Some(Kind::TcpCrr),
+            (omni::TCP, 0, true) => Some(Kind::TcpCc),
+            (omni::UDP, direction::RECV, false) => Some(Kind::UdpStream),
+            (omni::UDP, ways, false) if ways == both => Some(Kind::UdpRr),
+            _ => None,
+        }
+    }
+
+    /// The message that asks for it.
+    pub fn request(self, r: &Request) -> Message {
+        let mut m = Message::new(self.number(), r.cpu as u32);
+        let bit = |flag| i32::from(r.flags & flag != 0);
+        // 0 is the default there.
+        let size = |size: i32| size.max(0);
+        let (port, family) = (r.data_port as i32, r.family as i32);
+        let (nodelay, cpu) = (bit(flag::NODELAY), bit(flag::MEASURE_CPU));
+        let words: &[i32] = match self {
+            Kind::TcpStream | Kind::TcpMaerts => {
+                let (size_of, align, offset) = match self {
+                    Kind::TcpStream => (r.receive_size, r.recv_align, r.recv_offset),
+                    _ => (r.send_size, r.send_align, r.send_offset),
+                };
+                let [dirty, clean] = [r.dirty[0], r.dirty[2]];
+                &[
+                    size(r.send_buffer),
+                    size(r.recv_buffer),
+                    size(size_of),
+                    align,
+                    offset,
+                    nodelay,
+                    cpu,
+                    0,
+                    r.length,
+                    r.avoid[0],
+                    r.avoid[1],
+                    dirty,
+                    clean,
+                    port,
+                    family,
+                ]
+            }
+            Kind::TcpRr | Kind::UdpRr | Kind::TcpCrr | Kind::TcpCc => &[
+                size(r.recv_buffer),
+                size(r.send_buffer),
+                r.recv_align,
+                r.recv_offset,
+                r.send_align,
+                r.send_offset,
+                r.request_size,
+                r.response_size,
+                nodelay,
+                cpu,
+                0,
+                r.length,
+                r.avoid[0],
+                r.avoid[1],
+                port,
+                family,
+            ],
+            Kind::UdpStream => &[
+                size(r.recv_buffer),
+                r.receive_size,
+                bit(flag::CONNECTED),
+                r.recv_align,
+                r.recv_offset,
+                0,
+                cpu,
+                0,
+                r.length,
+                r.avoid[0],
+                r.avoid[1],
+                port,
+                family,
+            ],
+        };
+        for (n, word) in words.iter().enumerate() {
+            m.set_signed(n, *word);
+        }
+        m
+    }
+
+    /// What a server of these tests answered to `asked`.
+    pub fn decode_response(self, m: &Message, asked: &Request) -> Response {
+        let base = Response { length: asked.length, receive_size: -1, send_size: -1, ..Response::default() };
+        let flags = |nodelay: u32, cpu: u32| {
+            let bit = |word: u32, flag| if word != 0 { flag } else { 0 };
+            bit(nodelay, flag::NODELAY) | bit(cpu, flag::MEASURE_CPU)
+        };
+        match self {
+            Kind::TcpStream | Kind::TcpMaerts => Response {
+                recv_buffer: m.signed(0),
+                receive_size: if self == Kind::TcpStream { m.signed(1) } else { -1 },
+                send_size: if self == Kind::TcpMaerts { m.signed(1) } else { -1 },
+                flags: flags(m.word(2), m.word(3)),
+                send_buffer: m.signed(5),
+                data_port: m.word(6),
+                cpu_rate: m.float(7),
+                ..base
+            },
+            Kind::TcpRr | Kind::UdpRr | Kind::TcpCrr | Kind::TcpCc => Response {
+                recv_buffer: m.signed(0),
+                flags: flags(m.word(1), m.word(2)),
+                send_buffer: m.signed(4),
+                data_port: m.word(5),
+                cpu_rate: m.float(6),
+                ..base
+            },
+            Kind::UdpStream => Response {
+                recv_buffer: m.signed(0),
+                send_buffer: m.signed(1),
+                flags: flags(0, m.word(2)),
+                data_port: m.word(4),
+                cpu_rate: m.float(5),
+                ..base
+            },
+        }
+    }
+
+    /// What it counted, of a test that was asked for with `asked` and answered with `answered`.
+    pub fn decode_results(self, m: &Message, asked: &Request, answered: &Response) -> Results {
+        let base = Results {
+            recv_buffer: answered.recv_buffer,
+            send_buffer: answered.send_buffer,
+            retransmits: -1,
+            ..Results::default()
+        };
+        let cpu = |util: f32, method: i32, count: i32| omni::Cpu {
+            util,
+            method,
+            count,
+            peak_id: -1,
+            peak: -1.0,
+            ..Default::default()
+        };
+        match self {
+            Kind::TcpStream | Kind::TcpMaerts => {
+                let bytes = f64::from_bits(u64::from(m.word(0)) << 32 | u64::from(m.word(1)));
+                // A number that is none becomes 0, one that is too large the largest.
+                let (bytes, calls) = (bytes as u64, m.word(2));
+                let base =
+                    Results { elapsed: m.float(3), cpu: cpu(m.float(4), m.signed(6), m.signed(7)), ..base };
+                match self {
+                    Kind::TcpStream => Results { bytes_received: bytes, recv_calls: calls, ..base },
+                    _ => Results { bytes_sent: bytes, send_calls: calls, ..base },
+                }
+            }
+            Kind::UdpStream => Results {
+                recv_calls: m.word(0),
+                // The number of bytes has 32 bits and turns over; that of datagrams, all of one size, does not.
+                bytes_received: u64::from(m.word(0)) * u64::from(asked.receive_size.unsigned_abs()),
+                elapsed: m.float(2),
+                cpu: cpu(m.float(3), m.signed(4), m.signed(5)),
+                ..base
+            },
+            _ => {
+                let count = m.word(2);
+                let of = |size: i32| u64::from(count) * u64::from(size.max(0).unsigned_abs());
+                Results {
+                    bytes_received: of(asked.request_size),
+                    bytes_sent: of(asked.response_size),
+                    recv_calls: m.word(1),
+                    send_calls: count,
+                    transactions: count,
+                    elapsed: m.float(3),
+                    cpu: cpu(m.float(4), m.signed(6), m.signed(7)),
+                    ..base
+                }
+            }
+        }
+    }
+
     /// The answer in this test's layout.
     pub fn response(self, r: &Response) -> Message {
         let mut m = Message::new(self.number() + 1, 0);

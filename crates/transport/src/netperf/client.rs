@@ -193,8 +193,13 @@ impl Session {
             let mut rest = self.left.as_slice();
             let step = self.client.receive(&mut rest)?;
             self.left = rest.to_vec();
-            if let Some(step) = step {
-                return Ok(step);
+            match step {
+                Some(Step::Again(message)) => {
+                    control::send(&self.control, &message, ANSWERS)?;
+                    continue;
+                }
+                Some(step) => return Ok(step),
+                None => {}
             }
             let left = late.saturating_duration_since(Instant::now());
             match control::read(&self.control, &mut bytes, left, stop)? {
@@ -236,7 +241,7 @@ impl Session {
         control::send(&self.control, &request, ANSWERS)?;
         let response = match self.step(ANSWERS, stop)? {
             Step::Data(response) => response,
-            Step::Done(_) => return Err(Failure::Server(Fault::Unexpected { found: 99, expected: 98 })),
+            _ => return Err(Failure::Server(Fault::Unexpected { found: 99, expected: 98 })),
         };
         let Ok(port @ 1..) = u16::try_from(response.data_port) else {
             return Err(Failure::Data(io::Error::other(format!(
@@ -278,7 +283,7 @@ impl Session {
         let patience = if stopped { HURRIES } else { COUNTS };
         let results = match self.step(patience, &Stop::new())? {
             Step::Done(results) => results,
-            Step::Data(_) => return Err(Failure::Server(Fault::Unexpected { found: 98, expected: 99 })),
+            _ => return Err(Failure::Server(Fault::Unexpected { found: 98, expected: 99 })),
         };
         let count = phase.done.count;
         let (sent, received, transactions) = match test.kind {
