@@ -127,6 +127,11 @@ impl Client {
         }
     }
 
+    /// Is the server asked in the older words?
+    pub fn is_legacy(&self) -> bool {
+        self.legacy.is_some()
+    }
+
     /// How many bytes of a message are here.
     pub fn held(&self) -> usize {
         self.reader.held()

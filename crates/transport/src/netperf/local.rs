@@ -82,10 +82,19 @@ fn until(test: &Test, stop: &Stop) -> Until {
     until
 }
 
-/// Runs the phase towards `to`.
+/// Where data goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Towards {
+    /// The server's socket.
+    pub at: SocketAddr,
+    /// A netserver without the omni test: it takes an empty datagram among requests for a failure, and ends by its clock.
+    pub legacy: bool,
+}
+
+/// Runs the phase.
 pub fn run(
     test: &Test,
-    to: SocketAddr,
+    to: Towards,
     udp: Option<UdpSocket>,
     stop: &Stop,
     progress: &Progress,
@@ -96,8 +105,8 @@ pub fn run(
     }
     match (udp, test.kind) {
         (Some(socket), _) => over_udp(test, &socket, to, stop, progress, latency),
-        (None, Kind::TransactEach | Kind::ConnectEach) => each(test, to, stop, progress, latency),
-        (None, _) => over_tcp(test, to, stop, progress, latency),
+        (None, Kind::TransactEach | Kind::ConnectEach) => each(test, to.at, stop, progress, latency),
+        (None, _) => over_tcp(test, to.at, stop, progress, latency),
     }
 }
 
@@ -190,12 +199,12 @@ fn each(
 fn over_udp(
     test: &Test,
     socket: &UdpSocket,
-    to: SocketAddr,
+    to: Towards,
     stop: &Stop,
     progress: &Progress,
     latency: &Latency,
 ) -> io::Result<Phase> {
-    socket.connect(to).map_err(|error| {
+    socket.connect(to.at).map_err(|error| {
         if test.dont_route && error.kind() == io::ErrorKind::NetworkUnreachable {
             let said = "the server is behind a router, which UDP_STREAM does not cross by itself: give -R 1 (after --)";
             io::Error::new(error.kind(), said)
@@ -229,7 +238,9 @@ fn over_udp(
                 patience: test.loses_after,
             };
             let done = udp::ask(socket, &asking, &until, progress, latency);
-            udp::end(socket);
+            if !to.legacy {
+                udp::end(socket);
+            }
             done
         }
     };
