@@ -10,7 +10,11 @@ use netdyno_endpoint::netperf::selectors::Selection;
 
 fn figures(flow: Flow, transport: Transport) -> Figures {
     let sizes = if transport == Transport::Tcp { (16_384, 131_072) } else { (212_992, 212_992) };
-    let side = Side { send_buffer: [-1, sizes.0, 4_194_304], recv_buffer: [-1, sizes.1, 131_072], ..Side::default() };
+    let side = Side {
+        send_buffer: [-1, sizes.0, 4_194_304],
+        recv_buffer: [-1, sizes.1, 131_072],
+        ..Side::default()
+    };
     let transacts = flow.is_transactions();
     let place = Place { port: "0".into(), host: "0.0.0.0".into(), family: 0 };
     Figures {
@@ -74,7 +78,10 @@ bytes  bytes   bytes    secs.    10^6bits/s  % S      % U      us/KB   us/KB
     assert_eq!(table(&maerts, true), text);
     assert_eq!(brief(&maerts), " 1.019 S\n");
     let both = Figures { throughput: 15_778.19, ..with_cpu(stream, 100.0, 1.038, true) };
-    assert!(table(&both, true).contains("\n131072  16384  16384    1.00       15778.19   100.00   100.00   1.038   1.038  \n"));
+    assert!(
+        table(&both, true)
+            .contains("\n131072  16384  16384    1.00       15778.19   100.00   100.00   1.038   1.038  \n")
+    );
 }
 
 #[test]
@@ -121,7 +128,10 @@ bytes  Bytes  bytes    bytes   secs.    per sec
 16384  131072
 ";
     assert_eq!(table(&rr, true), text);
-    assert_eq!(table(&rr, false), "16384  131072 1        1       1.00     18491.58   brand\n16384  131072\n");
+    assert_eq!(
+        table(&rr, false),
+        "16384  131072 1        1       1.00     18491.58   brand\n16384  131072\n"
+    );
     let text = "\
 Alignment      Offset         RoundTrip  Trans    Throughput
 Local  Remote  Local  Remote  Latency    Rate     10^6bits/s
@@ -162,7 +172,10 @@ bytes  bytes  bytes   bytes  secs.   per sec  %      %      us/Tr   us/Tr
 ";
     let crr = Figures { throughput: 13_180.72, ..figures(Flow::TransactEach, Transport::Tcp) };
     assert_eq!(table(&with_cpu(crr.clone(), 100.0, 151.737, false), true), text);
-    assert_eq!((brief(&crr), brief(&with_cpu(crr, 100.0, 229.363, false))), ("13180.72\n".into(), "229.363\n".into()));
+    assert_eq!(
+        (brief(&crr), brief(&with_cpu(crr, 100.0, 229.363, false))),
+        ("13180.72\n".into(), "229.363\n".into())
+    );
 }
 
 #[test]
@@ -197,13 +210,18 @@ Final       Final
 4194304     1243713     16384  1.00    19992.92   10^6bits/s  
 ";
     assert_eq!(selected(Form::Human, &usual, &stream, true), text);
-    assert_eq!(selected(Form::Human, &usual, &stream, false), text.lines().last().expect("a line").to_owned() + "\n");
+    assert_eq!(
+        selected(Form::Human, &usual, &stream, false),
+        text.lines().last().expect("a line").to_owned() + "\n"
+    );
     let text = "\
 Local Send Socket Size Final,Remote Recv Socket Size Final,Local Send Size,Elapsed Time (sec),Throughput,Throughput Units
 4194304,1243713,16384,1.00,19992.92,10^6bits/s
 ";
     assert_eq!(selected(Form::Csv, &usual, &stream, true), text);
-    let (selection, _) = Selection::parse("LSS_SIZE_END,THROUGHPUT;LOCAL_SOCKET_TOS,CONFIDENCE_INTERVAL,DIRECTION,REMOTE_SD,SD_UNITS");
+    let (selection, _) = Selection::parse(
+        "LSS_SIZE_END,THROUGHPUT;LOCAL_SOCKET_TOS,CONFIDENCE_INTERVAL,DIRECTION,REMOTE_SD,SD_UNITS",
+    );
     let text = "\
 LSS_SIZE_END=4194304
 THROUGHPUT=19992.92
@@ -237,7 +255,13 @@ Time
 
 #[test]
 fn interim_results_are_what_flent_reads() {
-    let interim = Interim { number: 3, rate: 22_317.95, unit: Unit::Megabits, seconds: 0.275, ending_ms: 1_795_234_520_028 };
+    let interim = Interim {
+        number: 3,
+        rate: 22_317.95,
+        unit: Unit::Megabits,
+        seconds: 0.275,
+        ending_ms: 1_795_234_520_028,
+    };
     assert_eq!(
         interim.text(Form::Classic),
         "Interim result: 22317.95 10^6bits/s over 0.275 seconds ending at 1795234520.028\n"
@@ -254,7 +278,8 @@ NETPERF_ENDING[3]=1795234520.028
 
 #[test]
 fn the_banner_says_what_is_done_and_how() {
-    let end = |name: &str| End { name: name.into(), address: "127.0.0.1".parse().expect("an address"), port: 0 };
+    let end =
+        |name: &str| End { name: name.into(), address: "127.0.0.1".parse().expect("an address"), port: 0 };
     let mut banner = Banner {
         title: layout::title("TCP_RR", Flow::Transact, Transport::Tcp),
         from: End { name: "0.0.0.0".into(), address: "0.0.0.0".parse().expect("an address"), port: 0 },
@@ -291,7 +316,9 @@ fn who_is_not_confident_says_so() {
         series.push(value, -1.0, -1.0);
     }
     let text = layout::not_confident(&series, 95);
-    assert!(text.starts_with("!!! WARNING\n!!! Desired confidence was not achieved within the specified iterations.\n"));
+    assert!(text.starts_with(
+        "!!! WARNING\n!!! Desired confidence was not achieved within the specified iterations.\n"
+    ));
     assert!(text.ends_with("!!!                       Local CPU util  : 0.000%\n!!!                       Remote CPU util : 0.000%\n\n"));
     // 2 * 4.303 * sqrt(66.67 / 2) / 20.
     assert!(text.contains("!!! Confidence intervals: Throughput      : 248."), "{text}");

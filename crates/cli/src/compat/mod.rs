@@ -65,6 +65,10 @@ pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Option<Vec<OsString>>> 
             None => return Ok(None),
         }
     }
+    // A first `--` would be taken for the end of our own options; netperf's own begin behind it.
+    if words.get(1).is_some_and(|word| word == "netperf") && words.get(2).is_some_and(|word| word == "--") {
+        words.insert(2, "--".into());
+    }
     Ok(Some(words))
 }
 

@@ -162,6 +162,19 @@ pub enum Failure {
     Stopped,
 }
 
+/// The peer has closed: with bytes of ours unread that is a reset.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+}
+
+/// Whoever has closed may have said why before: that is read afterwards.
+fn sent(sent: io::Result<()>) -> io::Result<()> {
+    match sent {
+        Err(error) if is_gone(&error) => Ok(()),
+        other => other,
+    }
+}
+
 /// A control connection.
 #[derive(Debug)]
 pub struct Session {
@@ -181,7 +194,7 @@ impl Session {
         let control = socket::connect(to, options, Duration::from_secs(20))?;
         control.set_nodelay(true)?;
         if let Some(text) = passphrase {
-            control::send(&control, &Client::passphrase(text), ANSWERS)?;
+            sent(control::send(&control, &Client::passphrase(text), ANSWERS))?;
         }
         Ok(Session { control, server: to, client: Client::new(), left: Vec::new() })
     }
@@ -195,14 +208,18 @@ impl Session {
             self.left = rest.to_vec();
             match step {
                 Some(Step::Again(message)) => {
-                    control::send(&self.control, &message, ANSWERS)?;
+                    sent(control::send(&self.control, &message, ANSWERS))?;
                     continue;
                 }
                 Some(step) => return Ok(step),
                 None => {}
             }
             let left = late.saturating_duration_since(Instant::now());
-            match control::read(&self.control, &mut bytes, left, stop)? {
+            let read = match control::read(&self.control, &mut bytes, left, stop) {
+                Err(error) if is_gone(&error) => Read1::Closed,
+                other => other?,
+            };
+            match read {
                 Read1::Bytes(count) => self.left.extend_from_slice(bytes.get(..count).unwrap_or_default()),
                 Read1::Closed if self.client.held() > 0 => {
                     return Err(Failure::Closed("in the middle of a message"));
@@ -238,7 +255,7 @@ impl Session {
         let port = if port == 0 { test.options.port.unwrap_or(0) } else { port };
         test.request = asked(&test, to, port, widths);
         let request = self.client.request(&test.request);
-        control::send(&self.control, &request, ANSWERS)?;
+        sent(control::send(&self.control, &request, ANSWERS))?;
         let response = match self.step(ANSWERS, stop)? {
             Step::Data(response) => response,
             _ => return Err(Failure::Server(Fault::Unexpected { found: 99, expected: 98 })),

@@ -344,7 +344,8 @@ impl<'a> Watcher<'a> {
                         _ => false,
                     };
                 // Nor is what takes long by itself taken for silence.
-                let each = elapsed / u32::try_from(self.shared.progress.count().max(1)).unwrap_or(u32::MAX);
+                let count = u32::try_from(self.shared.progress.count().max(1)).unwrap_or(u32::MAX);
+                let each = elapsed.saturating_sub(quiet) / count;
                 let patience = self.patience.max(2 * LOOK).max(each * 3);
                 if quiet < LOOK {
                     *silent = None;
