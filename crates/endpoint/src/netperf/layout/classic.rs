@@ -104,11 +104,11 @@ fn datagrams(f: &Figures, headers: bool) -> String {
         } else {
             ["\n".to_owned(), "\n".to_owned(), "\n".to_owned()]
         };
-        let _ = write!(
+        let _ = writeln!(
             text,
             "Socket  Message  Elapsed      Messages                {}\
              Size    Size     Time         Okay Errors   Throughput{}\
-             bytes   bytes    secs            #      #   {unit}/sec{}\n",
+             bytes   bytes    secs            #      #   {unit}/sec{}",
             columns[0], columns[1], columns[2]
         );
     }

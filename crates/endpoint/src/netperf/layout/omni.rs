@@ -3,6 +3,9 @@
 use crate::netperf::figures::Figures;
 use crate::netperf::selectors::Selection;
 
+/// The lines of a column's header, and its value.
+type Column = ([&'static str; 4], String);
+
 /// Columns under four lines of header, a block for each row of selectors.
 pub fn human(selection: &Selection, of: &Figures, headers: bool) -> String {
     let mut text = String::new();
@@ -10,12 +13,12 @@ pub fn human(selection: &Selection, of: &Figures, headers: bool) -> String {
         if n > 0 {
             text.push('\n');
         }
-        let columns: Vec<_> = block.iter().map(|one| (one.labels(), one.value(of))).collect();
-        let width = |(labels, value): &([&str; 4], String)| {
+        let columns: Vec<Column> = block.iter().map(|one| (one.labels(), one.value(of))).collect();
+        let width = |(labels, value): &Column| {
             // One blank more than a value has, as its terminating zero has room in netperf's.
             labels.iter().map(|label| label.len()).max().unwrap_or(0).max(value.chars().count() + 1)
         };
-        let mut line = |cell: &dyn Fn(&([&'static str; 4], String)) -> String| {
+        let mut line = |cell: &dyn Fn(&Column) -> String| {
             for column in &columns {
                 text.push_str(&format!("{:<width$} ", cell(column), width = width(column)));
             }
