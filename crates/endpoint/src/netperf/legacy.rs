@@ -25,6 +25,10 @@ pub enum Kind {
     UdpRr,
 }
 
+fn flags_of_cpu(word: u32) -> u32 {
+    if word != 0 { flag::MEASURE_CPU } else { 0 }
+}
+
 impl Kind {
     /// All of them.
     pub const ALL: [Kind; 7] = [
@@ -100,8 +104,7 @@ impl Kind {
             Kind::UdpStream => Request {
                 recv_buffer: given(m.signed(0)),
                 receive_size: m.signed(1),
-                flags: flag::CONNECTED * u32::from(m.word(2) != 0)
-                    | flag::MEASURE_CPU * u32::from(m.word(6) != 0),
+                flags: if m.word(2) != 0 { flag::CONNECTED } else { 0 } | flags_of_cpu(m.word(6)),
                 length: m.signed(8),
                 data_port: m.word(11),
                 family: m.word(12),
