@@ -5,6 +5,7 @@
 pub mod bridge;
 pub mod collect;
 pub mod compare;
+pub mod counters;
 pub mod edit;
 pub mod impair;
 mod job;
@@ -145,6 +146,10 @@ pub enum Command {
     Report(ReportCommand),
     /// Compare results: what differs, and whether by more than the noise.
     Compare(compare::Compare),
+    /// Show the kernel's protocol and interface counters, or what changed between two looks at them (docs/counters.md).
+    Counters(counters::Counters),
+    /// Subtract two listings of counters by name: netstat -s, ethtool -S, nstat, /proc/net files, JSON.
+    Beforeafter(counters::Beforeafter),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.

@@ -22,6 +22,7 @@ pub mod figure;
 pub mod floor;
 pub mod html;
 pub mod json;
+pub mod kernel_counters;
 pub mod live;
 pub mod model;
 mod note;

@@ -20,6 +20,15 @@ pub fn counted(n: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
+/// Events a second, in full: `1,440,195/s`, `0.5/s`.
+pub fn event_rate(per_second: f64) -> String {
+    if per_second >= 100.0 {
+        format!("{}/s", count(per_second.round() as u64))
+    } else {
+        format!("{per_second:.1}/s")
+    }
+}
+
 /// `1.60 Mpps`
 pub fn frame_rate(frames_per_second: f64) -> String {
     scaled(frames_per_second, "pps")

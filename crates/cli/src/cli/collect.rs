@@ -13,7 +13,7 @@ pub struct Collect {
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
     /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be
-    /// given more than once. It appears when all is written.
+    /// given more than once. It appears when all is written. -.pb, -.csv, -.jsonl: standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Vec<PathBuf>,
     /// Begin a new file when so much time has begun: FILE then is what names begin with (flows-20261124T013000Z.parquet).

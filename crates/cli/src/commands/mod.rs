@@ -1,8 +1,10 @@
 //! One file for each verb: what its words mean together, then the libraries that do it.
 
+mod beforeafter;
 mod calibrate;
 mod compare;
 mod consent;
+mod counters;
 mod craft;
 mod demo;
 mod doctor;
@@ -51,6 +53,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
             conclude(&report, &output, false)
         }
         Command::Compare(args) => compare::run(args),
+        Command::Counters(args) => counters::run(&args),
+        Command::Beforeafter(args) => beforeafter::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);

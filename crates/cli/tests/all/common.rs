@@ -87,6 +87,16 @@ impl Running {
         }
     }
 
+    /// Waits until it has printed something on standard output.
+    pub fn until_it_prints(&mut self, words: &str) {
+        let start = Instant::now();
+        while !text(&self.stdout).contains(words) {
+            let ended = self.child.try_wait().expect("its state").is_some();
+            assert!(!ended && start.elapsed() < PATIENCE, "{} did not print `{words}`", self.what);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Waits, and says how many bytes of memory it had at most.
     pub fn wait_and_weigh(mut self) -> (Ran, u64) {
         let mut most = 0;

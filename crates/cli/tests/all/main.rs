@@ -10,6 +10,7 @@ mod cli;
 mod common;
 mod compare;
 mod cores;
+mod counters;
 mod craft;
 mod demo;
 mod due;
