@@ -36,6 +36,8 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Tcprewrite(args) => crate::compat::tcprewrite::run(*args),
         Command::Tcpliveplay { words } => crate::compat::tcpliveplay::run(&words),
         Command::Tcpbridge(args) => crate::compat::tcpbridge::run(*args),
+        Command::Netperf { words } => crate::compat::netperf::run(&words),
+        Command::Netserver { words } => crate::compat::netserver::run(&words),
         Command::Nprobe(args) => crate::compat::nprobe::run(&args),
         Command::Softflowd(args) => crate::compat::softflowd::run(&args),
         Command::Iperf3(args) => crate::compat::iperf3::run(&args),

@@ -66,6 +66,11 @@ impl Running {
         run(format!("kill -{name} {}", self.pid())).ok();
     }
 
+    /// What it has said on standard error so far.
+    pub fn said(&self) -> String {
+        text(&self.stderr)
+    }
+
     /// Waits until it has said something on standard error.
     pub fn until_it_says(&mut self, words: &str) {
         let start = Instant::now();

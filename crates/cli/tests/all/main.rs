@@ -30,6 +30,7 @@ mod leftovers;
 mod links;
 mod live;
 mod measure;
+mod netperf;
 mod pair;
 mod ports;
 mod probe;
