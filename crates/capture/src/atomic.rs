@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -61,6 +62,15 @@ impl AtomicFile {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Standard output, written directly.
+    ///
+    /// # Errors
+    /// It is closed.
+    pub fn stdout() -> io::Result<AtomicFile> {
+        let file = io::stdout().as_fd().try_clone_to_owned()?.into();
+        Ok(AtomicFile { file, names: None })
     }
 
     /// Gives the file its name.

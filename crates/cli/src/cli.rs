@@ -115,6 +115,23 @@ pub enum Command {
     /// Meter flows with softflowd's everyday options (docs/from-softflowd.md).
     #[command(disable_version_flag = true)]
     Softflowd(Box<crate::compat::softflowd::Softflowd>),
+    /// Measure TCP and UDP with iperf3's options, as its client or server (docs/from-iperf3.md).
+    #[command(disable_version_flag = true, infer_long_args = true)]
+    Iperf3(Box<crate::compat::iperf3::Iperf3>),
+    /// netperf's command lines, as they are, against any netserver: `netdyno netperf -h` lists the options (docs/from-netperf.md).
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Netperf {
+        /// Options, as netperf takes them.
+        #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
+    /// Serve any netperf's tests, as netserver does: `netdyno netserver -h` lists the options (docs/from-netperf.md).
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    Netserver {
+        /// Options, as netserver takes them.
+        #[arg(value_name = "OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Say what captures hold: frames, rates, sizes, protocols, flows, addresses.
     Info(Info),
     /// Make a capture that looks like an Internet access link.

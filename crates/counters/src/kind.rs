@@ -94,7 +94,9 @@ pub fn kind(name: &str) -> Kind {
         || name.starts_with("sockstat.")
         || name.starts_with("Tls.TlsCurr")
         || name.starts_with("softnet.") && ["backlog", "input_queue", "process_queue"].contains(&last)
-        || name.starts_with("qdisc.") && last == "waiting";
+        || name.starts_with("qdisc.") && last == "waiting"
+        // veth has it among its counters.
+        || name.starts_with("ethtool.") && last == "peer_ifindex";
     if gauge { Kind::Gauge } else { Kind::Counter }
 }
 

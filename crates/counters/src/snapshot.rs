@@ -16,7 +16,6 @@ const MOST: u64 = 16 << 20;
 
 /// The counters of a network namespace at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Snapshot {
     /// [`SCHEMA`].
     pub schema: String,

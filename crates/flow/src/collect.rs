@@ -176,6 +176,10 @@ struct Template {
     varies: bool,
     /// Each field stands at a place of its own, and is a number that eight bytes hold, or taken as bytes.
     is_fixed: bool,
+    /// It is fixed, and of records of one direction.
+    is_plain: bool,
+    /// All of its fields have a place in a record.
+    tells_all: bool,
     /// Its records are of both directions (RFC 5103).
     both_ways: bool,
     /// So many fields of options say whose they are.
@@ -222,6 +226,8 @@ enum Place {
     OtherTime(u8),
     OtherUptime(u8),
     OtherFlags,
+    /// The addresses say it (`ipVersion`).
+    Implied,
     Elsewhere,
 }
 
@@ -591,6 +597,17 @@ impl Session {
         let blank = Record::blank(head.format, head.domain, head.exported_ns, domain.sampling.max(1));
         let mut others = Vec::new();
         let mut read = Ok(());
+        if template.is_plain && (template.tells_all || !keeps_others) {
+            let mut block = [blank; BLOCK];
+            while let Some(rest) = template.columns(cursor.0, head, &mut block) {
+                cursor.0 = rest;
+                records += BLOCK as u64;
+                for record in &mut block {
+                    each(record, &[]);
+                    *record = blank;
+                }
+            }
+        }
         // What is shorter than a record is padding.
         while cursor.0.len() >= template.least {
             if template.scopes > 0 {
@@ -710,7 +727,9 @@ impl Template {
         if least == 0 {
             return Err(Malformed);
         }
-        Ok(Some(Template { fields, least, varies, is_fixed, both_ways, scopes }))
+        let is_plain = is_fixed && !both_ways && scopes == 0 && least >= 8;
+        let tells_all = fields.iter().all(|field| field.to != Place::Elsewhere);
+        Ok(Some(Template { fields, least, varies, is_fixed, is_plain, tells_all, both_ways, scopes }))
     }
 
     /// The bytes of a field.
@@ -778,6 +797,58 @@ impl Template {
     }
 }
 
+/// Records that are read together.
+const BLOCK: usize = 8;
+
+impl Template {
+    /// Reads records of a plain template together: of all the first field, then of all the second. Which member a field goes to
+    /// is asked once for each, not once for each record, which takes half of the time (`scripts/bench-collect`). What stands
+    /// behind them; `None`: there are not so many, with eight bytes behind the last.
+    #[inline(never)]
+    fn columns<'a>(&self, bytes: &'a [u8], head: Head, block: &mut [Record; BLOCK]) -> Option<&'a [u8]> {
+        let (all, rest) = bytes.split_at_checked(self.least * BLOCK)?;
+        let bytes = bytes.get(..all.len() + 8).filter(|_| rest.len() >= 8)?;
+        for field in &self.fields {
+            let from = bytes.get(usize::from(field.at)..)?;
+            let four = field.length == 4;
+            // Each kind of field has a loop of its own.
+            macro_rules! each {
+                (|$record:ident, $value:ident| $put:expr) => {
+                    for ($record, from) in block.iter_mut().zip(from.chunks(self.least)) {
+                        let Some(eight) = from.first_chunk() else { break };
+                        let $value = u64::from_be_bytes(*eight) >> field.shift;
+                        $put;
+                    }
+                };
+            }
+            match field.to {
+                Place::Address(0) if four => each!(|record, value| record.addresses[0] = v4(value)),
+                Place::Address(_) if four => each!(|record, value| record.addresses[1] = v4(value)),
+                Place::Port(0) => each!(|record, value| record.ports[0] = value as u16),
+                Place::Port(_) => each!(|record, value| record.ports[1] = value as u16),
+                Place::Protocol => each!(|record, value| record.protocol = value as u8),
+                Place::Tos => each!(|record, value| record.tos = value as u8),
+                Place::Flags => each!(|record, value| record.tcp_flags = value as u16),
+                Place::Packets => each!(|record, value| record.packets = value),
+                Place::Octets => each!(|record, value| record.octets = value),
+                Place::Interface(which) => {
+                    each!(|record, value| record.interfaces[usize::from(which & 1)] = value as u32);
+                }
+                Place::EndReason => each!(|record, value| record.end_reason = value as u8),
+                Place::Implied => {}
+                _ => {
+                    for (record, from) in block.iter_mut().zip(from.chunks(self.least)) {
+                        let value = u64::from_be_bytes(*from.first_chunk()?) >> field.shift;
+                        let of = || from.get(..usize::from(field.length)).unwrap_or_default();
+                        field.put(value, of, head, (record, &mut OtherWay::default()), &mut None);
+                    }
+                }
+            }
+        }
+        Some(rest)
+    }
+}
+
 impl Field {
     /// Puts what it says where it goes: a number, and the bytes for what is none.
     #[inline(always)]
@@ -829,6 +900,7 @@ impl Field {
                 other_way.times_ns[usize::from(which & 1)] = ms.saturating_mul(1_000_000);
             }
             Place::OtherTime(which) => other_way.times_ns[usize::from(which & 1)] = self.time(value, bytes),
+            Place::Implied => {}
             Place::Elsewhere => {
                 if let Some(others) = others {
                     others.push(Other { number: self.number, bytes: bytes() });
@@ -846,6 +918,10 @@ impl Field {
         };
         time.unwrap_or(0)
     }
+}
+
+fn v4(value: u64) -> Option<IpAddr> {
+    Some(Ipv4Addr::from_bits(value as u32).into())
 }
 
 fn address(bytes: &[u8]) -> Option<IpAddr> {
@@ -882,6 +958,7 @@ fn place(id: u16) -> Place {
         80 => Place::Mac(1),
         58 | 243 => Place::Vlan(0),
         59 | 254 => Place::Vlan(1),
+        60 => Place::Implied,
         136 => Place::EndReason,
         61 => Place::Direction,
         150 | 152 | 154 | 156 => Place::Time(0),

@@ -143,12 +143,20 @@ impl Place {
     /// Those that are on, by the kernel's names of features (`ethtool -k`), and one that takes VLAN tags out of what arrives.
     fn offloads(&self) -> Vec<String> {
         let look = || -> Result<Vec<String>, rustix::io::Errno> {
-            let offloads = port::ethtool::Ethtool::open(&self.interface.name)?.offloads();
+            use port::ethtool::{Ethtool, Offload};
+            let device = Ethtool::open(&self.interface.name)?;
+            let offloads = device.offloads();
             let on = offloads.iter().filter(|offload| offload.on).map(|offload| offload.feature);
+            let sums = [("rx-checksumming", Offload::RxChecksum), ("tx-checksumming", Offload::TxChecksum)];
+            let sums = sums.iter().filter(|(_, sum)| device.offload(*sum) == Ok(true)).map(|(name, _)| *name);
             let tags = self.interface.takes_tags_out().then_some("rx-vlan-hw-parse");
-            Ok(on.chain(tags).map(str::to_owned).collect())
+            Ok(on.chain(sums).chain(tags).map(str::to_owned).collect())
         };
         self.run_in(look).ok().and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn qdisc(&self) -> Option<String> {
+        self.run_in(|| port::qdisc::kinds(self.interface.index)).ok()?.ok().filter(|kinds| !kinds.is_empty())
     }
 
     /// As a result has it; `role`: what it is for there.
@@ -163,6 +171,7 @@ impl Place {
             tx_queues: Some(i.tx_queues),
             rx_queues: Some(i.rx_queues),
             carrier_wait_ns: None,
+            qdisc: self.qdisc(),
             offloads: self.offloads(),
         }
     }

@@ -77,6 +77,30 @@ impl Reader {
     }
 }
 
+/// The disciplines of an interface of the calling thread's network namespace, the root first, each kind once: `mq fq_codel`.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn kinds(index: u32) -> Result<String, NetlinkError> {
+    let mut ask = [0; TCMSG];
+    ask[4..8].copy_from_slice(&index.to_ne_bytes());
+    let all = Socket::route()?.request(Message::new(libc::RTM_GETQDISC, DUMP).fixed(&ask))?;
+    let of = |message: &Vec<u8>| {
+        let root = read_u32(message, 12)? == ROOT;
+        let kind = Attributes::after(message, TCMSG).str(TCA_KIND)?;
+        (read_u32(message, 4)? == index).then_some((!root, kind))
+    };
+    let mut kinds: Vec<(bool, String)> = all.iter().filter_map(of).collect();
+    kinds.sort_by_key(|(below, _)| *below);
+    let mut named: Vec<String> = Vec::new();
+    for (_, kind) in kinds {
+        if !named.contains(&kind) {
+            named.push(kind);
+        }
+    }
+    Ok(named.join(" "))
+}
+
 fn parse(message: &[u8], index: u32) -> Option<Counted> {
     if read_u32(message, 4)? != index || read_u32(message, 12)? != ROOT {
         return None;
@@ -151,7 +175,8 @@ mod tests {
     fn the_kernel_tells_of_loopback_what_it_has() {
         let loopback = crate::interface::Interface::by_name("lo").expect("lo");
         let mut reader = Reader::open(loopback.index).expect("a socket");
-        // Which has none, unless somebody gave it one.
+        assert!(!kinds(loopback.index).expect("an answer").is_empty());
+        // Which has none that counts, unless somebody gave it one.
         reader.read().expect("an answer");
     }
 }

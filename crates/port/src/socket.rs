@@ -44,10 +44,11 @@ pub fn bind(socket: &OwnedFd, index: u32, protocol: i32) -> io::Result<()> {
 ///
 /// # Errors
 /// What `setsockopt` answers.
-pub fn set<T: Copy>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io::Result<()> {
+pub fn set<T: Copy>(socket: impl AsFd, level: i32, option: i32, value: &T) -> io::Result<()> {
     let at = std::ptr::from_ref(value).cast();
     // SAFETY: the pointer is to a live value and its true size is given; the kernel only reads it.
-    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, at, size_of::<T>() as u32) };
+    let done =
+        unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, option, at, size_of::<T>() as u32) };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
@@ -252,12 +253,40 @@ fn address_of(address: &libc::sockaddr_storage) -> Option<SocketAddr> {
 /// The longest datagram.
 const LONGEST: usize = 65_536;
 
+/// Asks for datagrams that the kernel has joined on their way (UDP_GRO, Linux 5.0): those of one sender and one length that came
+/// together. What is asked is received by [`Datagrams`] alone, which parts them again.
+///
+/// # Errors
+/// An older kernel: then each comes by itself.
+pub fn join_datagrams(socket: impl AsFd) -> io::Result<()> {
+    set(socket, libc::SOL_UDP, UDP_GRO, &1i32)
+}
+
+/// `linux/udp.h`
+const UDP_GRO: i32 = 104;
+
+/// Room for one control message that is a number, aligned as they are.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+struct Control([u8; 32]);
+
+impl Control {
+    /// How long each of several datagrams is that were joined (`udp_cmsg_recv`, net/ipv4/udp.c); `None`: it is one.
+    fn segment(&self, length: usize) -> Option<usize> {
+        let bytes = self.0.get(..length)?;
+        let number = |at: usize| Some(i32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?));
+        // struct cmsghdr: its length, level, type, and then what it says.
+        let is_it = (number(8)?, number(12)?) == (libc::SOL_UDP, UDP_GRO);
+        usize::try_from(number(16).filter(|_| is_it)?).ok().filter(|segment| *segment > 0)
+    }
+}
+
 /// Datagrams of an Internet socket, several of which are received by one call.
 #[derive(Debug)]
 pub struct Datagrams {
     bytes: Vec<u8>,
-    /// Of each that came: how long it is, and whose.
-    came: Vec<(usize, Option<SocketAddr>)>,
+    /// Of each that came: how long it is, how long each of those is that were joined to it, and whose.
+    came: Vec<(usize, usize, Option<SocketAddr>)>,
     most: usize,
 }
 
@@ -284,19 +313,23 @@ impl Datagrams {
             .chunks_exact_mut(LONGEST)
             .map(|room| libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() })
             .collect();
+        let mut controls = vec![Control([0; 32]); self.most];
         let mut headers: Vec<libc::mmsghdr> = addresses
             .iter_mut()
             .zip(&mut vectors)
-            .map(|(address, vector)| {
+            .zip(&mut controls)
+            .map(|((address, vector), control)| {
                 let mut header = no_header;
                 header.msg_hdr.msg_name = std::ptr::from_mut(address).cast();
                 header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_storage>() as u32;
                 (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (std::ptr::from_mut(vector), 1);
+                header.msg_hdr.msg_control = std::ptr::from_mut(control).cast();
+                header.msg_hdr.msg_controllen = size_of::<Control>();
                 header
             })
             .collect();
-        // SAFETY: all pointers in the headers are to live values of the sizes that stand beside them: `addresses`, `vectors` and
-        // `bytes` are neither moved nor looked at before the call is over.
+        // SAFETY: all pointers in the headers are to live values of the sizes that stand beside them: `addresses`, `vectors`,
+        // `controls` and `bytes` are neither moved nor looked at before the call is over.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
@@ -307,16 +340,23 @@ impl Datagrams {
             )
         };
         let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
-        let lengths = headers.iter().map(|header| header.msg_len as usize);
-        let came = lengths.zip(&addresses).take(count).map(|(length, of)| (length, address_of(of)));
-        self.came.extend(came);
+        for ((header, address), control) in headers.iter().zip(&addresses).zip(&controls).take(count) {
+            let length = header.msg_len as usize;
+            let segment = control.segment(header.msg_hdr.msg_controllen).unwrap_or(length);
+            self.came.push((length, segment, address_of(address)));
+        }
         Ok(self.came.len())
     }
 
     /// What came, and whose it is; `None`: of no Internet address.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Option<SocketAddr>)> {
         let each = self.came.iter().zip(self.bytes.chunks_exact(LONGEST));
-        each.map(|((length, from), room)| (room.get(..*length).unwrap_or_default(), *from))
+        each.flat_map(|((length, segment, from), room)| {
+            let bytes = room.get(..*length).unwrap_or_default();
+            // An empty datagram is one, too.
+            let empty = (*length == 0).then_some(&[][..]);
+            bytes.chunks((*segment).max(1)).chain(empty).map(|message| (message, *from))
+        })
     }
 }
 
@@ -325,6 +365,24 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
     use std::time::Duration;
+
+    #[test]
+    fn datagrams_that_were_joined_are_parted() {
+        let [to, from] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        join_datagrams(&to).unwrap();
+        from.connect(to.local_addr().unwrap()).unwrap();
+        // Sent as one by the socket (UDP_SEGMENT), it goes over the loopback as one.
+        set(&from, libc::SOL_UDP, 103, &1000i32).unwrap();
+        let sent: Vec<u8> = (0..3500u32).map(|at| (at / 7) as u8).collect();
+        from.send(&sent).unwrap();
+        let mut datagrams = Datagrams::new(4);
+        assert_eq!(datagrams.receive(&to).unwrap(), 1, "the kernel joined none: nothing was tried");
+        let came: Vec<(Vec<u8>, _)> =
+            datagrams.iter().map(|(bytes, whose)| (bytes.to_vec(), whose)).collect();
+        let whose = Some(from.local_addr().unwrap());
+        let wanted: Vec<(Vec<u8>, _)> = sent.chunks(1000).map(|part| (part.to_vec(), whose)).collect();
+        assert_eq!(came, wanted);
+    }
 
     #[test]
     fn several_datagrams_come_by_one_call_each_as_it_was_sent() {

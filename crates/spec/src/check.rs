@@ -44,9 +44,20 @@ pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
     let nothing = job.write.is_empty();
     let no_file = "there is no file to write; give `write`, too";
     let brief = job.rotate.as_deref().is_some_and(|time| *time < Duration::from_secs(1));
+    let many = job.rotate.is_some() || job.rotate_size.is_some() || job.partition.is_some();
     hold(
         "",
         &[
+            (
+                "write",
+                many && job.writes_to_stdout(),
+                "standard output is one file: leave out what makes several",
+            ),
+            (
+                "write",
+                job.write.len() > 1 && job.writes_to_stdout(),
+                "what goes to standard output goes nowhere else",
+            ),
             ("listen", job.listen.is_empty(), "where do messages come to? Name ADDR:PORT"),
             ("threads", none, "it is at least 1"),
             ("rotate", nothing && job.rotate.is_some(), no_file),

@@ -6,7 +6,7 @@ use crate::words::words;
 use crate::{Consent, Written};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 words! {
@@ -19,6 +19,16 @@ words! {
     }
 }
 
+words! {
+    /// What messages are keyed by, and with it which partition they go to.
+    KafkaKey {
+        /// No key: batches go to partitions by chance.
+        None = "none",
+        /// The exporter's address: its records stay in order, in one partition.
+        Sampler = "sampler",
+    }
+}
+
 /// Records of NetFlow v5 and v9, IPFIX and sFlow v5 are received, checked and written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -26,7 +36,7 @@ pub struct Collect {
     /// Addresses and ports that messages come to: over UDP (ADDR:PORT) of any of the protocols, over TCP (tcp://ADDR:PORT) of IPFIX.
     pub listen: Vec<String>,
     /// Files that the records are written to, by their endings: .csv, .jsonl (one JSON object a line), .pb (goflow2's protocol
-    /// buffers, each behind its length), .parquet.
+    /// buffers, each behind its length), .parquet. `-.pb` and the like: standard output in that form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub write: Vec<PathBuf>,
     /// A new file when so much time has begun, counted from 1970: at least a second. Their names have the time behind that of
@@ -42,6 +52,9 @@ pub struct Collect {
     /// A ClickHouse that gets the records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clickhouse: Option<ClickHouse>,
+    /// Kafka brokers that get the records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kafka: Option<Kafka>,
     /// Threads that receive, among which the kernel shares out exporters. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
@@ -70,6 +83,32 @@ pub struct ClickHouse {
     pub password_file: Option<PathBuf>,
 }
 
+/// A Kafka cluster, which gets a message for each record: goflow2's `FlowMessage` behind its length.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Kafka {
+    /// Brokers to ask for the cluster (`HOST:PORT`); it says itself where the others are.
+    pub brokers: Vec<String>,
+    /// Default: `flows`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<KafkaKey>,
+}
+
+impl Collect {
+    /// Do records go to standard output? Nothing else should, then.
+    pub fn writes_to_stdout(&self) -> bool {
+        self.write.iter().any(|path| is_stdout(path))
+    }
+}
+
+/// `-.csv`, `-.jsonl`, `-.pb`, `-.parquet`
+fn is_stdout(path: &Path) -> bool {
+    path.parent() == Some(Path::new("")) && path.file_stem().is_some_and(|stem| stem == "-")
+}
+
 impl Kind for Collect {
     fn yes_disrupt(&self) -> &[String] {
         // It takes nothing from anybody.
@@ -77,7 +116,9 @@ impl Kind for Collect {
     }
 
     fn asks(&self) -> Consent {
-        Consent { write: self.write.clone(), ..Consent::default() }
+        // Standard output is whoever runs it's own.
+        let files = self.write.iter().filter(|path| !is_stdout(path)).cloned().collect();
+        Consent { write: files, ..Consent::default() }
     }
 
     fn check(&self) -> Result<(), Contradiction> {

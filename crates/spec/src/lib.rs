@@ -31,7 +31,7 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use check::Contradiction;
-pub use collect::{ClickHouse, Collect, PartitionBy};
+pub use collect::{ClickHouse, Collect, Kafka, KafkaKey, PartitionBy};
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
 pub use edits::{Edits, FixLength, VlanKind};

@@ -60,8 +60,13 @@ pub struct Plan {
     pub partition: Option<Partition>,
 }
 
+/// `-.pb` and the like.
+fn is_stdout(path: &Path) -> bool {
+    path.parent() == Some(Path::new("")) && path.file_stem().is_some_and(|stem| stem == "-")
+}
+
 impl Form {
-    /// By a file's ending.
+    /// By a file's ending; `-` and an ending is standard output in that form.
     pub fn of(path: &Path) -> Option<Form> {
         Some(match path.extension()?.to_str()? {
             "csv" => Form::Csv,
@@ -153,7 +158,8 @@ enum Encoder {
 
 impl Encoder {
     fn create(form: Form, path: &Path) -> io::Result<Encoder> {
-        let file = BufWriter::with_capacity(1 << 18, AtomicFile::create(path)?);
+        let file = if is_stdout(path) { AtomicFile::stdout()? } else { AtomicFile::create(path)? };
+        let file = BufWriter::with_capacity(1 << 18, file);
         if form == Form::Parquet {
             return Ok(Encoder::Columns(Box::new(Parquet::create(file)?)));
         }
@@ -189,6 +195,13 @@ impl Encoder {
             }
         }
         self.write_bytes(out)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Encoder::Bytes { file, .. } => file.flush(),
+            Encoder::Columns(_) => Ok(()),
+        }
     }
 
     fn size(&self) -> u64 {
@@ -322,6 +335,13 @@ impl Sink for Files {
         let past = u64::try_from(now.saturating_sub(GRACE).as_nanos()).unwrap_or(u64::MAX);
         while let Some(at) = self.open.iter().position(|open| self.plan.end_ns(open.slot) <= past) {
             self.end(at);
+        }
+        // Whoever reads a pipe gets what came, however little it is.
+        while let Some((at, error)) =
+            self.open.iter_mut().enumerate().find_map(|(at, open)| Some((at, open.of.flush().err()?)))
+        {
+            let open = self.open.remove(at);
+            self.failed(open.rows, &open.name, &error);
         }
     }
 

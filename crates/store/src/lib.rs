@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   rows -+-> Files       .csv .jsonl .pb .parquet, one file or many (rotated, in folders by day and hour)
-//!        '-> ClickHouse  inserts by HTTP, in blocks
+//!        |-> ClickHouse  inserts by HTTP, in blocks
+//!        '-> Kafka       a message of protocol buffers for each row, in batches
 //! ```
 //!
 //! A [`Sink`] takes rows from one thread, and says what became of them: kept, or lost and why. It has no queue and no thread;
@@ -12,12 +13,14 @@
 mod clickhouse;
 mod columns;
 mod files;
+mod kafka;
 mod parquet;
 mod protobuf;
 mod text;
 
 pub use clickhouse::{ClickHouse, Refused, Server};
 pub use files::{Files, Form, Partition, Plan};
+pub use kafka::{Brokers, Kafka, Key, Unusable};
 
 use flow::element;
 use flow::record::{Other, Record};
@@ -25,9 +28,6 @@ use std::net::IpAddr;
 
 /// Bytes of fields without a column that a row keeps; what does not fit is left out. A single one may have 65,535.
 const MOST_OTHERS: usize = 1024;
-
-/// `ipVersion`, which is in nearly every template.
-const IP_VERSION: element::Number = element::Number { enterprise: 0, id: 60 };
 
 /// A record, and what is known beside it.
 #[derive(Debug, Clone)]
@@ -43,9 +43,7 @@ impl Row {
     /// A record that came from an exporter at a time (nanoseconds since 1970), with fields that [`Record`] has no place for.
     pub fn of(record: &Record, others: &[Other<'_>], from: IpAddr, received_ns: u64) -> Row {
         let mut left = MOST_OTHERS;
-        // The addresses say it.
-        let told = others.iter().filter(|other| other.number != IP_VERSION);
-        let fits = told.filter(|other| {
+        let fits = others.iter().filter(|other| {
             let fits = left.checked_sub(other.bytes.len());
             left = fits.unwrap_or(left);
             fits.is_some()

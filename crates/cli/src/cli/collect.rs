@@ -2,7 +2,7 @@
 
 use super::{Output, word};
 use clap::{Args, ValueHint};
-use spec::{PartitionBy, Written};
+use spec::{KafkaKey, PartitionBy, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ pub struct Collect {
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Vec<String>,
     /// Write the records to this file: .csv, .jsonl (a JSON object a line), .pb (goflow2's messages) or .parquet; may be
-    /// given more than once. It appears when all is written.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// given more than once. It appears when all is written. -.pb, -.csv, -.jsonl: standard output.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, allow_hyphen_values = true)]
     pub write: Vec<PathBuf>,
     /// Begin a new file when so much time has begun: FILE then is what names begin with (flows-20261124T013000Z.parquet).
     #[arg(long, value_name = "TIME", requires = "write")]
@@ -37,6 +37,16 @@ pub struct Collect {
     /// A file whose first line is the user's password.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "clickhouse")]
     pub clickhouse_password_file: Option<PathBuf>,
+    /// Produce the records to Kafka: brokers of the cluster, HOST:PORT[,HOST:PORT]. A message for each, goflow2's FlowMessage behind
+    /// its length.
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub kafka: Vec<String>,
+    /// Kafka's topic. Default: flows.
+    #[arg(long, value_name = "TOPIC", requires = "kafka")]
+    pub kafka_topic: Option<String>,
+    /// What messages are keyed by: none (spread over partitions), or sampler (the exporter's address: its records stay in order).
+    #[arg(long, value_name = "KEY", requires = "kafka", value_parser = word::<KafkaKey>())]
+    pub kafka_key: Option<KafkaKey>,
     /// Receive by N threads, among which the kernel shares out exporters. Default: 1.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub threads: Option<u32>,
@@ -60,8 +70,14 @@ impl Collect {
             user: self.clickhouse_user,
             password_file: self.clickhouse_password_file,
         });
+        let kafka = (!self.kafka.is_empty()).then_some(spec::Kafka {
+            brokers: self.kafka,
+            topic: self.kafka_topic,
+            key: self.kafka_key,
+        });
         let job = spec::Collect {
             clickhouse,
+            kafka,
             listen,
             write: self.write,
             rotate: self.rotate,

@@ -76,28 +76,32 @@ fn line(job: &Job) -> Line {
 
 /// Does its capture go to standard output?
 fn writes_to_stdout(job: &Job) -> bool {
-    matches!(job, Job::Replay(replay) if replay.write.as_deref() == Some(Path::new("-")))
+    match job {
+        Job::Replay(replay) => replay.write.as_deref() == Some(Path::new("-")),
+        Job::Collect(collect) => collect.writes_to_stdout(),
+        _ => false,
+    }
 }
 
 /// Standard output takes one thing.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
-    let also = [("--json", output.json), ("--json-lines", output.json_lines)];
+    let also = [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv)];
     if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
-        bail!("standard output cannot take both the capture and {option}: write the capture to a file");
+        let what = if matches!(job, Job::Replay(_)) { "capture" } else { "records" };
+        bail!("standard output cannot take both the {what} and {option}: write the {what} to a file");
     }
     Ok(())
 }
 
 /// Prints and writes a job's result; returns the exit status.
 fn put(job: &Job, report: &Report, output: &Output) -> Result<u8> {
-    let Job::Replay(replay) = job else { return conclude(report, output, false) };
     if writes_to_stdout(job) {
-        // The capture went there; the summary must not follow it.
+        // The capture or the records went there; the summary must not follow.
         let page = written(report, output.report.as_deref())?;
         aside(&text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() }));
         return Ok(report.result.verdict.exit_status());
     }
-    conclude(report, output, replay.write.is_none())
+    conclude(report, output, matches!(job, Job::Replay(replay) if replay.write.is_none()))
 }
 
 /// `netdyno run FILE`.

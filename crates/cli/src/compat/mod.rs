@@ -4,6 +4,9 @@
 
 mod autoopts;
 pub mod edits;
+pub mod iperf3;
+pub mod netperf;
+pub mod netserver;
 pub mod nprobe;
 mod presets;
 pub mod softflowd;
@@ -21,7 +24,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 9] = [
+const TOOLS: [&str; 12] = [
+    "iperf3",
+    "netperf",
+    "netserver",
     "nprobe",
     "softflowd",
     "tcpbridge",
@@ -60,6 +66,10 @@ pub fn arguments(words: Vec<OsString>) -> anyhow::Result<Option<Vec<OsString>>> 
             Some(rest) => words.extend(rest),
             None => return Ok(None),
         }
+    }
+    // A first `--` would be taken for the end of our own options; netperf's own begin behind it.
+    if words.get(1).is_some_and(|word| word == "netperf") && words.get(2).is_some_and(|word| word == "--") {
+        words.insert(2, "--".into());
     }
     Ok(Some(words))
 }

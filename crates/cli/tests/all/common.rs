@@ -66,6 +66,11 @@ impl Running {
         run(format!("kill -{name} {}", self.pid())).ok();
     }
 
+    /// What it has said on standard error so far.
+    pub fn said(&self) -> String {
+        text(&self.stderr)
+    }
+
     /// Waits until it has said something on standard error.
     pub fn until_it_says(&mut self, words: &str) {
         let start = Instant::now();
@@ -78,6 +83,22 @@ impl Running {
                 text(&self.stdout),
                 text(&self.stderr)
             );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// It must not have ended.
+    pub fn must_run(&mut self) {
+        let ended = self.child.try_wait().expect("its state");
+        assert!(ended.is_none(), "{} ended:\n{}{}", self.what, text(&self.stdout), text(&self.stderr));
+    }
+
+    /// Waits until it has printed something on standard output.
+    pub fn until_it_prints(&mut self, words: &str) {
+        let start = Instant::now();
+        while !text(&self.stdout).contains(words) {
+            let ended = self.child.try_wait().expect("its state").is_some();
+            assert!(!ended && start.elapsed() < PATIENCE, "{} did not print `{words}`", self.what);
             std::thread::sleep(Duration::from_millis(10));
         }
     }

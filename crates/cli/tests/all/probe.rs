@@ -573,6 +573,28 @@ fn records_are_written_as_goflow2_has_them() {
 }
 
 #[test]
+fn records_go_to_standard_output_and_the_summary_does_not() {
+    let (net, dir) = (Net::new(), folder());
+    let capture = many_kinds(&dir);
+    let mut running = net.start("netdyno collect --listen 127.0.0.1:9995 --write -.jsonl");
+    running.until_it_says("Ctrl-C ends");
+    net.run(format!("netdyno probe {capture} --export 127.0.0.1:9995 -q")).ok();
+    running.signal("INT");
+    let ended = running.wait().ok();
+    assert!(ended.stderr.contains("Done as asked"), "{}", ended.stderr);
+    assert!(ended.stdout.lines().count() > 400, "{}", ended.stdout);
+    for line in ended.stdout.lines() {
+        let row: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        assert_eq!(row["sampler_address"], "127.0.0.1");
+    }
+    for also in ["--json", "--json-lines", "--csv"] {
+        let said = run(format!("netdyno collect --write -.pb {also}")).with(2).stderr;
+        assert!(said.contains("standard output cannot take both"), "{said}");
+    }
+    run("netdyno collect --write -.pb --rotate 5s").with(2);
+}
+
+#[test]
 fn command_lines_of_nprobe_meter_the_same() {
     let (net, dir) = (Net::new(), folder());
     let capture = many_kinds(&dir);

@@ -237,7 +237,7 @@ pub(super) fn is_member_gauge(path: &[String]) -> bool {
 }
 
 /// Below which headings a line stands, by how far it is indented.
-fn under<'a>(line: &str, headings: &mut Vec<(usize, &'a str)>) -> usize {
+fn under(line: &str, headings: &mut Vec<(usize, &str)>) -> usize {
     let indent = line.len() - line.trim_start().len();
     while headings.last().is_some_and(|(of, _)| *of >= indent) {
         headings.pop();
@@ -305,9 +305,10 @@ fn value<'a>(line: &'a str, headings: &mut Vec<(usize, &'a str)>, pieces: &mut V
     if let Some((name, number)) = line.rsplit_once(": ").filter(|(_, number)| is_number(number.trim())) {
         let text = number.trim();
         let start = line.len() - number.trim_start().len();
+        let gauge = kind(&format!("ethtool.{}", name.trim())) == Kind::Gauge;
         let name = path(headings) + name.trim();
         pieces.push(Piece::Text(&line[..start]));
-        pieces.push(Piece::Number(Number { text, name, gauge: false, hexadecimal: false }));
+        pieces.push(Piece::Number(Number { text, name, gauge, hexadecimal: false }));
         pieces.push(Piece::Text(&line[start + text.len()..]));
         return;
     }

@@ -13,7 +13,7 @@ const NAMES: [&str; 4] = ["ifname", "dev", "name", "cpu"];
 pub(super) fn cut(text: &str) -> Result<Vec<Piece<'_>>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut walk = Walk { text, at: 0, copied: 0, pieces: Vec::new(), path: Vec::new() };
-    walk.value(&value);
+    walk.value(Some(&value));
     walk.pieces.push(Piece::Text(&text[walk.copied..]));
     walk.pieces.retain(|piece| *piece != Piece::Text(""));
     Ok(walk.pieces)
@@ -50,37 +50,41 @@ impl Walk<'_> {
         self.text.get(start..self.at.saturating_sub(1)).unwrap_or("")
     }
 
-    /// The value that begins next, of which `value` says what it is. serde_json bounds how deep it goes.
-    fn value(&mut self, value: &Value) {
-        match value {
-            Value::Object(members) => {
-                self.behind(b'{');
-                // In the order of the text, which is not that of `members`; of a name that is there twice these have the last.
+    /// The value that begins next. What it is the text says; `value` is the same read by serde_json, for names of what is within.
+    /// (Of members with one name it has only the last.) serde_json bounds how deep it goes.
+    fn value(&mut self, value: Option<&Value>) {
+        self.next_is_not(0);
+        match self.text.as_bytes().get(self.at) {
+            Some(b'{') => {
+                self.at += 1;
                 while self.next_is_not(b'}') {
                     let name = self.string().to_owned();
                     self.behind(b':');
                     let name: String = serde_json::from_str(&format!("\"{name}\"")).unwrap_or(name);
-                    let value = members.get(&name).unwrap_or(&Value::Null);
+                    let member = value.and_then(|value| value.get(&name));
                     self.path.push(name);
-                    self.value(value);
+                    self.value(member);
                     self.path.pop();
                 }
-                self.behind(b'}');
+                self.at += 1;
             }
-            Value::Array(items) => {
-                self.behind(b'[');
-                for (n, item) in items.iter().enumerate() {
-                    let name = NAMES.iter().find_map(|name| item.get(name)?.as_str());
+            Some(b'[') => {
+                self.at += 1;
+                let mut n = 0;
+                while self.next_is_not(b']') {
+                    let item = value.and_then(|value| value.get(n));
+                    let name = item.and_then(|item| NAMES.iter().find_map(|name| item.get(name)?.as_str()));
                     self.path.push(name.map_or_else(|| n.to_string(), str::to_owned));
                     self.value(item);
                     self.path.pop();
+                    n += 1;
                 }
-                self.behind(b']');
+                self.at += 1;
             }
-            Value::String(_) => {
+            Some(b'"') => {
                 self.string();
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => self.word(),
+            _ => self.word(),
         }
     }
 
@@ -93,7 +97,6 @@ impl Walk<'_> {
 
     /// A number, or `null`, `true`, `false`.
     fn word(&mut self) {
-        self.next_is_not(0);
         let left = &self.text.as_bytes()[self.at..];
         let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}');
         let end = self.at + left.iter().position(ends).unwrap_or(left.len());

@@ -151,6 +151,86 @@ fn what_are_no_two_listings_of_one_tool_is_refused() {
     assert!(matches!(broken, ListingError::Json(Which::Second, _)), "{broken}");
 }
 
+proptest::proptest! {
+    #[test]
+    fn no_text_does_harm_and_nothing_rises_from_a_text_to_itself(
+        words in proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..60),
+        others in proptest::collection::vec(proptest::sample::select(&WORDS[..]), 0..60),
+    ) {
+        let (text, other) = (words.concat(), others.concat());
+        let _ = subtract(&text, &other);
+        if let Ok(same) = subtract(&text, &text) {
+            proptest::prop_assert_eq!(same.text.lines().count(), text.lines().count());
+            let odd = same.warnings.iter().any(|warning| !warning.contains("64 bits"));
+            proptest::prop_assert!(!odd, "{:?}", same.warnings);
+        }
+    }
+
+    #[test]
+    fn json_of_any_shape_keeps_its_shape(text in json()) {
+        let found = subtract(&text, &text).expect("two of the same");
+        let shape = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+        proptest::prop_assert_eq!(shape(&found.text), shape(&text));
+        proptest::prop_assert!(serde_json::from_str::<serde_json::Value>(&found.text).is_ok());
+    }
+}
+
+const WORDS: [&str; 30] = [
+    "Ip:",
+    "Tcp: ",
+    "InSegs",
+    "12",
+    "7",
+    "18446744073709551615",
+    "99999999999999999999",
+    "{",
+    "\"a\"",
+    "\"\\\\é\"",
+    ":",
+    "[",
+    "]",
+    "}",
+    ",",
+    " ",
+    "\n",
+    "\n    ",
+    "NIC statistics:\n",
+    "#kernel\n",
+    "Inter-|\n",
+    "ä",
+    "00000001 ",
+    "sockets: used ",
+    "-",
+    ".5",
+    "\t",
+    "\r\n",
+    "a 1\n",
+    ": 3",
+];
+
+/// Objects and lists with members that may have one name twice.
+fn json() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let leaf = prop_oneof![
+        any::<u64>().prop_map(|n| n.to_string()),
+        Just("\"\\\\é\\\"1\"".to_owned()),
+        Just("1.5".to_owned()),
+        Just("null".to_owned()),
+    ];
+    let value = leaf.prop_recursive(4, 32, 5, |inner| {
+        let list = proptest::collection::vec(inner.clone(), 0..5)
+            .prop_map(|items| format!("[{}]", items.join(" , ")));
+        let name = proptest::sample::select(&["a", "b", "ifname", "\\\\é"][..]);
+        let members = proptest::collection::vec((name, inner), 0..5).prop_map(|members| {
+            let members: Vec<String> =
+                members.iter().map(|(name, value)| format!("\"{name}\": {value}")).collect();
+            format!("{{{}}}", members.join(","))
+        });
+        prop_oneof![list, members]
+    });
+    value.prop_map(|value| format!("{{\"n\": 1, \"v\": {value}}}"))
+}
+
 #[test]
 fn odd_text_does_no_harm() {
     let odd = [

@@ -464,9 +464,10 @@ fn templates_are_withdrawn_over_a_connection_alone() {
     }
 }
 
-/// A record that is followed by others is read by another way than the last one of a set.
+/// Records that are followed by others are read by other ways than the last ones of a set, and alone or several together.
 #[test]
 fn a_record_says_the_same_wherever_it_stands() {
+    const COUNT: usize = 2 * BLOCK + 3;
     // Fields of many lengths: reduced sizes, times, addresses, MACs, what has no place, and one of no length.
     let fields: [(u16, u16); 20] = [
         (8, 4),
@@ -497,25 +498,32 @@ fn a_record_says_the_same_wherever_it_stands() {
         template.extend(length.to_be_bytes());
     }
     let record: Vec<u8> = (0..length).map(|at| (at * 37 + 11) as u8).collect();
-    let data = record.repeat(3);
+    let data = record.repeat(COUNT);
     let set = |number: u16, body: &[u8]| {
         [&number.to_be_bytes()[..], &(body.len() as u16 + 4).to_be_bytes(), body].concat()
     };
     let sets = [set(2, &template), set(256, &data)].concat();
     let head = [&10u16.to_be_bytes()[..], &(sets.len() as u16 + 16).to_be_bytes(), &[0; 12]].concat();
-    let (mut session, mut room) = (Session::new(true), room());
-    let mut read = Vec::new();
-    session.message(&[head, sets].concat(), &mut room, &mut |record, others| {
-        let others: Vec<(Number, Vec<u8>)> =
-            others.iter().map(|other| (other.number, other.bytes.to_vec())).collect();
-        read.push((*record, others));
-    });
-    assert_eq!((read.len(), session.counters().malformed), (3, 0));
-    assert_eq!(read[0], read[2]);
-    assert_eq!(read[1], read[2]);
-    let (of, others) = &read[0];
+    let message = [head, sets].concat();
+    let read = |keeps_others: bool| {
+        let (mut session, mut room) = (Session::new(keeps_others), room());
+        let mut read = Vec::new();
+        session.message(&message, &mut room, &mut |record, others| {
+            let others: Vec<(Number, Vec<u8>)> =
+                others.iter().map(|other| (other.number, other.bytes.to_vec())).collect();
+            read.push((*record, others));
+        });
+        assert_eq!((session.counters().records, session.counters().malformed), (COUNT as u64, 0));
+        read
+    };
+    let [all, together] = [true, false].map(read);
+    assert_eq!((all.len(), together.len()), (COUNT, COUNT));
+    assert!(all.iter().all(|one| *one == all[0]));
+    assert!(together.iter().all(|one| *one == (all[0].0, Vec::new())));
+    let (of, others) = &all[0];
     assert_eq!(of.packets, u64::from_be_bytes([0, 0, 0, 0, 0, record[16], record[17], record[18]]));
-    assert_eq!(others.len(), 2);
+    // The version of IP is what the addresses say.
+    assert_eq!(others.iter().map(|(number, _)| number.id).collect::<Vec<_>>(), [9999]);
 }
 
 #[test]

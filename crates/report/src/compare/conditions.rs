@@ -19,6 +19,9 @@ pub(super) fn of(report: &Report) -> Vec<(String, String)> {
     add("CPUs", e.cpus.map(|n| n.to_string()));
     add("frequency governor", e.governor.clone());
     add("clock source", e.clocksource.clone());
+    for (name, value) in &e.tuning {
+        add(name, Some(value.clone()));
+    }
     add("netdyno", Some(e.netdyno_version.clone()));
     add("commit", e.netdyno_commit.clone());
     add("engine", e.engine.as_ref().map(|c| c.name.clone()));
@@ -53,7 +56,7 @@ pub(super) fn of(report: &Report) -> Vec<(String, String)> {
     all
 }
 
-fn traits(i: &Interface) -> [(&'static str, Option<String>); 6] {
+fn traits(i: &Interface) -> [(&'static str, Option<String>); 7] {
     let queues = i.tx_queues.zip(i.rx_queues).map(|(tx, rx)| format!("{tx}/{rx}"));
     [
         ("interface", Some(i.name.clone())),
@@ -61,6 +64,7 @@ fn traits(i: &Interface) -> [(&'static str, Option<String>); 6] {
         ("MTU", i.mtu.map(|n| n.to_string())),
         ("link speed", i.speed_bits_per_second.map(|s| units::bit_rate(s as f64))),
         ("queues tx/rx", queues),
+        ("qdisc", i.qdisc.clone()),
         ("offloads", (!i.offloads.is_empty()).then(|| i.offloads.join(" "))),
     ]
 }

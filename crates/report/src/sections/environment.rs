@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use super::{Line, Section};
 use crate::html::grid::{DASH, Facts, Grid};
@@ -37,6 +38,10 @@ pub struct Environment {
     /// The kernel's clock source: `tsc`, `kvm-clock`, ...
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clocksource: Option<String>,
+    /// Settings of the kernel's network stack that figures depend on, by the names of sysctl(8) (`net.ipv4.tcp_rmem`), as
+    /// netdyno's own network namespace has them. Those that cannot be read are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tuning: BTreeMap<String, String>,
     /// Those that took part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<Interface>,
@@ -96,6 +101,9 @@ pub struct Interface {
     /// was attached, or because it was down before; left out where it was always there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carrier_wait_ns: Option<u64>,
+    /// Its queueing disciplines, the root first: `fq_codel`, `mq fq_codel`, `noqueue`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qdisc: Option<String>,
     /// Offloads that are on, by ethtool's names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub offloads: Vec<String>,
@@ -132,7 +140,8 @@ pub(crate) fn card(report: &Report) -> String {
         facts.add(&format!("not {}", other.name), &other.reason);
     }
     facts.maybe("meter", e.meter.as_ref().map(choice));
-    let mut grid = Grid::new(["interface", "role", "driver", "MTU", "speed", "queues tx/rx", "offloads on"]);
+    let mut grid =
+        Grid::new(["interface", "role", "driver", "MTU", "speed", "queues tx/rx", "qdisc", "offloads on"]);
     for i in &e.interfaces {
         let text = |t: &Option<String>| t.clone().unwrap_or(DASH.into());
         let queues = |q: Option<u32>| q.map_or(DASH.into(), |q| q.to_string());
@@ -140,9 +149,13 @@ pub(crate) fn card(report: &Report) -> String {
         let mtu = i.mtu.map_or(DASH.into(), |m| m.to_string());
         let both = format!("{}/{}", queues(i.tx_queues), queues(i.rx_queues));
         let offloads = if i.offloads.is_empty() { DASH.into() } else { i.offloads.join(" ") };
-        grid.row(&i.name, [text(&i.role), text(&i.driver), mtu, speed, both, offloads]);
+        grid.row(&i.name, [text(&i.role), text(&i.driver), mtu, speed, both, text(&i.qdisc), offloads]);
     }
-    match facts.card("") + &grid.card("", false) {
+    let mut settings = Grid::new(["setting of the network stack", "value"]);
+    for (name, value) in &e.tuning {
+        settings.row(name, [value.clone()]);
+    }
+    match facts.card("") + &grid.card("", false) + &settings.card("", false) {
         cards if cards.is_empty() => cards,
         cards => format!("<h2>Where it ran</h2>\n{cards}"),
     }

@@ -56,6 +56,9 @@ pub fn lossy_replay() -> Report {
         cpus: Some(2),
         governor: Some("performance".into()),
         clocksource: Some("tsc".into()),
+        tuning: [("net.core.somaxconn", "4096"), ("net.ipv4.tcp_rmem", "4096 131072 6291456")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
         interfaces: ["v0", "v1"]
             .map(|name| Interface {
                 name: name.into(),
@@ -66,6 +69,7 @@ pub fn lossy_replay() -> Report {
                 tx_queues: Some(1),
                 rx_queues: Some(1),
                 carrier_wait_ns: (name == "v1").then_some(412_000_000),
+                qdisc: Some("noqueue".into()),
                 offloads: vec!["rx-gro".into()],
             })
             .to_vec(),

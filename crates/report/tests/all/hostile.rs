@@ -34,6 +34,7 @@ pub fn hostile() -> Report {
         name: attack(),
         role: Some(attack()),
         driver: Some(attack()),
+        qdisc: Some(attack()),
         offloads: vec![attack()],
         ..Interface::default()
     }];

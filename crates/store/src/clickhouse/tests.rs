@@ -86,8 +86,8 @@ fn a_row_has_these_bytes() {
         &bytes[at..at + 36],
         [v6(10, 0, 0, 1), v6(192, 0, 2, 7), 0x0800u32.to_le_bytes().to_vec()].concat()
     );
-    // No MACs, no next hop that is known, no reason, no other fields.
-    assert_eq!(bytes.len(), 3 + 8 + 16 + 8 + 16 + 16 + 32 + 24 + 2 + 32 + 16 + 4 + 1);
+    // No MACs, no next hop that is known, no reason, no direction, no other fields.
+    assert_eq!(bytes.len(), 3 + 8 + 16 + 8 + 16 + 16 + 32 + 24 + 2 + 32 + 16 + 4 + 4 + 1);
     let mut text = Vec::new();
     write_text(&[b'a'; 300], &mut text);
     assert_eq!((text[0], text[1], text.len()), (0xac, 2, 302));

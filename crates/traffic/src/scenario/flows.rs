@@ -72,12 +72,6 @@ pub struct FlowClass {
     pub different_keys: u128,
 }
 
-impl FlowClass {
-    fn part(&self) -> f64 {
-        f64::from(self.share) / f64::from(self.cycle.max(1))
-    }
-}
-
 impl FlowPlan {
     /// New flows per second.
     pub fn flows_per_second(&self) -> f64 {
@@ -92,15 +86,21 @@ impl FlowPlan {
 
     /// Frames per second while as many flows begin as end.
     pub fn frames_per_second(&self) -> f64 {
-        let packets: f64 = self.classes.iter().map(|class| class.part() * f64::from(class.packets)).sum();
-        self.flows_per_second() * packets
+        self.per_flow(|class| class.packets.into()) * 1e9
     }
 
     /// Flows under way at a time while as many begin as end: those of one packet last no time.
     pub fn concurrency(&self) -> f64 {
-        let seconds: f64 =
-            self.classes.iter().map(|class| class.part() * class.duration_ns as f64 / 1e9).sum();
-        self.flows_per_second() * seconds
+        self.per_flow(|class| class.duration_ns)
+    }
+
+    /// What a flow has, of all flows that begin in a nanosecond. Sums are integers, so that the figure has one rounding.
+    fn per_flow(&self, of: impl Fn(&FlowClass) -> u64) -> f64 {
+        let (flows, per_ns) = self.rate;
+        let cycle = self.classes.first().map_or(1, |class| class.cycle.max(1));
+        let all: u128 =
+            self.classes.iter().map(|class| u128::from(class.share) * u128::from(of(class))).sum();
+        all.saturating_mul(flows.into()) as f64 / (u128::from(per_ns) * u128::from(cycle)) as f64
     }
 
     /// The longest flow.

@@ -22,13 +22,13 @@ use place::{Place, Socket};
 use receive::{Came, Done, Running, Standing};
 use report::{Code, Collection, Exported, Exporter, Interval, Report, Resolved};
 use snapshot::{Snapshot, Title};
-use spec::{Collect, PartitionBy};
+use spec::{Collect, KafkaKey, PartitionBy};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use store::{ClickHouse, Files, Form, Kept, Partition, Plan, Server, Sink};
+use store::{Brokers, ClickHouse, Files, Form, Kafka, Kept, Key, Partition, Plan, Server, Sink};
 use writer::Writer;
 
 /// Exporters that the result lists.
@@ -134,7 +134,20 @@ fn sinks(args: &Collect, session: &Session) -> Result<Vec<(String, Box<dyn Sink>
         let sink = clickhouse(database, session).context("`.clickhouse`")?;
         sinks.push((database.url.clone(), Box::new(sink)));
     }
+    if let Some(cluster) = &args.kafka {
+        let name = format!("Kafka at {}", cluster.brokers.join(","));
+        sinks.push((name, Box::new(kafka(cluster).context("`.kafka`")?)));
+    }
     Ok(sinks)
+}
+
+fn kafka(cluster: &spec::Kafka) -> Result<Kafka> {
+    let key = match cluster.key {
+        None | Some(KafkaKey::None) => Key::None,
+        Some(KafkaKey::Sampler) => Key::Sampler,
+    };
+    let topic = cluster.topic.clone().unwrap_or_else(|| "flows".to_owned());
+    Ok(Kafka::open(Brokers { addresses: cluster.brokers.clone(), topic, key })?)
 }
 
 fn clickhouse(database: &spec::ClickHouse, session: &Session) -> Result<ClickHouse> {

@@ -40,6 +40,8 @@ pub fn socket(at: SocketAddr) -> Result<UdpSocket> {
     if sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER).is_err() {
         sockopt::set_socket_recv_buffer_size(&socket, BUFFER)?;
     }
+    // A kernel without it hands them out one by one.
+    let _ = port::socket::join_datagrams(&socket);
     bind(&socket, &at)?;
     let socket = UdpSocket::from(socket);
     socket.set_read_timeout(Some(PATIENCE))?;

@@ -137,6 +137,9 @@ impl Wanted<'_> {
             idle_timeout: written(flows.idle(true)),
             active_timeout: written(flows.active(true)),
             max_flows: flows.cache(true).and_then(|flows| flows.to_string().parse().ok()),
+            // As at a port that gets a copy of traffic: nobody else wants these frames, and the lab's sender would pay for what
+            // the receiver's stack does with them.
+            drop: true,
             ..spec::Probe::default()
         };
         let cpus = self.cpus;

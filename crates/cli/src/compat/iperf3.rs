@@ -1,0 +1,257 @@
+//! `netdyno iperf3`: iperf3's command lines, as its client or its server. What differs stands in docs/from-iperf3.md.
+
+mod asked;
+mod auth;
+mod show;
+
+use super::refuse;
+use crate::client::Signals;
+use crate::output::{note, print};
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use endpoint::iperf3::{PORT, VERSION, text, units::Format};
+use report::units;
+use show::{Shown, Sink, Style};
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use transport::iperf3::{Client, Failure, Server, Show};
+
+/// iperf3's options, as they are. docs/from-iperf3.md says what differs.
+#[derive(Debug, Args)]
+pub struct Iperf3 {
+    /// Be the server.
+    #[arg(short, long, conflicts_with = "client", required_unless_present_any = ["client", "version"])]
+    pub server: bool,
+    /// Be the client of this server.
+    #[arg(short, long, value_name = "HOST[%DEV]")]
+    pub client: Option<String>,
+    /// The server's port.
+    #[arg(short, long, value_name = "PORT", default_value_t = PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
+    /// The unit of rates: k, m, g, t for bits, K, M, G, T for bytes.
+    #[arg(short, long, value_name = "UNIT")]
+    pub format: Option<String>,
+    /// Seconds from report to report, 0.1 to 60; 0: none but the last.
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub interval: f64,
+    /// Where the process's number is written.
+    #[arg(short = 'I', long, value_name = "FILE")]
+    pub pidfile: Option<PathBuf>,
+    /// Send this file, or write to it.
+    #[arg(short = 'F', long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// The core of this side, and of the server for this test.
+    #[arg(short = 'A', long, value_name = "N[,M]")]
+    pub affinity: Option<String>,
+    /// Own address.
+    #[arg(short = 'B', long, value_name = "ADDR[%DEV]")]
+    pub bind: Option<String>,
+    /// Own interface (SO_BINDTODEVICE).
+    #[arg(long, value_name = "DEV")]
+    pub bind_dev: Option<String>,
+    /// Say more.
+    #[arg(short = 'V', long)]
+    pub verbose: bool,
+    /// JSON at the end.
+    #[arg(short = 'J', long)]
+    pub json: bool,
+    /// A line of JSON for each event.
+    #[arg(long)]
+    pub json_stream: bool,
+    /// And all of it at the end.
+    #[arg(long)]
+    pub json_stream_full_output: bool,
+    /// Append output to this file.
+    #[arg(long, value_name = "FILE")]
+    pub logfile: Option<PathBuf>,
+    /// Flush output at every interval, as it always is here.
+    #[arg(long)]
+    pub forceflush: bool,
+    /// The time before each line, by strftime's format.
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "%c ")]
+    pub timestamps: Option<String>,
+    /// Data must come within so many milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 120_000, value_parser = clap::value_parser!(u64).range(100..=86_400_000))]
+    pub rcv_timeout: u64,
+    /// Data must be acknowledged within so many milliseconds.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(..=86_400_000))]
+    pub snd_timeout: Option<u64>,
+    /// Multipath TCP.
+    #[arg(short, long)]
+    pub mptcp: bool,
+    /// Debug output: there is none.
+    #[arg(short, long, value_name = "LEVEL", num_args = 0..=1, require_equals = true, default_missing_value = "4")]
+    pub debug: Option<String>,
+    /// The version of the protocol and the output.
+    #[arg(short, long)]
+    pub version: bool,
+    /// RSA's older padding (PKCS#1 v1.5), as releases before 3.17 have it: others can decrypt tokens by trying.
+    #[arg(long)]
+    pub use_pkcs1_padding: bool,
+    /// Options of a server.
+    #[command(flatten, next_help_heading = "Server")]
+    pub serving: asked::Serving,
+    /// Options of a client.
+    #[command(flatten, next_help_heading = "Client")]
+    pub asking: asked::Asking,
+    /// What else is written on the command line of iperf3, and is not there.
+    #[command(flatten)]
+    pub others: Others,
+}
+
+/// Options that are refused by their names.
+#[derive(Debug, Args)]
+pub struct Others {
+    #[arg(long, hide = true)]
+    sctp: bool,
+    #[arg(short = 'X', long, hide = true, value_name = "NAME")]
+    xbind: Option<String>,
+    #[arg(long, hide = true, value_name = "N")]
+    nstreams: Option<String>,
+    #[arg(long, hide = true, value_name = "IDLE/INTV/CNT", num_args = 0..=1, require_equals = true)]
+    cntl_ka: Option<Option<String>>,
+}
+
+impl Others {
+    fn refuse(&self) -> Result<()> {
+        refuse(&[
+            ("--sctp", self.sctp, "TCP and UDP (-u) are there"),
+            ("-X", self.xbind.is_some(), "it is SCTP's, which is not there"),
+            ("--nstreams", self.nstreams.is_some(), "it is SCTP's; -P N has N streams over TCP and UDP"),
+            (
+                "--cntl-ka",
+                self.cntl_ka.is_some(),
+                "a peer that is gone is noticed by deadlines: leave it out",
+            ),
+        ])
+    }
+}
+
+/// What `-v` says, and JSON's `version`.
+fn version() -> String {
+    format!("iperf {VERSION} (netdyno {})", env!("CARGO_PKG_VERSION"))
+}
+
+fn system() -> String {
+    let name = rustix::system::uname();
+    let words = [name.sysname(), name.nodename(), name.release(), name.version(), name.machine()];
+    words.map(|word| word.to_string_lossy()).join(" ")
+}
+
+impl Iperf3 {
+    fn style(&self) -> Result<Style> {
+        let format = match &self.format {
+            None => Format::default(),
+            Some(text) => Format::read(text).with_context(|| {
+                format!("-f {}: k, m, g, t (bits) and K, M, G, T (bytes) are there", units::printable(text))
+            })?,
+        };
+        Ok(match () {
+            () if self.json_stream => Style::Stream { full: self.json_stream_full_output },
+            () if self.json => Style::Json,
+            () => Style::Text { format, verbose: self.verbose },
+        })
+    }
+
+    fn sink(&self, stop: &Signals) -> Result<Sink> {
+        let out: Box<dyn std::io::Write + Send> = match &self.logfile {
+            None => Box::new(std::io::stdout()),
+            Some(path) => Box::new(
+                OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(path)
+                    .with_context(|| format!("--logfile {}", path.display()))?,
+            ),
+        };
+        Ok(Sink::new(out, self.timestamps.clone(), Arc::clone(&stop.stop)))
+    }
+
+    fn check(&self) -> Result<()> {
+        self.others.refuse()?;
+        if self.interval != 0.0 && !(0.1..=60.0).contains(&self.interval) {
+            bail!("-i {}: an interval lasts 0.1 to 60 seconds, or 0 for none", self.interval);
+        }
+        if self.server { self.asking.refuse_on_server() } else { self.serving.refuse_on_client() }
+    }
+}
+
+/// Runs `netdyno iperf3`; returns the exit status.
+pub fn run(args: &Iperf3) -> Result<u8> {
+    if args.version {
+        print(&format!("{}\n{}\n", version(), system()))?;
+        return Ok(0);
+    }
+    args.check()?;
+    if args.debug.is_some() {
+        note("-d: there is no debug output; -V says more");
+    }
+    let signals = Signals::heeded()?;
+    let style = args.style()?;
+    let _pid = args.pidfile.as_deref().map(super::Pid::write).transpose()?;
+    let sink = Arc::new(args.sink(&signals)?);
+    if args.server {
+        let server = asked::server(args, &signals, system())?;
+        serve(args, server, style, &sink)
+    } else {
+        let client = asked::client(args, &signals, system())?;
+        Ok(ask(&client, style, &sink))
+    }
+}
+
+/// A client: 0 if the test came to its end, or was ended by a signal, as iperf3 has it.
+fn ask(client: &Client, style: Style, sink: &Arc<Sink>) -> u8 {
+    let mut shown = Shown::new(Arc::clone(sink), style, &version(), &client.system);
+    match client.run(&mut shown) {
+        Ok(()) => {
+            if matches!(style, Style::Text { .. }) {
+                sink.lines(client.params.title.as_deref(), text::Text::done());
+            }
+            0
+        }
+        Err(Failure::Interrupted) => {
+            shown.error("interrupt - the client has terminated");
+            0
+        }
+        Err(Failure::Error(error)) => {
+            let prefix = if matches!(style, Style::Text { .. }) { "error - " } else { "" };
+            shown.error(&format!("{prefix}{error}"));
+            1
+        }
+    }
+}
+
+fn serve(args: &Iperf3, server: Server, style: Style, sink: &Arc<Sink>) -> Result<u8> {
+    let (system, stop) = (server.system.clone(), Arc::clone(&server.stop));
+    let text = match style {
+        Style::Text { format, verbose } => Some(text::Text::new(format, verbose)),
+        _ => None,
+    };
+    if args.serving.daemon {
+        note("-D: it stays in the foreground: run it by systemd, or with & behind it");
+    }
+    if let Some(text) = &text {
+        sink.write(&text.program(&version(), &system));
+    }
+    let port = server.port;
+    let news = {
+        let (sink, version) = (Arc::clone(sink), version());
+        move || -> Box<dyn Show> { Box::new(Shown::new(Arc::clone(&sink), style, &version, &system)) }
+    };
+    let listening = |number: u64| {
+        if text.is_some() {
+            sink.lines(None, &text::listening(port, number));
+        }
+    };
+    let well = server.serve(&news, &listening).map_err(|error| anyhow::anyhow!("{error}"))?;
+    if stop.load(Relaxed) {
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            b"iperf3: interrupt - the server has terminated\n",
+        );
+        return Ok(0);
+    }
+    Ok(u8::from(!well))
+}

@@ -1,0 +1,318 @@
+//! `netdyno netperf`: netperf's command lines, as they are. What differs stands in docs/from-netperf.md.
+//!
+//! `words` reads options, `options` and `specific` what they mean, `outcome` makes netperf's figures of results.
+
+pub mod help;
+mod options;
+mod outcome;
+mod specific;
+pub mod words;
+
+use crate::client::Signals;
+use crate::output::{note, print};
+use anyhow::{Context, Result, bail};
+use endpoint::netperf::PORT;
+use endpoint::netperf::confidence::Series;
+use endpoint::netperf::figures::{Flow, Unit};
+use endpoint::netperf::layout::{self, Banner, End, Form, Interim};
+use endpoint::netperf::plan::Transport;
+use endpoint::netperf::selectors::Selector;
+use options::{Asked, Options};
+use report::units::printable;
+use std::ffi::OsString;
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use transport::netperf::client::{Kind, Moment, Session, Test};
+use transport::phase::Stop;
+use transport::socket;
+
+/// The words as text.
+pub fn texts(words: &[OsString]) -> Result<std::collections::VecDeque<String>> {
+    let text = |word: &OsString| {
+        word.to_str()
+            .map(str::to_owned)
+            .with_context(|| format!("`{}` is no text", printable(&word.to_string_lossy())))
+    };
+    words.iter().map(text).collect()
+}
+
+/// Runs `netdyno netperf` with the words that follow its name; returns the exit status.
+pub fn run(words: &[OsString]) -> Result<u8> {
+    match options::read(texts(words)?)? {
+        Asked::Help => print(help::HELP)?,
+        Asked::Version => {
+            print(&format!("netdyno {}, for netperf 2.6 to 2.7.1\n", env!("CARGO_PKG_VERSION")))?
+        }
+        Asked::Selectors { one_line } => {
+            let names: Vec<_> = Selector::all().map(Selector::name).collect();
+            print(&(names.join(if one_line { "," } else { "\n" }) + "\n"))?;
+        }
+        Asked::Uuid => print(&outcome::uuid()?)?,
+        Asked::Test(options) => return test(&options),
+    }
+    Ok(0)
+}
+
+fn test(o: &Options) -> Result<u8> {
+    let selection = o.selection()?;
+    if let Some((_, unknown)) = &selection
+        && !unknown.is_empty()
+    {
+        note(&format!("not known as output selectors, and left out: {}", printable(&unknown.join(", "))));
+    }
+    let fill = o.fill.as_deref().map(filled).transpose()?;
+    let signals = Signals::heeded()?;
+    let stop = Stop::from(signals.stop);
+    let places = Places::of(o)?;
+    if o.headers {
+        print(&places.banner(o).text())?;
+    }
+    let control = socket::Options {
+        bind: o.own.host.as_ref().map(|_| places.own),
+        port: o.own.port,
+        ..Default::default()
+    };
+    let mut session = Session::connect(places.server, &control, o.passphrase.as_deref())
+        .with_context(|| format!("are you sure there is a netserver at {}", places.server))?;
+    let test = places.test(o, selection.as_ref().is_some_and(|(selection, _)| selection.is_timed()), fill);
+    let interim = Interims::new(o);
+    let mut series = Series::default();
+    let mut runs = Vec::new();
+    loop {
+        let look = |moment: Moment| interim.look(&moment);
+        let run = session.run(&test, &stop, o.interim, &look)?;
+        interim.rewind();
+        let figures = outcome::of(o, &run);
+        series.push(figures.throughput, figures.local.util(), figures.remote.util());
+        let over = run.stopped || !o.confidence.as_ref().is_some_and(|goal| series.goes_on(goal));
+        runs.push((figures, run));
+        if over || stop.is_set() {
+            break;
+        }
+    }
+    let stopped = stop.is_set();
+    let figures = outcome::mean(o, runs, &series, &places.ends(o)).context("no test was run")?;
+    if let Some(goal) = &o.confidence
+        && !series.reached(goal)
+    {
+        print(&layout::not_confident(&series, goal.level))?;
+    }
+    let text = match &selection {
+        Some((selection, _)) => layout::selected(o.form, selection, &figures, o.headers),
+        None if o.verbosity == 0 => layout::brief(&figures),
+        None => {
+            let more = if o.verbosity > 1 { layout::wider(&figures) } else { String::new() };
+            layout::table(&figures, o.headers) + &more
+        }
+    };
+    print(&text)?;
+    if o.avoid_copies && o.flow == Flow::Receive {
+        note("data received was not touched (-V): a program that reads it gets less");
+    }
+    if stopped {
+        note("a signal ended it before its time");
+    }
+    Ok(u8::from(stopped))
+}
+
+/// Up to so much of a file is put into buffers.
+const FILLS: u64 = 1 << 20;
+
+fn filled(path: &std::path::Path) -> Result<std::sync::Arc<[u8]>> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(|| format!("-F {}", path.display()))?;
+    file.take(FILLS).read_to_end(&mut bytes).with_context(|| format!("-F {}", path.display()))?;
+    if bytes.is_empty() {
+        bail!("-F {}: the file is empty", path.display());
+    }
+    Ok(bytes.into())
+}
+
+/// All addresses of a test.
+struct Places {
+    server: SocketAddr,
+    own: IpAddr,
+    data: Option<IpAddr>,
+    own_data: Option<IpAddr>,
+}
+
+fn resolve(host: &str, port: u16, v6: Option<bool>) -> Result<SocketAddr> {
+    let found =
+        (host, port).to_socket_addrs().with_context(|| format!("{}: no such host", printable(host)))?;
+    let mut found = found.filter(|at| v6.is_none_or(|v6| at.is_ipv6() == v6));
+    let family = match v6 {
+        Some(true) => "IPv6 ",
+        Some(false) => "IPv4 ",
+        None => "",
+    };
+    found.next().with_context(|| format!("{}: it has no {family}address", printable(host)))
+}
+
+impl Places {
+    fn of(o: &Options) -> Result<Places> {
+        let host = o.control.host.as_deref().unwrap_or("localhost");
+        let v6 = o.control.v6.or(o.own.v6);
+        let port = o.control.port.unwrap_or(PORT);
+        let server = resolve(host, port, v6)?;
+        // localhost is both on most hosts, and a netserver may listen on one: the first that answers is taken.
+        let server = match v6 {
+            None if host == "localhost" => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+            _ => server,
+        };
+        let like = Some(server.is_ipv6());
+        let one = |host: &Option<String>, v6: Option<bool>| match host {
+            Some(host) => resolve(host, 0, v6.or(like)).map(|at| Some(at.ip())),
+            None => Ok(None),
+        };
+        let data = one(&o.data.host, o.data.v6)?;
+        if data.is_none() && o.data.v6.is_some_and(|v6| Some(v6) != like) {
+            bail!(
+                "data over another family of addresses than that of the control connection needs an address: -H ADDRESS behind --"
+            );
+        }
+        let any: IpAddr =
+            if server.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        let own = one(&o.own.host, o.own.v6)?;
+        let own_data = match one(&o.own_data.host, o.own_data.v6)? {
+            None if data.is_none_or(|data| data.is_ipv6() == server.is_ipv6()) => own,
+            other => other,
+        };
+        Ok(Places { server, own: own.unwrap_or(any), data, own_data })
+    }
+
+    /// Both ends for data: as typed, and what it came to.
+    fn ends(&self, o: &Options) -> [End; 2] {
+        let to = self.data.unwrap_or(self.server.ip());
+        let any = if to.is_ipv6() {
+            ("::0", Ipv6Addr::UNSPECIFIED.into())
+        } else {
+            ("0.0.0.0", Ipv4Addr::UNSPECIFIED.into())
+        };
+        let host = o.data.host.as_ref().or(o.control.host.as_ref());
+        let own = o.own_data.host.as_ref().or(o.own.host.as_ref());
+        [
+            End {
+                name: own.map_or_else(|| any.0.to_owned(), |host| printable(host)),
+                address: self.own_data.unwrap_or(any.1),
+                port: o.own_data.port.unwrap_or(0),
+            },
+            End {
+                name: host.map_or_else(|| "localhost".to_owned(), |host| printable(host)),
+                address: to,
+                port: o.request.data_port as u16,
+            },
+        ]
+    }
+
+    fn banner(&self, o: &Options) -> Banner {
+        let [from, to] = self.ends(o);
+        let transport = if o.datagrams { Transport::Udp } else { Transport::Tcp };
+        Banner {
+            title: layout::title(&o.test, o.flow, transport),
+            from,
+            to,
+            confidence: o.confidence,
+            nodelay: o.nodelay,
+            avoids_copies: o.avoid_copies,
+            burst: (o.flow == Flow::Transact && o.test != "OMNI").then_some(o.burst),
+            cpu_bind: o.cpu_bind,
+        }
+    }
+
+    fn test(&self, o: &Options, timed: bool, fill: Option<std::sync::Arc<[u8]>>) -> Test {
+        // Transactions are timed in any case: it costs two looks at the clock.
+        let _ = timed || o.timed;
+        Test {
+            kind: match o.flow {
+                Flow::Send => Kind::Send,
+                Flow::Receive => Kind::Receive,
+                Flow::Transact => Kind::Transact,
+                Flow::TransactEach => Kind::TransactEach,
+                Flow::ConnectEach => Kind::ConnectEach,
+            },
+            datagrams: o.datagrams,
+            length: o.length(),
+            request: o.request.clone(),
+            options: socket::Options {
+                send_buffer: o.own_buffers[0],
+                receive_buffer: o.own_buffers[1],
+                nodelay: o.nodelay,
+                cork: o.cork,
+                congestion: o.congestion.clone(),
+                pacing_rate: o.pacing,
+                tos: o.tos,
+                priority: o.priority,
+                mss: o.mss,
+                bind: self.own_data,
+                port: o.own_data.port,
+                dont_fragment: o.dont_fragment,
+                keepalive: o.keepalive,
+                fast_open: o.fast_open,
+                ..Default::default()
+            },
+            data_to: self.data,
+            send_size: o.own_sizes[0],
+            recv_size: o.own_sizes[1],
+            request_size: o.request_size,
+            response_size: o.response_size,
+            burst: o.burst,
+            ports: o.ports,
+            sendfile: o.sendfile,
+            avoid_copies: o.avoid_copies,
+            fill,
+            core: o.core,
+            wait: o.wait,
+            loses_after: o.loses_after,
+            dont_route: o.dont_route,
+            measure_cpu: o.local_cpu,
+        }
+    }
+}
+
+/// Interim results, printed as they come.
+struct Interims {
+    unit: Unit,
+    form: Form,
+    state: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    number: u32,
+    at: Duration,
+    amount: u64,
+}
+
+impl Interims {
+    fn new(o: &Options) -> Interims {
+        Interims { unit: o.unit(), form: o.form, state: Mutex::default() }
+    }
+
+    /// The next test begins at nothing; numbers go on.
+    fn rewind(&self) {
+        let mut seen = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        (seen.at, seen.amount) = (Duration::ZERO, 0);
+    }
+
+    fn look(&self, now: &Moment) {
+        let amount = if self.unit == Unit::Transactions { now.count } else { now.bytes };
+        let mut seen = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let span = now.at.saturating_sub(seen.at);
+        // What is left at the end may be next to nothing.
+        if span < Duration::from_millis(1) || now.last && amount == seen.amount {
+            return;
+        }
+        let interim = Interim {
+            number: seen.number,
+            rate: self.unit.rate(amount.saturating_sub(seen.amount) as f64, span.as_secs_f64()),
+            unit: self.unit,
+            seconds: span.as_secs_f64(),
+            ending_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis()),
+        };
+        *seen = Seen { number: seen.number + 1, at: now.at, amount };
+        // A reader that has had enough of it is told at the end.
+        let _ = print(&interim.text(self.form));
+    }
+}
