@@ -191,19 +191,25 @@ impl Unit {
     }
 }
 
-/// How long transactions took, in µs.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// How long transactions took, in µs; -1: none was timed.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
     /// The shortest.
-    pub min: u64,
+    pub min: i64,
     /// The longest.
-    pub max: u64,
+    pub max: i64,
     /// Median, 90th and 99th percentile.
-    pub percentiles: [u64; 3],
+    pub percentiles: [i64; 3],
     /// Mean.
     pub mean: f64,
     /// Standard deviation.
     pub stddev: f64,
+}
+
+impl Default for Latency {
+    fn default() -> Latency {
+        Latency { min: -1, max: -1, percentiles: [-1; 3], mean: -1.0, stddev: -1.0 }
+    }
 }
 
 /// What confidence was asked for and reached.

@@ -49,11 +49,6 @@ impl Selector {
     pub fn all() -> impl Iterator<Item = Selector> {
         TABLE.iter().map(Selector)
     }
-
-    /// Does it print how long transactions took one by one?
-    pub fn is_timed(self) -> bool {
-        self.name().ends_with("_LATENCY") && self.name() != "RT_LATENCY"
-    }
 }
 
 /// Rows of selectors: of `-O` each is a block of its own.
@@ -130,11 +125,6 @@ impl Selection {
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = Selector> {
         self.0.iter().flatten().copied()
-    }
-
-    /// Is one of them about how long transactions took one by one?
-    pub fn is_timed(&self) -> bool {
-        self.iter().any(Selector::is_timed)
     }
 
     /// Is one of this name there?

@@ -76,7 +76,7 @@ fn test(o: &Options) -> Result<u8> {
     };
     let mut session = Session::connect(places.server, &control, o.passphrase.as_deref())
         .with_context(|| format!("are you sure there is a netserver at {}", places.server))?;
-    let test = places.test(o, selection.as_ref().is_some_and(|(selection, _)| selection.is_timed()), fill);
+    let test = places.test(o, fill);
     let interim = Interims::new(o);
     let mut series = Series::default();
     let mut runs = Vec::new();
@@ -221,9 +221,7 @@ impl Places {
         }
     }
 
-    fn test(&self, o: &Options, timed: bool, fill: Option<std::sync::Arc<[u8]>>) -> Test {
-        // Transactions are timed in any case: it costs two looks at the clock.
-        let _ = timed || o.timed;
+    fn test(&self, o: &Options, fill: Option<std::sync::Arc<[u8]>>) -> Test {
         Test {
             kind: match o.flow {
                 Flow::Send => Kind::Send,

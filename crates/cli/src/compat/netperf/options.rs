@@ -60,7 +60,6 @@ pub struct Options {
     pub selection: Option<String>,
     pub interim: Option<Duration>,
     pub confidence: Option<Goal>,
-    pub timed: bool,
     pub local_cpu: bool,
     pub fill: Option<PathBuf>,
     pub wait: Duration,
@@ -113,7 +112,6 @@ impl Options {
             selection: None,
             interim: None,
             confidence: None,
-            timed: false,
             local_cpu: false,
             fill: None,
             wait: Duration::ZERO,
@@ -256,7 +254,8 @@ pub fn read(words: VecDeque<String>) -> Result<Asked> {
             'i' => iterations = Some(text.to_owned()),
             'I' => interval = Some(text.to_owned()),
             'r' => result_only = true,
-            'j' => o.timed = true,
+            // Transactions are timed in any case.
+            'j' => {}
             // A rate may follow, which another way of measuring would need.
             'c' | 'C' => {
                 let _ = getopt.take_if(|word| word.starts_with(|first: char| first.is_ascii_digit()));

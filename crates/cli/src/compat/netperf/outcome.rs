@@ -130,7 +130,7 @@ fn latency(run: &Outcome) -> Latency {
         (middle - mean).powi(2) * bucket.count as f64
     };
     let variance = all.buckets().map(square).sum::<f64>() / all.count() as f64;
-    let micros = |nanos: u64| nanos / 1000;
+    let micros = |nanos: u64| (nanos / 1000) as i64;
     Latency {
         min: micros(all.min()),
         max: micros(all.max()),
