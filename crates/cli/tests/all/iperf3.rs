@@ -30,11 +30,12 @@ const KINDS: [&str; 9] = [
     "-n 1M",
     "-n 1M -R",
     "-n 1M -P 3",
-    "-n 1M --bidir",
+    // By time: an amount may be sent before anything has come back.
+    "-t 1 -b 20M --bidir",
     "-n 2M -Z -N -M 1400 -S 0x20",
     "-u -n 200K -l 1400 -b 100M",
     "-u -n 200K -l 1400 -b 100M -R --udp-counters-64bit",
-    "-u -n 200K -l 1400 -b 100M --bidir",
+    "-u -t 1 -l 1400 -b 10M --bidir",
     "-u -n 200K -l 1400 -b 100M -P 2 --udp-counters-64bit --repeating-payload",
 ];
 
