@@ -93,7 +93,7 @@ fn a_client_says_what_is_wrong_with_a_server() {
 #[test]
 fn legacy_requests_are_read_and_answered_in_their_own_layout() {
     // What netperf 2.7.1, built with --enable-omni=no, sends for `-t TCP_RR -l 1 -- -r 64,65536`.
-    let request = message("d ffffffff | 0 0 8 0 8 0 40 10000 0 0 0 1 0 0 0 4");
+    let request = message("d ffffffff | ffffffff ffffffff 8 0 8 0 40 10000 0 0 0 1 0 0 0 4");
     let mut server = Server::new(None, 2);
     let steps = server.receive(request.as_bytes());
     let [Step::Run(plan)] = steps.as_slice() else { panic!("{steps:?}") };

@@ -59,7 +59,7 @@ fn connect(port: u16) -> TcpStream {
 /// What netperf 2.7.1 sends for `netperf -l 1 -- -m 100`, and, built without the omni test, for `-t TCP_RR -l 1 -- -r 64,128`.
 const STREAM: &str = "61 ffffffff | ffffffff ffffffff 8 0 a4 ffffffff | ffffffff ffffffff 8 0 0 ffffffff |
     20 0 1 0 0 ffffffff ffffffff ffffffff | 0 4 1 6 4 0 0 0 | 0 0 0 0 0 0 0 0 | ffffffff ffffffff";
-const LEGACY_RR: &str = "d ffffffff | 0 0 8 0 8 0 40 80 0 0 0 1 0 0 0 4";
+const LEGACY_RR: &str = "d ffffffff | ffffffff ffffffff 8 0 8 0 40 80 0 0 0 1 0 0 0 4";
 
 #[test]
 fn every_test_runs_between_two_hosts() {
@@ -204,8 +204,8 @@ fn a_server_without_the_omni_test_is_asked_in_its_own_words() {
     let (port, server) = netserver(|mut control, data| {
         assert_eq!(word(&receive(&mut control), 0), 97);
         control.write_all(&message("61 3e6")).expect("an answer");
-        // Sizes of buffers are zero where they are the system's.
-        let wanted = message("d ffffffff | 0 0 8 0 8 0 40 80 0 0 0 fffffffd 0 0 0 4");
+        // Sizes of buffers are -1 where they are the system's.
+        let wanted = message("d ffffffff | ffffffff ffffffff 8 0 8 0 40 80 0 0 0 fffffffd 0 0 0 4");
         assert_eq!(receive(&mut control), wanted);
         let port = port_of(&data);
         control.write_all(&message(&format!("e 0 | 20000 0 0 fffffffd 4000 {port:x}"))).expect("a response");

@@ -143,7 +143,7 @@ impl Kind {
     pub fn request(self, r: &Request) -> Message {
         let mut m = Message::new(self.number(), r.cpu as u32);
         let bit = |flag| i32::from(r.flags & flag != 0);
-        // 0 is the default there.
+        // Sizes of messages are 0 where they are the default's, those of buffers -1.
         let size = |size: i32| size.max(0);
         let (port, family) = (r.data_port as i32, r.family as i32);
         let (nodelay, cpu) = (bit(flag::NODELAY), bit(flag::MEASURE_CPU));
@@ -155,8 +155,8 @@ impl Kind {
                 };
                 let [dirty, clean] = [r.dirty[0], r.dirty[2]];
                 &[
-                    size(r.send_buffer),
-                    size(r.recv_buffer),
+                    r.send_buffer,
+                    r.recv_buffer,
                     size(size_of),
                     align,
                     offset,
@@ -173,8 +173,8 @@ impl Kind {
                 ]
             }
             Kind::TcpRr | Kind::UdpRr | Kind::TcpCrr | Kind::TcpCc => &[
-                size(r.recv_buffer),
-                size(r.send_buffer),
+                r.recv_buffer,
+                r.send_buffer,
                 r.recv_align,
                 r.recv_offset,
                 r.send_align,
@@ -191,7 +191,7 @@ impl Kind {
                 family,
             ],
             Kind::UdpStream => &[
-                size(r.recv_buffer),
+                r.recv_buffer,
                 r.receive_size,
                 bit(flag::CONNECTED),
                 r.recv_align,
