@@ -78,7 +78,7 @@ pub fn settings(host: &Host) -> BTreeMap<String, String> {
 }
 
 /// Of the same part in all repetitions: counts and times summed.
-fn all_of<'r>(rounds: &'r [Round], at: usize) -> impl Iterator<Item = &'r (Part, Outcome)> {
+fn all_of(rounds: &[Round], at: usize) -> impl Iterator<Item = &(Part, Outcome)> {
     rounds.iter().filter_map(move |round| round.outcomes.get(at))
 }
 

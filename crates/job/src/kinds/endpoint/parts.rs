@@ -206,7 +206,7 @@ fn part(args: &Endpoint, place: &Place, own: &Options, work: Work, datagrams: bo
     let count = args.transactions.as_deref().copied().filter(|_| !stream);
     let bytes = args.bytes.as_deref().copied().filter(|_| stream);
     let test = Test { plan, end: near, exchange, bytes, count, own: own.clone() };
-    Ok(Part { test, alone: !(loaded && !stream) })
+    Ok(Part { test, alone: !loaded || stream })
 }
 
 /// The longest datagram that Ethernet's MTU takes whole.
