@@ -7,7 +7,7 @@ use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::{Choice, Frame, Walk};
 use flow::sampling::Flows;
 use flow::table::{Limits, Table};
-use flow::template::{Context, USUAL, Version};
+use flow::template::{Context, SIGNED, USUAL, Version};
 use libfuzzer_sys::fuzz_target;
 use wire::LinkType;
 
@@ -15,15 +15,18 @@ const SECOND: u64 = 1_000_000_000;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((choice, mut rest)) = bytes.split_first() else { return };
-    let mut walk = Walk::new(Choice { inner: choice & 1 != 0 });
+    let signed = choice & 14 == 8;
+    let mut walk = Walk::new(Choice { inner: choice & 1 != 0, signatures: signed, ..Choice::default() });
     let limits = Limits { flows: 8, active_ns: 5 * SECOND, idle_ns: SECOND, ended_ns: Some(SECOND / 2) };
     let both_ways = choice & 6 == 4;
-    let mut table = if both_ways { Table::both_ways(limits) } else { Table::new(limits) };
+    let table = if both_ways { Table::both_ways(limits) } else { Table::new(limits) };
+    let mut table = if signed { table.with_signatures() } else { table };
     let settings = Settings {
         version: if choice & 2 != 0 { Version::V9 } else { Version::Ipfix },
-        template: USUAL.to_owned(),
+        template: if signed { format!("{USUAL} {SIGNED}") } else { USUAL.to_owned() },
         first_template: 257,
         both_ways,
+        signed,
         domain: 0,
         longest: LONGEST,
         refresh_messages: 4,

@@ -706,7 +706,7 @@ impl Template {
             both_ways |= reverse.is_some();
             let kind = known.or(reverse).map_or(Kind::Octets, |element| element.kind);
             let to = match (known, reverse) {
-                (Some(element), _) => place(element.number.id),
+                (Some(element), _) if element.number.enterprise == 0 => place(element.number.id),
                 (_, Some(element)) => other_place(element.number.id),
                 _ => Place::Elsewhere,
             };

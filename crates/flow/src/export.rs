@@ -20,6 +20,8 @@ pub struct Settings {
     pub first_template: u16,
     /// Flows are of both directions (RFC 5103): of IPFIX only.
     pub both_ways: bool,
+    /// Test signatures are looked for: of IPFIX only.
+    pub signed: bool,
     /// Observation domain (IPFIX), source (v9); of v5 the last byte, as its engine.
     pub domain: u32,
     /// The longest message, in bytes.
@@ -122,7 +124,9 @@ impl Exporter {
         let of = |(answered, v6)| match settings.version {
             // Not used: its layout is fixed.
             Version::V5 => Template::parse("%IPV4_SRC_ADDR", Purpose::one_way(Version::V5, v6)),
-            version => Template::parse(&text, Purpose { version, v6, both_ways, answered }),
+            version => {
+                Template::parse(&text, Purpose { version, v6, both_ways, answered, signed: settings.signed })
+            }
         };
         let each = [(false, false), (false, true), (true, false), (true, true)];
         let templates: Vec<Template> = each

@@ -4,6 +4,7 @@ use crate::key::Key;
 use wire::LinkType;
 use wire::layers::{Fragment, L3, Layers};
 use wire::numbers::{ethertype, port, protocol};
+use wire::signature::Signature;
 
 /// A frame, and what is known beside its bytes.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +61,8 @@ pub struct Packet {
     pub mpls: [u8; 3],
     /// It leaves by the interface.
     pub egress: bool,
+    /// What its test signature says, where that is looked for and there is one: the stream, and the number within it.
+    pub sign: Option<(u32, u64)>,
 }
 
 /// Why a frame counts for no flow.
@@ -78,6 +81,8 @@ pub struct Choice {
     pub inner: bool,
     /// What leaves by the interface is another flow than what arrives there.
     pub directions: bool,
+    /// Test signatures are read, at the end of frames.
+    pub signatures: bool,
 }
 
 /// Reads packets. It remembers the ports of fragmented ones, because later fragments have none.
@@ -174,6 +179,7 @@ impl Walk {
             macs: macs(frame),
             mpls: if layers.mpls_labels > 0 { mpls(frame.bytes, layers) } else { [0; 3] },
             egress: frame.egress,
+            sign: if self.choice.signatures { sign(frame) } else { None },
         })
     }
 
@@ -294,6 +300,14 @@ fn mpls(bytes: &[u8], layers: &Layers) -> [u8; 3] {
     let top = layers.l3_offset.checked_sub(4 * usize::from(layers.mpls_labels));
     let top = top.and_then(|at| bytes.get(at..)?.first_chunk::<3>());
     top.copied().unwrap_or_default()
+}
+
+/// Of a whole frame that is one: of a beginning the end is missing, and of several that were joined there is but the last one's.
+#[cold]
+fn sign(frame: &Frame<'_>) -> Option<(u32, u64)> {
+    let whole = frame.segment.is_none() && frame.bytes.len() == frame.length;
+    let signature = Signature::at_end_of(frame.bytes).filter(|_| whole)?;
+    Some((signature.stream, signature.sequence))
 }
 
 /// The number that a packet's fragments share.

@@ -130,6 +130,7 @@ mod tests {
             template: USUAL.to_owned(),
             first_template: 300,
             both_ways: false,
+            signed: false,
             domain: 9,
             longest: LONGEST,
             // In every other message there are templates.
@@ -165,7 +166,7 @@ mod tests {
                 mpls: [0; 3],
                 egress: false,
             };
-            exporter.add(&Over { flow, why: Ended::Idle, back: None }, NOW, &mut keep);
+            exporter.add(&Over { flow, why: Ended::Idle, back: None, signs: None }, NOW, &mut keep);
         }
         exporter.status(&Status::default(), NOW, &mut keep);
         exporter.flush(NOW, &mut keep);

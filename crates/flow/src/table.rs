@@ -52,6 +52,11 @@ pub fn bytes_per_flow_both_ways(flows: u32) -> f64 {
     bytes_per_flow(flows) + size_of::<Back>() as f64
 }
 
+/// What test signatures add to either.
+pub fn bytes_of_signatures() -> f64 {
+    size_of::<Signs>() as f64
+}
+
 /// Why a record is over (`flowEndReason`, RFC 5102).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -102,6 +107,30 @@ pub struct Over {
     pub why: Ended,
     /// Of both directions in one record: the other one.
     pub back: Option<Back>,
+    /// What test signatures said, where they are looked for and there was one.
+    pub signs: Option<Signs>,
+}
+
+/// What the test signatures of a flow's packets said. They are of one stream: of a flow of several it is the first one's.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// The stream.
+    pub stream: u32,
+    /// Packets that had a signature of this stream; without any the rest means nothing.
+    pub packets: u64,
+    /// The least and the greatest number within the stream.
+    pub sequences: [u64; 2],
+}
+
+impl Signs {
+    fn count(&mut self, (stream, sequence): (u32, u64)) {
+        if self.packets == 0 {
+            *self = Signs { stream, packets: 1, sequences: [sequence; 2] };
+        } else if stream == self.stream {
+            self.packets += 1;
+            self.sequences = [self.sequences[0].min(sequence), self.sequences[1].max(sequence)];
+        }
+    }
 }
 
 impl Over {
@@ -263,6 +292,8 @@ pub struct Table {
     entries: Vec<Entry>,
     /// Of flows of both directions: what was counted of the other one, by the entry's number.
     backs: Option<Vec<Back>>,
+    /// Where test signatures are looked for: what they said, by the entry's number.
+    signs: Option<Vec<Signs>>,
     free: u32,
     live: u32,
     wheel: Vec<u32>,
@@ -304,6 +335,7 @@ impl Table {
             index: vec![0; slots],
             entries: Vec::with_capacity(flows as usize),
             backs: both_ways.then(|| Vec::with_capacity(flows as usize)),
+            signs: None,
             free: NONE,
             live: 0,
             wheel: vec![NONE; WHEEL],
@@ -315,6 +347,12 @@ impl Table {
             counters: Counters::default(),
             hasher: foldhash::fast::RandomState::default(),
         }
+    }
+
+    /// The same, with what test signatures say.
+    pub fn with_signatures(self) -> Table {
+        let signs = Some(Vec::with_capacity(self.limits.flows as usize));
+        Table { signs, ..self }
     }
 
     /// Flows that are under way.
@@ -335,7 +373,8 @@ impl Table {
     /// Bytes of memory that flows have taken, the index with them.
     pub fn bytes(&self) -> usize {
         let backs = self.backs.as_ref().map_or(0, Vec::len) * size_of::<Back>();
-        self.entries.len() * size_of::<Entry>() + self.index.len() * size_of::<u64>() + backs
+        let signs = self.signs.as_ref().map_or(0, Vec::len) * size_of::<Signs>();
+        self.entries.len() * size_of::<Entry>() + self.index.len() * size_of::<u64>() + backs + signs
     }
 
     /// Counts a packet. What has to make room for it goes to `over`.
@@ -477,6 +516,11 @@ impl Table {
         flow.ttl = [flow.ttl[0].min(packet.ttl), flow.ttl[1].max(packet.ttl)];
         let length = length(packet);
         flow.lengths = [flow.lengths[0].min(length), flow.lengths[1].max(length)];
+        if let Some(sign) = packet.sign
+            && let Some(signs) = self.signs.as_mut().and_then(|signs| signs.get_mut(at as usize))
+        {
+            signs.count(sign);
+        }
     }
 
     /// A flow whose connection was closed ends soon.
@@ -526,6 +570,14 @@ impl Table {
             match backs.get_mut(at as usize) {
                 Some(back) => *back = Back::of(packet),
                 None => backs.push(Back::of(packet)),
+            }
+        }
+        if let Some(signs) = &mut self.signs {
+            let mut new = Signs::default();
+            packet.sign.into_iter().for_each(|sign| new.count(sign));
+            match signs.get_mut(at as usize) {
+                Some(place) => *place = new,
+                None => signs.push(new),
             }
         }
         let mut slot = self.home(hash);
@@ -648,7 +700,9 @@ impl Table {
         let Some(entry) = self.entries.get_mut(at as usize) else { return };
         let back = self.backs.as_ref().and_then(|backs| backs.get(at as usize)).copied();
         let times_ns = back.map_or(entry.flow.times_ns, |back| back.forward_ns);
-        over(&Over { flow: Flow { times_ns, ..entry.flow }, why, back });
+        let signs = self.signs.as_ref().and_then(|signs| signs.get(at as usize)).copied();
+        let signs = signs.filter(|signs| signs.packets > 0);
+        over(&Over { flow: Flow { times_ns, ..entry.flow }, why, back, signs });
         (entry.state, entry.next) = (0, self.free);
         self.free = at;
         self.live -= 1;

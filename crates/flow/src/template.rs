@@ -54,12 +54,14 @@ pub struct Purpose {
     pub both_ways: bool,
     /// Whose flows have packets of both directions. Of others, what tells of the other one is left out.
     pub answered: bool,
+    /// Test signatures are looked for, so that what they say may be named.
+    pub signed: bool,
 }
 
 impl Purpose {
     /// Flows of one direction.
     pub fn one_way(version: Version, v6: bool) -> Purpose {
-        Purpose { version, v6, both_ways: false, answered: false }
+        Purpose { version, v6, both_ways: false, answered: false, signed: false }
     }
 }
 
@@ -72,6 +74,9 @@ pub enum BadTemplate {
     /// It is an element, but of nothing that a flow has here.
     #[error("`{0}` is not known of a flow here: leave it out")]
     NotHad(String),
+    /// It is told by test signatures, which are not looked for.
+    #[error("`{0}` is told by test signatures, in IPFIX: ask for these (`.signatures`), or leave it out")]
+    NotSigned(String),
     /// It is of the other direction, and records are of one.
     #[error("`{0}` is of flows of both directions: ask for these (`.biflow`), or leave it out")]
     OtherWay(String),
@@ -122,6 +127,11 @@ enum What {
     Began,
     /// Whether packets arrived or left.
     Direction,
+    /// What test signatures said: the stream, the first and the last number, packets.
+    Stream,
+    FirstSequence,
+    LastSequence,
+    Signed,
     /// Nothing that is known where packets are only seen: next hops, autonomous systems, prefix lengths.
     Zero,
 }
@@ -174,6 +184,9 @@ pub const USUAL: &str = "sourceIPv4Address destinationIPv4Address sourceTranspor
      protocolIdentifier ipClassOfService tcpControlBits octetDeltaCount packetDeltaCount flowStartMilliseconds \
      flowEndMilliseconds ingressInterface egressInterface vlanId icmpTypeCodeIPv4 ipVersion flowEndReason";
 
+/// What test signatures say of a flow, in netdyno's own elements ([`element::OWN`]).
+pub const SIGNED: &str = "netdynoStream netdynoFirstSequence netdynoLastSequence netdynoSignedPackets";
+
 impl Template {
     /// Reads names with spaces or commas between them. Of addresses, those of the purpose's IP version are taken, whichever is
     /// named.
@@ -197,6 +210,14 @@ impl Template {
                 continue;
             }
             let element = element::of_name(name).ok_or_else(|| BadTemplate::Unknown(name.to_owned()))?;
+            if element.number.enterprise == element::OWN {
+                if !purpose.signed || purpose.version != Version::Ipfix {
+                    return Err(BadTemplate::NotSigned(name.to_owned()));
+                }
+                let what = own(element.number.id).ok_or_else(not_had)?;
+                template.push(element, element::OWN, what, purpose);
+                continue;
+            }
             let element = of_version(element, purpose.v6);
             let what = what(element.number.id).ok_or_else(not_had)?;
             if what == What::Began && !purpose.both_ways {
@@ -257,8 +278,14 @@ impl Template {
         let back = over.other_way();
         for (field, what) in self.fields.iter().zip(&self.what) {
             let length = usize::from(field.length);
-            let flow = if field.number.enterprise == 0 { forward } else { back.as_ref().unwrap_or(forward) };
+            let other_way = field.number.enterprise == element::REVERSE;
+            let flow = if other_way { back.as_ref().unwrap_or(forward) } else { forward };
+            let signs = over.signs.unwrap_or_default();
             match what {
+                What::Stream => number(signs.stream.into(), length, out),
+                What::FirstSequence => number(signs.sequences[0], length, out),
+                What::LastSequence => number(signs.sequences[1], length, out),
+                What::Signed => number(signs.packets, length, out),
                 What::Began => number(over.back.map_or(0, |back| back.began as u64), length, out),
                 What::Source => address(flow, 0, length, out),
                 What::Destination => address(flow, 1, length, out),
@@ -366,6 +393,10 @@ fn value(what: What, flow: &Flow, why: Ended, context: &Context) -> u64 {
             }
         }
         What::Zero
+        | What::Stream
+        | What::FirstSequence
+        | What::LastSequence
+        | What::Signed
         | What::Began
         | What::Source
         | What::Destination
@@ -385,6 +416,17 @@ fn of_version(element: &'static Element, v6: bool) -> &'static Element {
         _ => None,
     });
     other.and_then(|id| element::of_number(Number::iana(id))).unwrap_or(element)
+}
+
+/// Of netdyno's own elements.
+fn own(id: u16) -> Option<What> {
+    Some(match id {
+        1 => What::Stream,
+        2 => What::FirstSequence,
+        3 => What::LastSequence,
+        4 => What::Signed,
+        _ => return None,
+    })
 }
 
 fn what(id: u16) -> Option<What> {

@@ -102,6 +102,26 @@ pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
                 "records of both directions are IPFIX's (RFC 5103); NetFlow has none: leave it out, or take another `format`",
             ),
             (
+                "signatures",
+                job.signatures && job.format != ExportFormat::Ipfix,
+                "NetFlow has no fields for it: leave it out, or take `format` ipfix",
+            ),
+            (
+                "signatures",
+                job.signatures && job.biflow,
+                "a stream has one direction: leave it out, or `biflow`",
+            ),
+            (
+                "signatures",
+                job.signatures && matches!(job.how, How::Xdp | How::XdpGeneric),
+                "XDP copies how frames begin, and signatures stand at their ends: take `.how` packet, or leave `.how` out",
+            ),
+            (
+                "drop",
+                job.signatures && job.drop,
+                "signatures are read by a packet socket, which keeps nothing from the host: leave it out, or `signatures`",
+            ),
+            (
                 "export",
                 job.format != ExportFormat::Ipfix && job.export.iter().any(|to| to.starts_with(TCP)),
                 "only IPFIX goes over TCP (RFC 7011, 10.4): take `format` ipfix, or name HOST:PORT for UDP",

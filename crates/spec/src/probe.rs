@@ -100,6 +100,10 @@ pub struct Probe {
     /// IPFIX only.
     #[serde(default, skip_serializing_if = "no")]
     pub biflow: bool,
+    /// Test signatures are read (`netdyno send` signs its frames), and records say stream and numbers in elements of netdyno's own, under
+    /// number 32473: of IPFIX only. A packet socket takes the frames.
+    #[serde(default, skip_serializing_if = "no")]
+    pub signatures: bool,
     /// One packet in so many is looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<u32>,

@@ -3,7 +3,8 @@
 
 use crate::Row;
 use crate::columns::etype;
-use flow::record::Format;
+use flow::element;
+use flow::record::{Format, Other};
 use std::net::IpAddr;
 
 /// Wire types of protocol buffers.
@@ -29,6 +30,12 @@ impl Message<'_> {
             varint(self.0, u64::from(field << 3 | VARINT));
             varint(self.0, value);
         }
+    }
+
+    /// Zero is told, too.
+    fn present(&mut self, field: u32, value: u64) {
+        varint(self.0, u64::from(field << 3 | VARINT));
+        varint(self.0, value);
     }
 
     fn address(&mut self, field: u32, address: Option<IpAddr>) {
@@ -100,6 +107,17 @@ pub fn write(row: &Row, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     let [first, last] = r.times_ns;
     message.number(111, first);
     message.number(112, last);
+    // Numbers from 1000 on are free for others' fields. A stream may be number 0, so it is written wherever it is known.
+    for (number, bytes) in row.others.iter().filter(|(number, _)| number.enterprise == element::OWN) {
+        let field = match number.id {
+            1 => 1000,
+            2 => 1004,
+            3 => 1005,
+            4 => 1006,
+            _ => continue,
+        };
+        message.present(field, Other { number: *number, bytes }.unsigned());
+    }
     varint(out, scratch.len() as u64);
     out.extend_from_slice(scratch);
 }

@@ -72,6 +72,10 @@ pub struct Probe {
     /// back is in elements of the other direction (reverseOctetDeltaCount). Takes up to 192 bytes of memory a flow.
     #[arg(long)]
     pub biflow: bool,
+    /// Read the signatures of test frames (`netdyno send` signs them): records say the stream, its first and last number and how many
+    /// packets were signed (netdynoStream and others, enterprise 32473; IPFIX only). Takes frames by a packet socket.
+    #[arg(long)]
+    pub signatures: bool,
     /// Look at one packet in N only; the records say so.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub sample: Option<u32>,
@@ -127,6 +131,7 @@ impl Probe {
             max_flows: self.max_flows,
             inner: self.inner,
             biflow: self.biflow,
+            signatures: self.signatures,
             sample: self.sample,
             sample_at_random: self.sample_at_random,
             sample_flows: self.sample_flows,

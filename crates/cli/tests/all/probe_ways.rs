@@ -172,3 +172,103 @@ fn nothing_is_left_of_a_probe_that_is_killed() {
     probe.wait();
     eventually("the program is gone", || !attached());
 }
+
+/// The number of a field of protocol buffers, each of which is known to be a number or bytes.
+fn numbers_of(message: &[u8], wanted: u64) -> Vec<u64> {
+    let mut found = Vec::new();
+    let mut rest = message;
+    let varint = |rest: &mut &[u8]| {
+        let mut value = 0u64;
+        for shift in (0..).step_by(7) {
+            let (byte, behind) = rest.split_first().expect("a whole number");
+            *rest = behind;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return value;
+            }
+        }
+        value
+    };
+    while !rest.is_empty() {
+        let key = varint(&mut rest);
+        let value = varint(&mut rest);
+        if key & 7 == 2 {
+            rest = &rest[value as usize..];
+        } else if key >> 3 == wanted {
+            found.push(value);
+        }
+    }
+    found
+}
+
+#[test]
+fn records_say_which_stream_a_flow_is_and_which_of_its_frames_came() {
+    let (net, dir) = (Net::new(), folder());
+    let scenario = path(&dir, "two.yaml");
+    let streams = "
+duration: 300ms
+streams:
+  - {name: a, frame: 'ipv4(src=10.0.0.1, dst=198.18.0.1)/udp(sport=1, dport=9)', rate: 2kpps}
+  - {name: b, frame: 'ipv4(src=10.0.0.2, dst=198.18.0.1)/udp(sport=2, dport=9)', rate: 1kpps}
+";
+    std::fs::write(&scenario, streams).expect("a file");
+    let (lines, messages) = (path(&dir, "flows.jsonl"), path(&dir, "flows.pb"));
+    let collector = collector(&net, &format!("--write {lines} --write {messages}"));
+    let probe = probing(&net, "--signatures --export 127.0.0.1:9995 --idle-timeout 1h --active-timeout 1h");
+    let sent = net.run(format!("netdyno send {scenario} --on tx0 --engine packet --json")).json();
+    assert_eq!(number(&sent["result"]["tx"]["frames"]), 900, "{sent}");
+    // A frame that nobody signed.
+    net.run("netdyno send ipv4(src=10.0.0.3,dst=198.18.0.1)/udp(sport=3,dport=9) --no-sign --count 5 --on tx0 --rate 1kpps").ok();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    probe.signal("INT");
+    let report = probe.wait().ok().json();
+    ended(collector);
+    let (name, reason) = way(&report);
+    assert!(name == "packet" && reason.contains("signatures"), "{name}: {reason}");
+    let text = std::fs::read_to_string(&lines).expect("the file");
+    let mut rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    rows.retain(|row| row["dst_port"] == 9);
+    rows.sort_by_key(|row| number(&row["src_port"]));
+    let said: Vec<[u64; 5]> = rows
+        .iter()
+        .map(|row| {
+            [
+                "packets",
+                "netdynoStream",
+                "netdynoFirstSequence",
+                "netdynoLastSequence",
+                "netdynoSignedPackets",
+            ]
+            .map(|name| number(&row[name]))
+        })
+        .collect();
+    assert_eq!(said, [[600, 0, 0, 599, 600], [300, 1, 0, 299, 300], [5, 0, 0, 0, 0]], "{text}");
+    // goflow2's messages have them as numbers from 1000 on.
+    let bytes = std::fs::read(&messages).expect("the file");
+    let mut rest = bytes.as_slice();
+    let mut told = Vec::new();
+    while let Some((length, behind)) = rest.split_first() {
+        // Longer ones have a second byte of their length.
+        let (length, behind) = match length & 0x80 {
+            0 => (usize::from(*length), behind),
+            _ => (usize::from(length & 0x7f) | usize::from(behind[0]) << 7, &behind[1..]),
+        };
+        let (message, behind) = behind.split_at(length);
+        if numbers_of(message, 22) == [9] {
+            told.push([1000, 1004, 1005, 1006].map(|field| numbers_of(message, field)));
+        }
+        rest = behind;
+    }
+    told.sort();
+    let one = |stream, last, packets| [vec![stream], vec![0], vec![last], vec![packets]];
+    assert_eq!(told, [one(0, 0, 0), one(0, 599, 600), one(1, 299, 300)]);
+    for (options, says) in [
+        ("--format 9", "--format"),
+        ("--biflow", "one direction"),
+        ("--meter xdp", "stand at their ends"),
+        ("--drop", "packet socket"),
+    ] {
+        let said = net.run(format!("netdyno probe --on tx0 --signatures {options}")).with(2).stderr;
+        assert!(said.contains(says), "{said}");
+    }
+}

@@ -15,6 +15,7 @@ fn settings(version: Version) -> Settings {
         first_template: 257,
         domain: 7,
         both_ways: false,
+        signed: false,
         longest: 1452,
         refresh_messages: 20,
         refresh_ns: 60_000_000_000,
@@ -50,7 +51,7 @@ fn over() -> impl Strategy<Value = Over> {
                 mpls: [0; 3],
                 egress: false,
             };
-            Over { flow, why: Ended::Idle, back: None }
+            Over { flow, why: Ended::Idle, back: None, signs: None }
         })
 }
 
@@ -370,6 +371,7 @@ fn both_directions_of_a_record_are_read_as_a_record_each() {
             macs: [[1; 6], [2; 6]],
             mpls: [0; 3],
             egress: false,
+            sign: None,
         };
         table.add(&packet, &mut |_| ());
         for number in 1..=answers {

@@ -25,6 +25,7 @@ fn packet(flow: u32, at_ms: u64, tcp_flags: u16) -> Packet {
         macs: [[2; 6]; 2],
         mpls: [0; 3],
         egress: false,
+        sign: None,
     }
 }
 

@@ -21,8 +21,8 @@ use anyhow::{Context, Result, bail};
 use flow::export::{Exporter, LONGEST, Settings};
 use flow::packet::Choice as Headers;
 use flow::sampling::Flows;
-use flow::table::{Limits, MOST_FLOWS, Table, bytes_per_flow, bytes_per_flow_both_ways};
-use flow::template::{Context as Beside, USUAL, Version};
+use flow::table::{Limits, MOST_FLOWS, Table, bytes_of_signatures, bytes_per_flow, bytes_per_flow_both_ways};
+use flow::template::{Context as Beside, SIGNED, USUAL, Version};
 use meter::{Meter, Seen};
 use report::{Choice, Code, Interval, Report, Rx, Totals};
 use sender::Sender;
@@ -91,9 +91,13 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let over = Arc::new(AtomicBool::new(false));
     let meter = Meter {
         source,
-        table: if args.biflow { Table::both_ways(limits) } else { Table::new(limits) },
+        table: match (args.biflow, args.signatures) {
+            (true, _) => Table::both_ways(limits),
+            (false, true) => Table::new(limits).with_signatures(),
+            (false, false) => Table::new(limits),
+        },
         // Of both directions in one record the first packet's is told.
-        choice: Headers { inner: args.inner, directions: !args.biflow },
+        choice: Headers { inner: args.inner, directions: !args.biflow, signatures: args.signatures },
         sample: args.sample.unwrap_or(1),
         random: args.sample_at_random,
         settings,
@@ -143,6 +147,7 @@ fn limits(args: &Probe) -> Result<Limits> {
         bail!("`.idle_timeout` and `.active_timeout` are more than nothing");
     }
     let each = if args.biflow { bytes_per_flow_both_ways(flows) } else { bytes_per_flow(flows) };
+    let each = if args.signatures { each + bytes_of_signatures() } else { each };
     let takes = (f64::from(flows) * each) as u64;
     let available = engine::memory::available();
     if flows > MOST_FLOWS || takes > available {
@@ -161,10 +166,11 @@ fn rate(args: &Probe) -> Option<u32> {
 
 /// What records hold by default: where some are of packets that leave, they say which.
 fn usual(args: &Probe) -> String {
-    match args.direction {
-        FlowDirection::In => USUAL.to_owned(),
-        FlowDirection::Out | FlowDirection::Both => format!("{USUAL} flowDirection"),
-    }
+    let direction = match args.direction {
+        FlowDirection::In => "",
+        FlowDirection::Out | FlowDirection::Both => "flowDirection",
+    };
+    format!("{USUAL} {direction} {}", if args.signatures { SIGNED } else { "" })
 }
 
 fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
@@ -179,6 +185,7 @@ fn settings(args: &Probe, place: Option<&Place>, began_ns: u64) -> Settings {
         template: args.template.clone().unwrap_or_else(|| usual(args)),
         first_template: args.template_id.unwrap_or(257),
         both_ways: args.biflow,
+        signed: args.signatures,
         domain: args.domain.unwrap_or(0),
         longest: LONGEST,
         refresh_messages: REFRESH_MESSAGES,

@@ -93,7 +93,8 @@ impl Source {
             How::XdpGeneric => Some(Hook::XdpGeneric),
             How::Packet => None,
         };
-        let hook = hook.filter(|_| args.direction == FlowDirection::In);
+        // XDP sees nothing that leaves, and no frame's end is copied.
+        let hook = hook.filter(|_| args.direction == FlowDirection::In && !args.signatures);
         let asked = args.how != How::Auto;
         let mut why_not = None;
         if let Some(hook) = hook {
@@ -120,6 +121,10 @@ impl Source {
         let blocks = blocks.with_context(|| format!("metering on {}", place.spec))?;
         let reason = match why_not {
             Some(why) => format!("{why} (packet socket)"),
+            None if args.how == How::Auto && args.signatures => {
+                "packet socket: signatures stand at frames' ends, which the XDP program does not copy"
+                    .to_owned()
+            }
             None if args.how == How::Auto => "packet socket: XDP does not see what leaves".to_owned(),
             None => "packet socket".to_owned(),
         };
