@@ -100,7 +100,7 @@ pub struct Probe {
     /// IPFIX only.
     #[serde(default, skip_serializing_if = "no")]
     pub biflow: bool,
-    /// Test signatures are read (`netdyno send` signs its frames), and records say stream and numbers in elements of netdyno's own, under
+    /// Test signatures are read (`sign` of those who send), and records say stream and numbers in elements of netdyno's own, under
     /// number 32473: of IPFIX only. A packet socket takes the frames.
     #[serde(default, skip_serializing_if = "no")]
     pub signatures: bool,

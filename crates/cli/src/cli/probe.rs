@@ -72,7 +72,7 @@ pub struct Probe {
     /// back is in elements of the other direction (reverseOctetDeltaCount). Takes up to 192 bytes of memory a flow.
     #[arg(long)]
     pub biflow: bool,
-    /// Read the signatures of test frames (`netdyno send` signs them): records say the stream, its first and last number and how many
+    /// Read the signatures of test frames (`send --sign`): records say the stream, its first and last number and how many
     /// packets were signed (netdynoStream and others, enterprise 32473; IPFIX only). Takes frames by a packet socket.
     #[arg(long)]
     pub signatures: bool,

@@ -206,16 +206,15 @@ fn records_say_which_stream_a_flow_is_and_which_of_its_frames_came() {
     let (net, dir) = (Net::new(), folder());
     let scenario = path(&dir, "two.yaml");
     let streams = "
-duration: 300ms
 streams:
-  - {name: a, frame: 'ipv4(src=10.0.0.1, dst=198.18.0.1)/udp(sport=1, dport=9)', rate: 2kpps}
-  - {name: b, frame: 'ipv4(src=10.0.0.2, dst=198.18.0.1)/udp(sport=2, dport=9)', rate: 1kpps}
+  - {name: a, frame: 'ipv4(src=10.0.0.1, dst=198.18.0.1)/udp(sport=1, dport=9)', size: 64, count: 600, rate: 2kpps}
+  - {name: b, frame: 'ipv4(src=10.0.0.2, dst=198.18.0.1)/udp(sport=2, dport=9)', size: 64, count: 300, rate: 1kpps}
 ";
     std::fs::write(&scenario, streams).expect("a file");
     let (lines, messages) = (path(&dir, "flows.jsonl"), path(&dir, "flows.pb"));
     let collector = collector(&net, &format!("--write {lines} --write {messages}"));
     let probe = probing(&net, "--signatures --export 127.0.0.1:9995 --idle-timeout 1h --active-timeout 1h");
-    let sent = net.run(format!("netdyno send {scenario} --on tx0 --engine packet --json")).json();
+    let sent = net.run(format!("netdyno send {scenario} --sign --on tx0 --engine packet --json")).json();
     assert_eq!(number(&sent["result"]["tx"]["frames"]), 900, "{sent}");
     // A frame that nobody signed.
     net.run("netdyno send ipv4(src=10.0.0.3,dst=198.18.0.1)/udp(sport=3,dport=9) --no-sign --count 5 --on tx0 --rate 1kpps").ok();
@@ -263,7 +262,7 @@ streams:
     let one = |stream, last, packets| [vec![stream], vec![0], vec![last], vec![packets]];
     assert_eq!(told, [one(0, 0, 0), one(0, 599, 600), one(1, 299, 300)]);
     for (options, says) in [
-        ("--format 9", "--format"),
+        ("--format 9", "NetFlow has no fields"),
         ("--biflow", "one direction"),
         ("--meter xdp", "stand at their ends"),
         ("--drop", "packet socket"),
