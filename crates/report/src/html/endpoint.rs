@@ -109,7 +109,7 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
     let title = if transacts { "Transactions" } else { "Datagrams" };
     panels.push(Panel { title, kind: Kind::Scaled("/s"), lines: vec![("s0", "", per_second)] });
     panels.push(Panel {
-        title: "Latency of transactions",
+        title: "Latency of transactions so far",
         kind: Kind::Time,
         lines: vec![
             ("s2", "half of the transactions within", |i| Some(i.latency_p50_ns? as f64)),
@@ -175,7 +175,7 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
     if legend.len() < 2 {
         legend.clear();
     }
-    let mut note = "The warm-up is in it.".to_owned();
+    let mut note = "A warm-up, where there is one, is in it.".to_owned();
     if endpoint.intervals.len() > stretches.len() {
         note += " Where a stretch of the plot joins several intervals, the longest time and the last window count.";
     }
