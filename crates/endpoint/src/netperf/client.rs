@@ -22,7 +22,7 @@ pub enum Step {
 pub enum Fault {
     /// It does not know the request.
     #[error(
-        "the server does not know this test, or was built without some of its options (--enable-omni=no)"
+        "the server does not know this test, or was built without the omni tests"
     )]
     Unknown,
     /// An error number.

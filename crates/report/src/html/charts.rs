@@ -94,12 +94,7 @@ pub(super) fn latency_over_time(report: &Report) -> Option<Chart> {
         format!("{} · p50 {} · p99 {}", span(i), time(i.latency_p50_ns), time(i.latency_p99_ns))
     };
     let max = stretches.iter().flat_map(|i| [half(i), most(i)]).flatten().reduce(f64::max)?;
-    let (factor, unit) = match max {
-        m if m >= 1e9 => (1e9, "s"),
-        m if m >= 1e6 => (1e6, "ms"),
-        m if m >= 1e3 => (1e3, "us"),
-        _ => (1.0, "ns"),
-    };
+    let (factor, unit) = axis_time(max);
     let axis = Axis { title: unit.to_owned(), factor, max };
     let note = "Where an interval of the plot joins several, the worst of them counts.".to_owned();
     Some(Chart {
@@ -110,7 +105,15 @@ pub(super) fn latency_over_time(report: &Report) -> Option<Chart> {
 
 /// How many frames took how long, by powers of ten on both axes: the tail is what matters.
 pub(super) fn latency(report: &Report) -> Option<Chart> {
-    let d = report.result.latency_ns.as_ref().filter(|d| !d.histogram.is_empty())?;
+    let what = if report.result.round_trip { "round-trip latency" } else { "latency" };
+    histogram("Latency".to_owned(), report.result.latency_ns.as_ref()?, what, "frame")
+}
+
+/// How many took how long. `what` stands at the axis, `noun` is one that was measured.
+pub(super) fn histogram(heading: String, d: &Distribution, what: &str, noun: &str) -> Option<Chart> {
+    if d.histogram.is_empty() {
+        return None;
+    }
     let buckets = coarsen(&d.histogram, 220);
     let mut svg = Svg::new(270.0, Frame { top: 58.0, ..FRAME });
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
@@ -122,7 +125,7 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
     let most = buckets.iter().map(|b| b.count).max()?.max(1) as f64;
     let y = Scale::log(0.6, 10f64.powf((most * 1.3).log10().ceil().max(1.0)), y0, y1);
     let y_ticks = decades(&y).into_iter().map(|v| (v, power(v))).collect::<Vec<_>>();
-    svg.y_axis(&y, &y_ticks, "frames");
+    svg.y_axis(&y, &y_ticks, &format!("{noun}s"));
     for b in &buckets {
         let (from, to) = (x.at(log(b.from)), x.at(log(b.to.saturating_add(1))));
         let top = y.at(b.count as f64);
@@ -131,7 +134,7 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
             "{} to {} · {} ({share})",
             units::time(b.from),
             units::time(b.to),
-            units::counted(b.count, "frame")
+            units::counted(b.count, noun)
         );
         // A hair of room between bars, where they are wide enough for it.
         let gap = if to - from > 4.0 { 1.0 } else { 0.0 };
@@ -140,7 +143,6 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
     }
     let ticks: Vec<_> =
         x.ticks(7).into_iter().filter(|v| *v >= 1.0).map(|v| (v, units::tick_time(v))).collect();
-    let what = if report.result.round_trip { "round-trip latency" } else { "latency" };
     svg.x_axis(&x, &ticks, what, false);
     for (row, (name, value)) in [("p50", d.p50), ("p99", d.p99), ("p99.9", d.p999)].into_iter().enumerate() {
         let (px, py) = (x.at(log(value)), 24.0 + 13.0 * row as f64);
@@ -154,10 +156,10 @@ pub(super) fn latency(report: &Report) -> Option<Chart> {
         .map(|(n, v)| format!("{n} {}", units::time(v)));
     let note = format!(
         "{} measured. Both axes by powers of ten, so that the tail shows.",
-        units::counted(d.count, "frame")
+        units::counted(d.count, noun)
     );
     let svg = svg.finish(&format!("Latency histogram: {}", facts.join(", ")));
-    Some(Chart { heading: "Latency".to_owned(), svg, legend: Vec::new(), note })
+    Some(Chart { heading, svg, legend: Vec::new(), note })
 }
 
 /// The percentiles of gap error and lateness, a row each.
@@ -257,6 +259,26 @@ struct Axis {
     max: f64,
 }
 
+/// The unit of an axis of time over so many ns, and what stands below it.
+pub(super) fn time_unit(span: u64) -> (f64, &'static str) {
+    match span {
+        0..2_000_000_000 => (1e6, "milliseconds since the start"),
+        2_000_000_000..600_000_000_000 => (1e9, "seconds since the start"),
+        600_000_000_000..36_000_000_000_000 => (60e9, "minutes since the start"),
+        _ => (3600e9, "hours since the start"),
+    }
+}
+
+/// The unit of an axis of durations up to `max` ns.
+pub(super) fn axis_time(max: f64) -> (f64, &'static str) {
+    match max {
+        m if m >= 1e9 => (1e9, "s"),
+        m if m >= 1e6 => (1e6, "ms"),
+        m if m >= 1e3 => (1e3, "us"),
+        _ => (1.0, "ns"),
+    }
+}
+
 fn over_time(
     stretches: &[Interval],
     series: &[Series<'_>],
@@ -268,12 +290,7 @@ fn over_time(
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     let (start, end) =
         (stretches.first().map_or(0, |i| i.start_ns), stretches.last().map_or(0, |i| i.end_ns));
-    let (unit, unit_name) = match end.saturating_sub(start) {
-        0..2_000_000_000 => (1e6, "milliseconds since the start"),
-        2_000_000_000..600_000_000_000 => (1e9, "seconds since the start"),
-        600_000_000_000..36_000_000_000_000 => (60e9, "minutes since the start"),
-        _ => (3600e9, "hours since the start"),
-    };
+    let (unit, unit_name) = time_unit(end.saturating_sub(start));
     let x = Scale::linear(start as f64 / unit, end as f64 / unit, x0, x1);
     // Some air above the highest value; an axis of no height would hide that it is 0.
     let y = Scale::linear(0.0, round_up(axis.max / axis.factor * 1.04), y0, y1);

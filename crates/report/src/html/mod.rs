@@ -6,6 +6,7 @@
 //! fetch anything at all.
 
 mod charts;
+mod endpoint;
 pub(crate) mod escape;
 pub(crate) mod grid;
 mod marks;
@@ -45,7 +46,9 @@ pub fn render(report: &Report) -> String {
     if searched {
         out += &search::sections(report);
     }
-    if report.result.conversations.is_empty() {
+    if report.result.endpoint.is_some() || report.result.served.is_some() {
+        out += &endpoint::plots(report);
+    } else if report.result.conversations.is_empty() {
         // Of a search only the trials count; the plots of a run would all be absent.
         if !searched || !report.intervals.is_empty() {
             out += &plots(report);
@@ -164,6 +167,7 @@ fn tiles(report: &Report) -> String {
     if let Some(d) = result.pacing.as_ref().and_then(|p| p.gap_error_ns.as_ref()) {
         tiles.push(("Gap error, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
     }
+    tiles.extend(endpoint::tiles(report));
     tiles.extend(search::tiles(report));
     let tile = |(name, value, more): &(&str, String, String)| {
         format!(

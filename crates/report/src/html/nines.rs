@@ -1,5 +1,6 @@
 //! Latency by percentile on an axis of nines, the way HdrHistogram's users draw it: 90 %, 99 %, 99.9 %, ... are as far
-//! from each other, so that the tail has as much room as it matters. Of a run, of its streams, or of a search's trials.
+//! from each other, so that the tail has as much room as it matters. Of a run, of its streams,
+//! of a search's trials, or of transactions.
 
 use super::charts::{Chart, FRAME};
 use super::marks;
@@ -39,7 +40,15 @@ pub(super) fn run(report: &Report) -> Option<Chart> {
         "The share of frames that stayed within a time, of {}.",
         units::counted(whole.count, "frame")
     );
-    chart(format!("{what} by percentile"), &lines, note)
+    chart(format!("{what} by percentile"), "frames", &lines, note)
+}
+
+/// Of transactions, each with its name.
+pub(super) fn transactions(of: &[(&str, &Distribution)]) -> Option<Chart> {
+    let known = of.iter().filter(|(_, d)| d.count > 0);
+    let lines: Vec<Line> = known.map(|(name, d)| Line::of((*name).to_owned(), d)).collect();
+    let note = "The share of transactions that were answered within a time.".to_owned();
+    chart("Latency by percentile".to_owned(), "transactions", &lines, note)
 }
 
 /// Of a search: for each frame size and load the median of its trials' percentiles.
@@ -75,7 +84,7 @@ pub(super) fn trials(trials: &[Trial]) -> Option<Chart> {
     };
     let lines: Vec<Line> = groups.into_iter().filter_map(line).take(MOST_LINES).collect();
     let note = "The share of frames that stayed within a time: of several trials the median.".to_owned();
-    chart("Latency by percentile".to_owned(), &lines, note)
+    chart("Latency by percentile".to_owned(), "frames", &lines, note)
 }
 
 impl Line {
@@ -118,7 +127,7 @@ impl Line {
     }
 }
 
-fn chart(heading: String, lines: &[Line], note: String) -> Option<Chart> {
+fn chart(heading: String, of: &str, lines: &[Line], note: String) -> Option<Chart> {
     let values = || lines.iter().flat_map(|line| line.steps.iter().map(|(_, ns)| (*ns).max(1) as f64));
     let (lo, hi) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
     let count = lines.iter().map(|line| line.count).max()?.max(10);
@@ -149,7 +158,7 @@ fn chart(heading: String, lines: &[Line], note: String) -> Option<Chart> {
         svg.line("axis", at, y0, at, y0 + 4.0);
         svg.text("tick mid", at, y0 + 18.0, name);
     }
-    svg.x_axis(&x, &[], "share of the frames", false);
+    svg.x_axis(&x, &[], &format!("share of the {of}"), false);
     let mut legend = Vec::new();
     for (n, line) in lines.iter().enumerate() {
         let class = marks::class(n);

@@ -355,13 +355,19 @@ fn stream_sentence(stream: &EndpointStream) -> String {
 }
 
 fn transactions_sentence(t: &Transactions) -> String {
-    let what = if t.request_bytes + t.response_bytes == 0 { "connection" } else { "transaction" };
     let rate = units::count(t.per_second.round() as u64);
-    let mut text = format!("{} at {rate} a second", units::counted(t.count, what));
+    let mut text = format!("{} {} at {rate} a second", units::count(t.count), t.noun());
     if let Some(d) = &t.latency_ns {
         text += &format!(", p50 {}, p99 {}", units::time(d.p50), units::time(d.p99));
     }
     text
+}
+
+impl Transactions {
+    /// What they are.
+    pub(crate) fn noun(&self) -> &'static str {
+        if self.request_bytes + self.response_bytes == 0 { "connections" } else { "transactions" }
+    }
 }
 
 pub(super) struct Tested;
@@ -419,7 +425,7 @@ impl Section for Tested {
             ));
         }
         if let Some(t) = &e.transactions {
-            lines.push(Line::facts("transactions", transaction_facts(t)));
+            lines.push(Line::facts("rate", transaction_facts(t)));
             lines.extend(
                 t.latency_ns
                     .as_ref()
@@ -431,9 +437,9 @@ impl Section for Tested {
             lines.push(Line::facts("idle", latency_facts(&under.idle_ns)));
             lines.push(Line::facts("loaded", latency_facts(&under.loaded_ns)));
             lines.push(Line::facts(
-                "bufferbloat",
+                "grade",
                 vec![
-                    format!("grade {}", under.grade),
+                    format!("{} for bufferbloat", under.grade),
                     format!("median up by {}", units::time(under.increase_ns)),
                     format!(
                         "{} round trips a minute",
@@ -446,8 +452,8 @@ impl Section for Tested {
         if let Some(c) = &e.confidence {
             lines.push(Line::facts("repeated", confidence_facts(c)));
         }
-        lines.push(Line::facts("here", end_facts(&e.local)));
-        lines.extend(e.remote.as_ref().map(|end| Line::facts("server", end_facts(end))));
+        lines.push(Line::facts("here", end_facts(e, &e.local, true)));
+        lines.extend(e.remote.as_ref().map(|end| Line::facts("server", end_facts(e, end, false))));
         for (place, end) in ends(e) {
             let notes = end.counters.iter().flat_map(|difference| &difference.notes);
             lines.extend(
@@ -491,9 +497,9 @@ impl Section for Tested {
         if let Some(c) = &e.confidence {
             facts.add("repeated", &confidence_facts(c).join(", "));
         }
-        facts.add("this end", &end_facts(&e.local).join(", "));
+        facts.add("this end", &end_facts(e, &e.local, true).join(", "));
         if let Some(end) = &e.remote {
-            facts.add("the server's end", &end_facts(end).join(", "));
+            facts.add("the server's end", &end_facts(e, end, false).join(", "));
         }
     }
 
@@ -551,15 +557,19 @@ fn latency_facts(d: &Distribution) -> Vec<String> {
 }
 
 fn stream_facts(stream: &EndpointStream) -> Vec<String> {
-    let mut facts = vec![format!(
-        "{} sent at {}",
+    let [from, to] =
+        if stream.from_client { ["this host", "the server"] } else { ["the server", "this host"] };
+    let mut facts = vec![match (stream.received_bytes, stream.received_bits_per_second) {
+        (Some(bytes), Some(rate)) => {
+            format!("{} at {} received by {to}", units::bytes(bytes), units::bit_rate(rate))
+        }
+        _ => format!("what {to} received is not known"),
+    }];
+    facts.push(format!(
+        "{} at {} sent by {from}",
         units::bytes(stream.sent_bytes),
         units::bit_rate(stream.sent_bits_per_second)
-    )];
-    facts.push(match (stream.received_bytes, stream.received_bits_per_second) {
-        (Some(bytes), Some(rate)) => format!("{} received at {}", units::bytes(bytes), units::bit_rate(rate)),
-        _ => "received: not known".to_owned(),
-    });
+    ));
     if let Some(d) = &stream.datagrams {
         facts.push(format!(
             "{} datagrams/s of {} B",
@@ -583,7 +593,7 @@ fn stream_facts(stream: &EndpointStream) -> Vec<String> {
 
 fn transaction_facts(t: &Transactions) -> Vec<String> {
     let mut facts = vec![
-        format!("{} a second", units::count(t.per_second.round() as u64)),
+        format!("{} {} a second", units::count(t.per_second.round() as u64), t.noun()),
         format!("{} in all", units::count(t.count)),
     ];
     if t.request_bytes + t.response_bytes > 0 {
@@ -591,7 +601,7 @@ fn transaction_facts(t: &Transactions) -> Vec<String> {
         facts.push(format!("response {} B", units::count(t.response_bytes)));
     }
     if t.in_flight > 1 {
-        facts.push(format!("{} in flight", units::count(t.in_flight)));
+        facts.push(format!("at most {} in flight", units::count(t.in_flight)));
     }
     match t.intended_per_second {
         Some(rate) => facts.push(format!("open loop at {} a second", units::count(rate.round() as u64))),
@@ -611,19 +621,27 @@ fn confidence_facts(c: &Repeated) -> Vec<String> {
     ]
 }
 
-fn end_facts(end: &End) -> Vec<String> {
+/// Of an end that sends streams or has transactions TCP's figures tell something; of one that only acknowledges they do not.
+fn end_facts(e: &Endpoint, end: &End, is_client: bool) -> Vec<String> {
+    let sends = e.transactions.is_some() || e.streams.iter().any(|stream| stream.from_client == is_client);
     let mut facts = Vec::new();
     if let (Some(busy), Some(cores)) = (end.busy_cores, end.cores) {
         facts.push(format!("CPU {busy:.2} of {cores} cores in use"));
     }
     facts.extend(end.process_cores.map(|cores| format!("{cores:.2} by netdyno without interrupts")));
-    facts.extend(end.service_demand_ns_per_kib.map(|ns| format!("{:.3} us/KiB", ns / 1e3)));
-    facts.extend(end.service_demand_ns_per_transaction.map(|ns| format!("{:.3} us/transaction", ns / 1e3)));
-    facts.extend(end.congestion.as_ref().map(|name| units::printable(name)));
-    facts.extend(end.rtt_ns.map(|ns| format!("rtt {}", units::time(ns))));
-    facts.extend(end.min_rtt_ns.map(|ns| format!("least rtt {}", units::time(ns))));
-    facts.extend(end.cwnd_bytes.map(|bytes| format!("cwnd {}", units::bytes(bytes))));
-    facts.extend(end.retransmits.map(|count| format!("{} sent again", units::counted(count, "segment"))));
+    facts.extend(end.service_demand_ns_per_kib.map(|ns| format!("service demand {:.3} us/KiB", ns / 1e3)));
+    facts.extend(
+        end.service_demand_ns_per_transaction
+            .map(|ns| format!("service demand {:.3} us/transaction", ns / 1e3)),
+    );
+    facts
+        .extend(end.congestion.as_ref().map(|name| format!("congestion control {}", units::printable(name))));
+    if sends {
+        facts.extend(end.rtt_ns.map(|ns| format!("rtt {}", units::time(ns))));
+        facts.extend(end.min_rtt_ns.map(|ns| format!("least rtt {}", units::time(ns))));
+        facts.extend(end.cwnd_bytes.map(|bytes| format!("cwnd {}", units::bytes(bytes))));
+        facts.extend(end.retransmits.map(|count| format!("{} sent again", units::counted(count, "segment"))));
+    }
     facts.extend(end.send_buffer_bytes.map(|bytes| format!("send buffer {}", units::bytes(bytes))));
     facts.extend(end.receive_buffer_bytes.map(|bytes| format!("receive buffer {}", units::bytes(bytes))));
     if let (Some(copied), Some(calls)) = (end.zerocopy_copied, end.zerocopy_calls) {

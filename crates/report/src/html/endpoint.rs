@@ -1,0 +1,331 @@
+//! The plots of an endpoint test: what went and how late it was over time, with TCP's round-trip time, window and retransmissions
+//! below each other on one axis of time, so that a dip is seen beside its cause.
+
+use super::charts::{Chart, FRAME, histogram};
+use super::nines;
+use super::plot::{Frame, Scale, Svg, round_up, tick_number};
+use crate::distribution::Distribution;
+use crate::model::{Endpoint, EndpointInterval, Report};
+use crate::units;
+
+/// More stretches than this are joined: a plot has no more pixels to tell them apart.
+const MOST_STRETCHES: usize = 300;
+/// Pixels of a panel, its title's included.
+const PANEL: f64 = 124.0;
+const TITLE: f64 = 26.0;
+
+/// All of them, as HTML.
+pub(super) fn plots(report: &Report) -> String {
+    let Some(endpoint) = &report.result.endpoint else { return String::new() };
+    let mut charts: Vec<Chart> = over_time(endpoint).into_iter().collect();
+    let loaded = endpoint.under_load.as_ref().map(|under| ("beside streams", &under.loaded_ns));
+    let closed = endpoint.transactions.as_ref().and_then(|t| Some(("transactions", t.latency_ns.as_ref()?)));
+    let lines: Vec<_> = match &endpoint.under_load {
+        Some(under) => vec![("by themselves", &under.idle_ns), ("beside streams", &under.loaded_ns)],
+        None => closed.into_iter().collect(),
+    };
+    if let Some((of, d)) = loaded.or(closed) {
+        let heading =
+            if endpoint.under_load.is_some() { format!("Latency {of}") } else { "Latency".to_owned() };
+        charts.extend(histogram(heading, d, "latency of a transaction", "transaction"));
+    }
+    charts.extend(nines::transactions(&lines));
+    if charts.is_empty() {
+        return String::new();
+    }
+    format!("<h2>Plots</h2>\n{}", charts.iter().map(Chart::html).collect::<String>())
+}
+
+/// The figures everybody asks for: name, value, what stands below it.
+pub(super) fn tiles(report: &Report) -> Vec<(&'static str, String, String)> {
+    let Some(endpoint) = &report.result.endpoint else { return Vec::new() };
+    let mut tiles = Vec::new();
+    for stream in &endpoint.streams {
+        let name = if stream.from_client { "To the server" } else { "From the server" };
+        let value = stream.received_bits_per_second.map_or("not known".to_owned(), units::bit_rate);
+        tiles.push((name, value, format!("sent at {}", units::bit_rate(stream.sent_bits_per_second))));
+        if let Some(d) = &stream.datagrams {
+            tiles.push(("Lost", units::percent(d.loss_ratio), units::counted(d.lost, "datagram")));
+        }
+    }
+    if let Some(under) = &endpoint.under_load {
+        let [idle, loaded] = [&under.idle_ns, &under.loaded_ns].map(|d| units::time(d.p50));
+        tiles.push(("Latency beside streams, median", loaded, format!("{idle} without them")));
+        tiles.push((
+            "Bufferbloat grade",
+            under.grade.clone(),
+            format!("median up by {}", units::time(under.increase_ns)),
+        ));
+    } else if let Some(t) = &endpoint.transactions {
+        let lost =
+            if t.lost > 0 { format!(", {} not answered", units::count(t.lost)) } else { String::new() };
+        let name = if t.request_bytes + t.response_bytes == 0 { "Connections" } else { "Transactions" };
+        let rate = units::count(t.per_second.round() as u64);
+        tiles.push((name, format!("{rate}/s"), format!("{} in all{lost}", units::count(t.count))));
+        let half =
+            |d: &Distribution| ("Latency, median", units::time(d.p50), format!("p99 {}", units::time(d.p99)));
+        tiles.extend(t.latency_ns.as_ref().map(half));
+    }
+    if let Some(count) = endpoint.local.retransmits.filter(|_| !endpoint.streams.is_empty()) {
+        tiles.push(("Sent again here", units::counted(count, "segment"), String::new()));
+    }
+    tiles
+}
+
+type Value = fn(&EndpointInterval) -> Option<f64>;
+
+/// One quantity over time, in one or two lines: CSS class, name, value.
+struct Panel {
+    title: &'static str,
+    kind: Kind,
+    lines: Vec<(&'static str, &'static str, Value)>,
+}
+
+/// What the axis is of.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// Its unit with a prefix.
+    Scaled(&'static str),
+    Time,
+    Whole,
+}
+
+fn over_time(endpoint: &Endpoint) -> Option<Chart> {
+    let stretches = stretches(&endpoint.intervals);
+    let transacts = endpoint.transactions.is_some();
+    let bits: Value = |i| Some(i.bytes as f64 * 8.0 / seconds(i)?);
+    let per_second: Value = |i| Some(i.count? as f64 / seconds(i)?);
+    let mut panels = Vec::new();
+    if !endpoint.streams.is_empty() {
+        let mut lines = vec![("s0", "payload", bits)];
+        // Of both directions together the kernel's estimates say little.
+        if endpoint.streams.len() == 1 {
+            lines.push(("s1", "delivery rate, as the sender's kernel estimates", |i| {
+                i.delivery_bits_per_second
+            }));
+        }
+        panels.push(Panel { title: "Throughput", kind: Kind::Scaled("bit/s"), lines });
+    }
+    let title = if transacts { "Transactions" } else { "Datagrams" };
+    panels.push(Panel { title, kind: Kind::Scaled("/s"), lines: vec![("s0", "", per_second)] });
+    panels.push(Panel {
+        title: "Latency of transactions so far",
+        kind: Kind::Time,
+        lines: vec![
+            ("s2", "half of the transactions within", |i| Some(i.latency_p50_ns? as f64)),
+            ("s3", "99 % within", |i| Some(i.latency_p99_ns? as f64)),
+        ],
+    });
+    panels.push(Panel {
+        title: "TCP's smoothed round-trip time (rtt)",
+        kind: Kind::Time,
+        lines: vec![("s2", "", |i| Some(i.rtt_ns? as f64))],
+    });
+    panels.push(Panel {
+        title: "Congestion window (cwnd)",
+        kind: Kind::Scaled("B"),
+        lines: vec![("s3", "", |i| Some(i.cwnd_bytes? as f64))],
+    });
+    panels.push(Panel {
+        title: "Segments sent again",
+        kind: Kind::Whole,
+        lines: vec![("lost", "", |i| Some(i.retransmits? as f64))],
+    });
+    for panel in &mut panels {
+        panel.lines.retain(|(_, _, value)| stretches.iter().any(|i| value(i).is_some()));
+    }
+    panels.retain(|panel| !panel.lines.is_empty());
+    if panels.is_empty() {
+        return None;
+    }
+    let height = panels.len() as f64 * PANEL + FRAME.bottom;
+    let mut svg = Svg::new(height, Frame { top: TITLE, ..FRAME });
+    let (x0, x1) = svg.x_range();
+    let (start, end) = (stretches.first()?.start_ns, stretches.last()?.end_ns);
+    let (unit, unit_name) = super::charts::time_unit(end.saturating_sub(start));
+    let x = Scale::linear(start as f64 / unit, end as f64 / unit, x0, x1);
+    let px = |ns: u64| x.at(ns as f64 / unit);
+    for (row, panel) in panels.iter().enumerate() {
+        let bottom = (row + 1) as f64 * PANEL;
+        panel.draw(&mut svg, &stretches, &px, (bottom - PANEL + TITLE, bottom - 6.0));
+    }
+    let ticks = x.ticks(8);
+    let labels: Vec<_> = ticks.iter().map(|v| (*v, tick_number(*v, &ticks))).collect();
+    svg.x_axis(&x, &labels, unit_name, false);
+    for i in &stretches {
+        let (from, to) = (px(i.start_ns), px(i.end_ns));
+        svg.rect(
+            "hit",
+            from,
+            TITLE,
+            (to - from).max(0.8),
+            height - FRAME.bottom - TITLE,
+            Some(&tip(i, &panels)),
+        );
+    }
+    let named = panels.iter().flat_map(|panel| &panel.lines).filter(|(_, name, _)| !name.is_empty());
+    // Their signs are bare lines.
+    let sign = |class: &str| match class {
+        "s0" => "found f0",
+        "s1" => "found f1",
+        "s2" => "found f2",
+        _ => "found f3",
+    };
+    let mut legend: Vec<_> = named.map(|(class, name, _)| (sign(class), (*name).to_owned())).collect();
+    if legend.len() < 2 {
+        legend.clear();
+    }
+    let mut note = "A warm-up, where there is one, is in it.".to_owned();
+    if endpoint.intervals.len() > stretches.len() {
+        note += " Where a stretch of the plot joins several intervals, the longest time and the last window count.";
+    }
+    let titles: Vec<_> = panels.iter().map(|panel| panel.title).collect();
+    let svg = svg.finish(&format!("Over time: {}", titles.join(", ")));
+    Some(Chart { heading: "The test over time".to_owned(), svg, legend, note })
+}
+
+impl Panel {
+    fn draw(
+        &self,
+        svg: &mut Svg,
+        of: &[EndpointInterval],
+        px: &dyn Fn(u64) -> f64,
+        (top, bottom): (f64, f64),
+    ) {
+        let values = self.lines.iter().flat_map(|(_, _, value)| of.iter().filter_map(value));
+        let max = values.fold(0.0, f64::max);
+        let (factor, unit) = match self.kind {
+            Kind::Scaled(unit) => {
+                let (factor, prefix) = units::prefix(max);
+                (factor, format!("{prefix}{unit}"))
+            }
+            Kind::Time => {
+                let (factor, unit) = super::charts::axis_time(max);
+                (factor, unit.to_owned())
+            }
+            Kind::Whole => (1.0, String::new()),
+        };
+        // Some air above the highest value; an axis of no height would hide that it is 0.
+        let y = Scale::linear(0.0, round_up(max / factor * 1.04), bottom, top);
+        let (x0, x1) = svg.x_range();
+        let ticks = y.ticks(3);
+        for value in &ticks {
+            let at = y.at(*value);
+            svg.line(if *value == 0.0 { "axis" } else { "grid" }, x0, at, x1, at);
+            if self.kind != Kind::Whole || value.fract() == 0.0 {
+                svg.text("tick end", x0 - 8.0, at + 4.0, &tick_number(*value, &ticks));
+            }
+        }
+        let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+        svg.text("title", 0.0, top - 9.0, &format!("{}{unit}", self.title));
+        for (class, _, value) in &self.lines {
+            let points =
+                of.iter().map(|i| (px(i.start_ns), px(i.end_ns), value(i).map(|v| y.at(v / factor))));
+            svg.steps(&format!("line {class}"), points);
+        }
+    }
+}
+
+/// What a reader sees who points at a stretch.
+fn tip(i: &EndpointInterval, panels: &[Panel]) -> String {
+    let at = |ns: u64| ns as f64 / 1e9;
+    let mut parts = vec![format!("{:.2} s to {:.2} s", at(i.start_ns), at(i.end_ns))];
+    let has = |title: &str| panels.iter().any(|panel| panel.title == title);
+    if let (true, Some(lasted)) = (has("Throughput"), seconds(i)) {
+        parts.push(units::bit_rate(i.bytes as f64 * 8.0 / lasted));
+    }
+    if let (Some(count), Some(lasted)) = (i.count, seconds(i)) {
+        parts.push(units::event_rate(count as f64 / lasted));
+    }
+    parts.extend(i.latency_p50_ns.map(|ns| format!("p50 {}", units::time(ns))));
+    parts.extend(i.latency_p99_ns.map(|ns| format!("p99 {}", units::time(ns))));
+    parts.extend(i.rtt_ns.map(|ns| format!("rtt {}", units::time(ns))));
+    parts.extend(i.cwnd_bytes.map(|bytes| format!("cwnd {}", units::bytes(bytes))));
+    parts.extend(i.retransmits.map(|count| format!("{} sent again", units::counted(count, "segment"))));
+    parts.join(" · ")
+}
+
+fn seconds(i: &EndpointInterval) -> Option<f64> {
+    let lasted = i.end_ns.saturating_sub(i.start_ns);
+    (lasted > 0).then_some(lasted as f64 / 1e9)
+}
+
+/// The intervals, neighbours joined until there are few enough to draw. One without extent has no rate.
+fn stretches(intervals: &[EndpointInterval]) -> Vec<EndpointInterval> {
+    let intervals: Vec<_> = intervals.iter().filter(|i| i.end_ns > i.start_ns).copied().collect();
+    let group = intervals.len().div_ceil(MOST_STRETCHES).max(1);
+    intervals.chunks(group).filter_map(|group| group.iter().copied().reduce(join)).collect()
+}
+
+fn join(a: EndpointInterval, b: EndpointInterval) -> EndpointInterval {
+    let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.saturating_add(b)),
+        (a, b) => a.or(b),
+    };
+    EndpointInterval {
+        start_ns: a.start_ns,
+        end_ns: b.end_ns,
+        bytes: a.bytes.saturating_add(b.bytes),
+        count: sum(a.count, b.count),
+        rtt_ns: a.rtt_ns.max(b.rtt_ns),
+        cwnd_bytes: b.cwnd_bytes.or(a.cwnd_bytes),
+        retransmits: sum(a.retransmits, b.retransmits),
+        delivery_bits_per_second: b.delivery_bits_per_second.or(a.delivery_bits_per_second),
+        latency_p50_ns: a.latency_p50_ns.max(b.latency_p50_ns),
+        latency_p99_ns: a.latency_p99_ns.max(b.latency_p99_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::EndpointStream;
+
+    fn tested(intervals: Vec<EndpointInterval>) -> Report {
+        let mut report = Report::new("endpoint");
+        report.result.endpoint =
+            Some(Endpoint { intervals, streams: vec![EndpointStream::default()], ..Endpoint::default() });
+        report
+    }
+
+    fn second(n: u64) -> EndpointInterval {
+        EndpointInterval {
+            start_ns: n * 1_000_000_000,
+            end_ns: (n + 1) * 1_000_000_000,
+            bytes: 125_000_000,
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn throughput_rtt_window_and_retransmissions_stand_on_one_axis_of_time() {
+        let known = |n: u64| EndpointInterval {
+            rtt_ns: Some(2_000_000),
+            cwnd_bytes: Some(64_000),
+            retransmits: Some(n),
+            ..second(n)
+        };
+        let page = plots(&tested((0..5).map(known).collect()));
+        assert_eq!(page.matches("<svg viewBox").count(), 1);
+        assert_eq!(page.matches("<path class=\"line").count(), 4);
+        for says in ["Throughput, Gbit/s", "(rtt), ms", "(cwnd), kB", "Segments sent again", "1.00 Gbit/s"] {
+            assert!(page.contains(says), "{says}: {page}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_panel_and_nothing_has_no_plot() {
+        let page = plots(&tested(vec![second(0)]));
+        assert!(page.contains("Throughput") && !page.contains("cwnd") && !page.contains("sent again"));
+        assert_eq!(plots(&tested(Vec::new())), "");
+        assert_eq!(plots(&Report::new("endpoint")), "");
+    }
+
+    #[test]
+    fn long_tests_are_joined_and_lose_no_retransmission() {
+        let all: Vec<_> = (0..1000).map(|n| EndpointInterval { retransmits: Some(1), ..second(n) }).collect();
+        let joined = stretches(&all);
+        assert!(joined.len() <= MOST_STRETCHES);
+        assert_eq!(joined.iter().filter_map(|i| i.retransmits).sum::<u64>(), 1000);
+    }
+}
