@@ -457,7 +457,6 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 "this test has no such load: transactions take tps, streams over TCP bps, streams of datagrams bps or pps",
             ),
             ("spin", job.spin && !test.transacts(), no_transactions),
-            ("spin", job.spin && each, "connections are waited for asleep; leave it out"),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
             ("method", job.method == SendMethod::Zerocopy && unix, "Unix sockets have no MSG_ZEROCOPY"),
             ("receive_method", job.receive_method != ReceiveMethod::Read && !test.streams(), no_stream),

@@ -340,6 +340,14 @@ fn bind(socket: &OwnedFd, at: SocketAddr) -> Result<()> {
 /// # Errors
 /// An option was refused, there is no way there, nobody answered, or the host is out of ports.
 pub fn connect(to: SocketAddr, options: &Options, deadline: Duration) -> Result<TcpStream> {
+    let stream = dial(to, options, deadline)?;
+    sys::set_timeout(&stream, libc::SO_SNDTIMEO, Duration::ZERO)
+        .map_err(|error| SocketError::Call { what: "SO_SNDTIMEO", error })?;
+    Ok(stream)
+}
+
+/// Connects as [`connect`] does. Sending goes on to heed the deadline (SO_SNDTIMEO).
+pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Result<TcpStream> {
     let socket = make(to.ip(), SocketType::STREAM, options.mptcp)?;
     options.before_bind(&socket, to.ip())?;
     if options.fast_open {
@@ -371,8 +379,6 @@ pub fn connect(to: SocketAddr, options: &Options, deadline: Duration) -> Result<
     if stream.local_addr().is_ok_and(|own| own == to) {
         return Err(not_connected(to.to_string(), io::ErrorKind::ConnectionRefused.into(), deadline));
     }
-    sys::set_timeout(&stream, libc::SO_SNDTIMEO, Duration::ZERO)
-        .map_err(|error| SocketError::Call { what: "SO_SNDTIMEO", error })?;
     Ok(stream)
 }
 

@@ -46,7 +46,7 @@ fn stream(
                 Err(error) => break 'all End::Failed(error),
             }
         }
-        match whole(socket, &said, until) {
+        match whole(socket, &said, SendFlags::empty(), until) {
             Ok(true) => {}
             Ok(false) => break until.over(Instant::now()).unwrap_or(End::Stopped),
             Err(error) => break crate::stream::ended(error),

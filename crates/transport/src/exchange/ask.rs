@@ -49,7 +49,7 @@ fn stream(
     let end = loop {
         while since.len() < most && until.count.is_none_or(|count| begun < count) {
             let now = Instant::now();
-            match whole(socket, &asked, until) {
+            match whole(socket, &asked, SendFlags::empty(), until) {
                 Ok(true) => {}
                 Ok(false) => return done.end(until.over(Instant::now()).unwrap_or(End::Stopped)),
                 Err(error) => return done.end(End::Failed(error)),
@@ -86,10 +86,10 @@ fn stream(
 }
 
 /// Sends all of `bytes`. False: it is over before that.
-pub(super) fn whole(socket: &impl AsFd, bytes: &[u8], until: &Until) -> io::Result<bool> {
+pub(super) fn whole(socket: &impl AsFd, bytes: &[u8], flags: SendFlags, until: &Until) -> io::Result<bool> {
     let mut left = bytes;
     while !left.is_empty() {
-        match rustix::net::send(socket, left, SendFlags::NOSIGNAL) {
+        match rustix::net::send(socket, left, flags | SendFlags::NOSIGNAL) {
             Ok(count) => left = left.get(count..).unwrap_or_default(),
             Err(error) => {
                 let error = io::Error::from(error);

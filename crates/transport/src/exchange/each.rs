@@ -6,6 +6,7 @@ use crate::phase::{self, Done, End, Latency, Progress, Until};
 use crate::socket::{self, Options};
 use crate::stream::content;
 use crate::sys;
+use rustix::net::SendFlags;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
@@ -39,6 +40,8 @@ pub struct Connecting {
     pub patience: Duration,
     /// Own ports, both included, used in turn. None: the kernel's choice.
     pub ports: Option<(u16, u16)>,
+    /// Waits for responses without ever sleeping.
+    pub spin: bool,
 }
 
 impl Connecting {
@@ -87,10 +90,13 @@ fn one(
     until: &Until,
 ) -> io::Result<bool> {
     let options = Options { port: port.or(connecting.options.port), ..connecting.options.clone() };
-    let socket = socket::connect(connecting.to, &options, connecting.patience)
+    // Its sending goes on to heed the patience: that is one call less for each connection.
+    let socket = socket::dial(connecting.to, &options, connecting.patience)
         .map_err(|error| io::Error::new(error.io().kind(), error))?;
-    sys::set_timeout(&socket, libc::SO_RCVTIMEO, phase::LOOK)?;
-    if !asked.is_empty() && !whole(&socket, asked, until)? {
+    if !connecting.spin {
+        sys::set_timeout(&socket, libc::SO_RCVTIMEO, phase::LOOK)?;
+    }
+    if !asked.is_empty() && !whole(&socket, asked, SendFlags::empty(), until)? {
         return Ok(false);
     }
     let response = room.len().saturating_sub(1);
@@ -98,7 +104,7 @@ fn one(
     let by_asker = connecting.closing != Closing::Answerer;
     let closes = Instant::now() + connecting.patience;
     while !(by_asker && got >= response) {
-        match take(&socket, room.get_mut(got..).unwrap_or_default(), false) {
+        match take(&socket, room.get_mut(got..).unwrap_or_default(), connecting.spin) {
             Ok(0) if got == response => break,
             Ok(0) => {
                 let said = format!("the peer closed the connection after {got} of {response} bytes");
@@ -126,19 +132,36 @@ fn one(
     Ok(true)
 }
 
-/// Accepts connections of `from` (None: of anybody), answers each, and closes as `closing` says, until it is over.
+/// How connections are answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Answering {
+    /// Bytes of a request.
+    pub request: usize,
+    /// Bytes of a response.
+    pub response: usize,
+    /// Who closes first.
+    pub closing: Closing,
+    /// Waits for connections and requests without ever sleeping.
+    pub spin: bool,
+}
+
+/// Accepts connections of `from` (None: of anybody), answers each, and closes it, until it is over.
 pub fn answer_each(
     listener: &TcpListener,
-    connecting: (usize, usize, Closing),
+    answering: Answering,
     from: Option<std::net::IpAddr>,
     until: &Until,
     progress: &Progress,
 ) -> Done {
     let mut done = Done::new();
-    let (request, response) = (connecting.0.min(MOST), connecting.1.min(MOST));
+    let (request, response) = (answering.request.min(MOST), answering.response.min(MOST));
+    let answering = Answering { request, response, ..answering };
     let said = content(response);
     let mut room = vec![0; request.max(1)];
-    if let Err(error) = sys::set_timeout(listener, libc::SO_RCVTIMEO, phase::LOOK) {
+    // What is accepted inherits the timeout, and does not inherit that the listener does not wait.
+    let set = sys::set_timeout(listener, libc::SO_RCVTIMEO, phase::LOOK)
+        .and_then(|()| listener.set_nonblocking(answering.spin));
+    if let Err(error) = set {
         return done.end(End::Failed(error));
     }
     let end = loop {
@@ -159,7 +182,7 @@ pub fn answer_each(
             Err(error) => break End::Failed(error),
         };
         // A connection that breaks is one that did not count; who made it knows.
-        if serve(&socket, request, &said, &mut room, connecting.2, until).unwrap_or(false) {
+        if serve(&socket, answering, &said, &mut room, until).unwrap_or(false) {
             done.add(request + response, Instant::now());
             progress.add(request + response);
         }
@@ -172,19 +195,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 fn serve(
     socket: &TcpStream,
-    request: usize,
+    answering: Answering,
     said: &[u8],
     room: &mut [u8],
-    closing: Closing,
     until: &Until,
 ) -> io::Result<bool> {
-    if request > 0 || closing != Closing::Answerer {
-        sys::set_timeout(socket, libc::SO_RCVTIMEO, phase::LOOK)?;
-    }
+    let Answering { request, closing, spin, .. } = answering;
     let by = Instant::now() + PATIENCE;
     let mut got = 0;
     while got < request {
-        match take(socket, room.get_mut(got..request).unwrap_or_default(), false) {
+        match take(socket, room.get_mut(got..request).unwrap_or_default(), spin) {
             Ok(0) => return Ok(false),
             Ok(count) => got += count,
             Err(error)
@@ -194,14 +214,16 @@ fn serve(
         }
     }
     let until = Until { deadline: Some(by), ..Until::stopped(&until.stop) };
-    if !said.is_empty() && !whole(socket, said, &until)? {
+    // Closed right after it, the response and the end of the connection leave in one segment.
+    let flags = if closing == Closing::Answerer { SendFlags::MORE } else { SendFlags::empty() };
+    if !said.is_empty() && !whole(socket, said, flags, &until)? {
         return Ok(false);
     }
     if closing == Closing::Answerer {
         return Ok(true);
     }
     loop {
-        match take(socket, room, false) {
+        match take(socket, room, spin) {
             Ok(0) => break,
             Ok(_) => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,

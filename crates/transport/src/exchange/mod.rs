@@ -13,7 +13,7 @@ mod tests;
 
 pub use answer::answer;
 pub use ask::ask;
-pub use each::{Closing, Connecting, answer_each, ask_each};
+pub use each::{Answering, Closing, Connecting, answer_each, ask_each};
 
 use crate::pace::Rate;
 use rustix::net::RecvFlags;

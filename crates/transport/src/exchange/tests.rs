@@ -1,4 +1,4 @@
-use super::{Closing, Connecting, Exchange, answer, answer_each, ask, ask_each};
+use super::{Answering, Closing, Connecting, Exchange, answer, answer_each, ask, ask_each};
 use crate::pace::Rate;
 use crate::phase::{Done, End, Latency, Progress, Stop, Until};
 use crate::socket::{self, Options};
@@ -103,11 +103,13 @@ fn a_datagram_that_is_lost_is_counted_and_the_next_is_asked() {
 
 #[test]
 fn connections_are_made_and_closed_by_whoever_is_to() {
-    for (request, response, closing) in [
-        (1, 1, Closing::Answerer),
-        (100, 3000, Closing::Asker),
-        (1, 1, Closing::Reset),
-        (0, 0, Closing::Answerer),
+    for (request, response, closing, spin) in [
+        (1, 1, Closing::Answerer, false),
+        (100, 300_000, Closing::Answerer, false),
+        (1, 1, Closing::Answerer, true),
+        (100, 3000, Closing::Asker, false),
+        (1, 1, Closing::Reset, false),
+        (0, 0, Closing::Answerer, false),
     ] {
         let listener =
             socket::listen("127.0.0.1:0".parse().expect("one"), &Options::default(), 64).expect("listens");
@@ -119,13 +121,14 @@ fn connections_are_made_and_closed_by_whoever_is_to() {
             closing,
             patience: Duration::from_secs(10),
             ports: None,
+            spin,
         };
         let (stop, latency) = (Stop::new(), Latency::new());
         let (asked, answered) = std::thread::scope(|scope| {
             let answerer = scope.spawn(|| {
                 answer_each(
                     &listener,
-                    (request, response, closing),
+                    Answering { request, response, closing, spin },
                     None,
                     &Until::stopped(&stop),
                     &Progress::new(),

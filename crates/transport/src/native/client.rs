@@ -290,6 +290,7 @@ impl Prepared {
                     closing: Closing::Answerer,
                     patience: STEP,
                     ports: None,
+                    spin: self.test.exchange.spin,
                 };
                 (0..plan.flows).map(|_| Doing::AskEach(Box::new(connecting.clone()))).collect()
             }

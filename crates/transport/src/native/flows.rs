@@ -3,7 +3,7 @@
 use super::results::{FlowResult, Results, Sample, TcpNow};
 use crate::cpu::{self, Reading};
 use crate::datagram::{self, Numbered, Sequence};
-use crate::exchange::{self, Closing, Connecting, Exchange};
+use crate::exchange::{self, Answering, Closing, Connecting, Exchange};
 use crate::pace::Rate;
 use crate::phase::{Done, Latency, Progress, Stop, Until, Zerocopy};
 use crate::socket::{Actual, Options};
@@ -381,9 +381,10 @@ fn carry_out(
             };
             let size = manner.size.max(RECEIVES);
             let rate = manner.rate.map(|bits| Rate::of_bits(bits, size));
+            let seldom = !matches!(end.send_method.as_deref(), Some("sendfile" | "splice"));
             stream::receive(
                 socket,
-                &stream::Receiving { rate, ..stream::Receiving::new(method, size) },
+                &stream::Receiving { rate, seldom, ..stream::Receiving::new(method, size) },
                 until,
                 progress,
             )
@@ -411,8 +412,9 @@ fn carry_out(
         (Which::Answer, Some(socket)) => exchange::answer(socket, &manner.exchange, until, progress),
         (Which::AskEach(connecting), _) => exchange::ask_each(&connecting, until, progress, latency),
         (Which::AnswerEach(listener, from), _) => {
-            let sizes = (manner.exchange.request, manner.exchange.response, Closing::Answerer);
-            exchange::answer_each(&listener, sizes, from, until, progress)
+            let Exchange { request, response, spin, .. } = manner.exchange;
+            let answering = Answering { request, response, closing: Closing::Answerer, spin };
+            exchange::answer_each(&listener, answering, from, until, progress)
         }
         _ => failed("a flow without a socket".to_owned()),
     }

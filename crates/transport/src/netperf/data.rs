@@ -4,7 +4,7 @@ use super::watch::{Quiet, every};
 use super::{control, percent, processors, send_size, udp, width};
 use crate::cpu::{self, Reading};
 use crate::datagram::{self, Bare};
-use crate::exchange::{self, Closing, Exchange};
+use crate::exchange::{self, Answering, Closing, Exchange};
 use crate::phase::{Done, End, Progress, Stop, Until};
 use crate::socket::{self, Actual, Options};
 use crate::stream::{self, Receive, Receiving, Send, Sending};
@@ -246,8 +246,9 @@ impl Prepared {
             _ => (self.plan.request_size as usize, self.plan.response_size as usize),
         };
         let from = self.from.first().copied().filter(|_| self.from.len() == 1);
-        let connecting = (sizes.0, sizes.1, Closing::Answerer);
-        let done = exchange::answer_each(listener, connecting, from, &self.until(shared), shared.progress);
+        let (request, response) = sizes;
+        let answering = Answering { request, response, closing: Closing::Answerer, spin: false };
+        let done = exchange::answer_each(listener, answering, from, &self.until(shared), shared.progress);
         Ok((done, self.found(None)))
     }
 

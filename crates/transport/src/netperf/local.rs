@@ -190,6 +190,7 @@ fn each(
         closing: Closing::Answerer,
         patience: CONNECTS,
         ports: test.ports,
+        spin: false,
     };
     let done = exchange::ask_each(&connecting, &until(test, stop), progress, latency);
     let ended = fresh(&test.options, to.ip(), false).map_err(io::Error::other)?;

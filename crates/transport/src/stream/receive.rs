@@ -3,6 +3,7 @@
 use super::{MOST, Receive, pipe};
 use crate::pace::{Pacer, Rate};
 use crate::phase::{self, Done, End, Progress, Until};
+use crate::sys;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::RecvFlags;
 use rustix::pipe::SpliceFlags;
@@ -19,12 +20,15 @@ pub struct Receiving {
     pub size: usize,
     /// Calls are made on this schedule: a slow reader. None: as fast as bytes come.
     pub rate: Option<Rate>,
+    /// A fast sender's receiver may be woken for many bytes at a time. Measured, that serves a sender that copies, and not one that
+    /// hands over pages: its receiver has to take its share of the kernel's work.
+    pub seldom: bool,
 }
 
 impl Receiving {
     /// By `method`, up to `size` bytes a call.
     pub fn new(method: Receive, size: usize) -> Receiving {
-        Receiving { method, size, rate: None }
+        Receiving { method, size, rate: None, seldom: true }
     }
 }
 
@@ -32,6 +36,22 @@ enum Way {
     Read(Vec<u8>),
     Trunc(Vec<u8>),
     Splice { from: OwnedFd, into: OwnedFd, null: OwnedFd, room: usize },
+}
+
+/// A fast sender's receiver is woken for so many bytes at a time (SO_RCVLOWAT): each wake-up costs both ends more than copying 64 KiB.
+const WOKEN_FOR: usize = 512 << 10;
+/// Fast is: so many bytes,
+const FAST: u64 = 8 << 20;
+/// within this. A slower one's bytes are taken as they come; and those of one that becomes slower within [`phase::LOOK`].
+const WITHIN: Duration = Duration::from_millis(250);
+
+/// TCP only: what waits for more than a Unix socket holds waits in vain.
+fn wake_seldom(socket: &impl AsFd) {
+    let protocol = sys::get_int(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL);
+    if protocol.is_ok_and(|protocol| protocol == libc::IPPROTO_TCP) {
+        // The kernel takes at most half of the socket's buffer. Refused, bytes are taken as they come.
+        let _ = sys::set_int(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, WOKEN_FOR as i32);
+    }
 }
 
 /// Receives until the peer closes (`End::Closed`, what a whole stream ends with), or until it is over.
@@ -68,6 +88,8 @@ fn run(
 ) -> Done {
     let size = receiving.size.clamp(1, MOST);
     let mut pacer = receiving.rate.map(|rate| Pacer::new(rate, done.began, Duration::from_millis(10), false));
+    // Who waits for an amount wants its last bytes at once.
+    let mut may_sleep_long = receiving.seldom && pacer.is_none() && until.bytes.is_none();
     let end = loop {
         let now = Instant::now();
         if let Some(end) = until.over(now) {
@@ -93,6 +115,12 @@ fn run(
                 }
                 done.bytes += count as u64;
                 done.count += 1;
+                if may_sleep_long && done.bytes >= FAST {
+                    may_sleep_long = false;
+                    if done.first.is_some_and(|first| first.elapsed() < WITHIN) {
+                        wake_seldom(socket);
+                    }
+                }
                 progress.add(count);
             }
             Err(error) if phase::is_again(&error) => continue,
