@@ -322,16 +322,12 @@ fn collected(page: &mut Page, moment: &Snapshot) {
     let Some(c) = moment.collected else { return };
     page.one("netdyno_collector_exporters", "gauge", "Exporters.", &[], &c.exporters);
     for (name, help, value) in [
-        ("netdyno_collector_records_total", "Flow records received.", c.records),
-        ("netdyno_collector_messages_total", "Messages received.", c.messages),
-        ("netdyno_collector_missing_records_total", "Records that did not arrive.", c.missing_records),
-        ("netdyno_collector_missing_messages_total", "Messages that did not arrive.", c.missing_messages),
-        (
-            "netdyno_collector_dropped_messages_total",
-            "Messages that this collector lost.",
-            c.dropped_messages,
-        ),
-        ("netdyno_collector_unwritten_records_total", "Records that were not written.", c.unwritten_records),
+        ("netdyno_collector_records", "Flow records received.", c.records),
+        ("netdyno_collector_messages", "Messages received.", c.messages),
+        ("netdyno_collector_missing_records", "Records that did not arrive.", c.missing_records),
+        ("netdyno_collector_missing_messages", "Messages that did not arrive.", c.missing_messages),
+        ("netdyno_collector_dropped_messages", "Messages that this collector lost.", c.dropped_messages),
+        ("netdyno_collector_unwritten_records", "Records that were not written.", c.unwritten_records),
     ] {
         page.one(name, "counter", help, &[], &value);
     }
@@ -341,15 +337,11 @@ fn collected(page: &mut Page, moment: &Snapshot) {
 fn endpoint(page: &mut Page, moment: &Snapshot) {
     let Some(e) = moment.endpoint else { return };
     for (name, help, value) in [
-        ("netdyno_endpoint_sent_bytes_total", "Bytes of payload sent in streams.", Some(e.sent_bytes)),
-        (
-            "netdyno_endpoint_received_bytes_total",
-            "Bytes of payload received in streams.",
-            Some(e.received_bytes),
-        ),
-        ("netdyno_endpoint_transactions_total", "Transactions that were answered.", e.transactions),
-        ("netdyno_endpoint_retransmitted_segments_total", "Segments that were sent again.", e.retransmits),
-        ("netdyno_endpoint_tests_total", "Tests that are over.", e.tests),
+        ("netdyno_endpoint_sent_bytes", "Bytes of payload sent in streams.", Some(e.sent_bytes)),
+        ("netdyno_endpoint_received_bytes", "Bytes of payload received in streams.", Some(e.received_bytes)),
+        ("netdyno_endpoint_transactions", "Transactions that were answered.", e.transactions),
+        ("netdyno_endpoint_retransmitted_segments", "Segments that were sent again.", e.retransmits),
+        ("netdyno_endpoint_tests", "Tests that are over.", e.tests),
     ] {
         if let Some(value) = value {
             page.one(name, "counter", help, &[], &value);
@@ -374,10 +366,10 @@ fn flows(page: &mut Page, moment: &Snapshot) {
     let Some(f) = moment.flows else { return };
     page.one("netdyno_probe_active_flows", "gauge", "Flows under way.", &[], &f.active);
     for (name, help, value) in [
-        ("netdyno_probe_ended_records_total", "Flow records that ended.", f.ended),
-        ("netdyno_probe_sent_records_total", "Flow records that were sent to a collector.", f.sent),
-        ("netdyno_probe_unsent_records_total", "Flow records that ended and were not sent.", f.unsent),
-        ("netdyno_probe_dropped_frames_total", "Frames lost because the probe was slower.", f.dropped),
+        ("netdyno_probe_ended_records", "Flow records that ended.", f.ended),
+        ("netdyno_probe_sent_records", "Flow records that were sent to a collector.", f.sent),
+        ("netdyno_probe_unsent_records", "Flow records that ended and were not sent.", f.unsent),
+        ("netdyno_probe_dropped_frames", "Frames lost because the probe was slower.", f.dropped),
     ] {
         page.one(name, "counter", help, &[], &value);
     }
