@@ -147,7 +147,9 @@ fn is_said(note: &Note, output: &Output) -> bool {
 /// The same of an endpoint test.
 fn endpoint(now: &snapshot::Endpoint, before: snapshot::Endpoint, span_ns: u64) -> EndpointPace {
     let per_second = |now: u64, before: u64| now.saturating_sub(before) as f64 * 1e9 / span_ns.max(1) as f64;
-    let bits = |now: u64, before: u64| (now > 0).then(|| 8.0 * per_second(now, before));
+    // A server counts the bytes of a test when it is over: they are no rate.
+    let is_server = now.clients.is_some();
+    let bits = |now: u64, before: u64| (now > 0 && !is_server).then(|| 8.0 * per_second(now, before));
     EndpointPace {
         sent_bits_per_second: bits(now.sent_bytes, before.sent_bytes),
         received_bits_per_second: bits(now.received_bytes, before.received_bytes),
@@ -158,6 +160,8 @@ fn endpoint(now: &snapshot::Endpoint, before: snapshot::Endpoint, span_ns: u64) 
         latency_p99_ns: now.latency_p99_ns,
         rtt_ns: now.rtt_ns,
         retransmits: now.retransmits,
+        clients: now.clients,
+        tests: now.tests,
     }
 }
 

@@ -46,6 +46,10 @@ pub struct EndpointPace {
     pub rtt_ns: Option<u64>,
     /// Segments that were sent again, so far.
     pub retransmits: Option<u64>,
+    /// Of a server: clients now.
+    pub clients: Option<u64>,
+    /// Of a server: tests that are over.
+    pub tests: Option<u64>,
 }
 
 impl EndpointPace {
@@ -69,6 +73,8 @@ impl EndpointPace {
             time(8, "p99", self.latency_p99_ns),
             time(5, "rtt", self.rtt_ns),
             again,
+            self.clients.map(|count| (10, units::counted(count, "client"))),
+            self.tests.map(|count| (9, format!("{} over", units::counted(count, "test")))),
         ];
         all.into_iter().flatten().collect()
     }

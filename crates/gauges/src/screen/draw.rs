@@ -146,6 +146,10 @@ fn label(text: &str, manner: Manner) -> Span<'static> {
 }
 
 fn rates(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+    if now.endpoint.is_some() {
+        // Its sockets count bytes and transactions, no frames.
+        return Vec::new();
+    }
     let head = format!(
         "{:LABEL$}{:>17} {:>11} {:>13} {:>13} {:>11}",
         "", "frames", "now", "layer 2", "layer 1", "whole run"
@@ -253,6 +257,32 @@ fn history(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Lin
     }
     let columns = width.saturating_sub(LABEL + 14).max(1);
     let shown = || view.history.iter().skip(view.history.len().saturating_sub(columns));
+    let row = |name: &str, bars: String, colour: Color, most: String| {
+        Line::from(vec![
+            label(name, manner),
+            Span::styled(format!("{bars:<columns$}"), manner.style(colour)),
+            Span::styled(format!(" {:>12}", format!("<{most}")), manner.label()),
+        ])
+    };
+    if let Some(e) = now.endpoint {
+        // A server's bytes come when a test is over: they are no rate.
+        let is_test = e.clients.is_none();
+        let each = |most: f64| format!("{}/s", count(most.round() as u64));
+        let rows = [
+            ("sent", is_test && e.sent_bytes > 0, Color::Blue),
+            ("received", is_test && e.received_bytes > 0, Color::Green),
+            ("answered", e.transactions.is_some(), Color::Green),
+            ("again", e.retransmits.is_some_and(|n| n > 0), Color::Red),
+        ];
+        let there = rows.into_iter().enumerate().filter(|(_, (_, there, _))| *there);
+        return there
+            .map(|(n, (name, _, colour))| {
+                let most = shown().map(|c| c.endpoint[n]).fold(0.0, f64::max);
+                let bars = sparkline(shown().map(|c| c.endpoint[n]), most, manner.unicode);
+                row(name, bars, colour, if n < 2 { bit_rate(most) } else { each(most) })
+            })
+            .collect();
+    }
     type Of = fn(&Column) -> f64;
     let rows: [(&str, bool, Of, Color); 3] = [
         ("sent", now.tx.is_some(), |c| c.sent, Color::Blue),
@@ -269,13 +299,7 @@ fn history(view: &View, now: &Snapshot, manner: Manner, width: usize) -> Vec<Lin
         }
         let most = if name == "lost" { lost } else { most };
         let bars = sparkline(shown().map(of), most, manner.unicode);
-        let text = format!("{bars:<columns$}");
-        let scale = format!(" {:>12}", format!("<{}", frame_rate(most)));
-        lines.push(Line::from(vec![
-            label(name, manner),
-            Span::styled(text, manner.style(colour)),
-            Span::styled(scale, manner.label()),
-        ]));
+        lines.push(row(name, bars, colour, frame_rate(most)));
     }
     lines
 }

@@ -17,6 +17,8 @@ pub struct Column {
     pub sent: f64,
     pub received: f64,
     pub lost: f64,
+    /// Of an endpoint test, a second: bits of payload sent and received, transactions, segments sent again.
+    pub endpoint: [f64; 4],
 }
 
 /// By what streams are sorted; ties by number.
@@ -102,6 +104,17 @@ impl View {
         let span = moment.at_ns.saturating_sub(begin.at_ns);
         if span >= COLUMN_NS {
             let of = |of: fn(&Snapshot) -> u64| rate(of(&moment), of(&begin), span);
+            let counts = |m: &Snapshot| {
+                m.endpoint.map_or([0; 4], |e| {
+                    [
+                        e.sent_bytes.saturating_mul(8),
+                        e.received_bytes.saturating_mul(8),
+                        e.transactions.unwrap_or(0),
+                        e.retransmits.unwrap_or(0),
+                    ]
+                })
+            };
+            let (now, before) = (counts(&moment), counts(&begin));
             if self.history.len() == COLUMNS {
                 self.history.pop_front();
             }
@@ -109,6 +122,7 @@ impl View {
                 sent: of(|m| m.tx.map_or(0, |c| c.frames)),
                 received: of(|m| m.rx.map_or(0, |c| c.frames)),
                 lost: of(|m| m.lost.unwrap_or(0)),
+                endpoint: std::array::from_fn(|n| rate(now[n], before[n], span)),
             });
             self.column = Some(Arc::clone(&moment));
         }

@@ -176,10 +176,12 @@ pub fn endpoint(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static
     let rate =
         |of: fn(&snapshot::Endpoint) -> u64| view.rate_of(|m| m.endpoint.as_ref().map(of)).unwrap_or(0.0);
     let mut facts = Vec::new();
+    // A server counts the bytes of a test when it is over: they are no rate.
+    let is_server = e.clients.is_some();
     if e.sent_bytes > 0 {
         facts.push(format!("sent {}", report::units::bit_rate(8.0 * rate(|e| e.sent_bytes))));
     }
-    if e.received_bytes > 0 {
+    if e.received_bytes > 0 && !is_server {
         facts.push(format!("received {}", report::units::bit_rate(8.0 * rate(|e| e.received_bytes))));
     }
     if e.transactions.is_some() {
@@ -189,12 +191,20 @@ pub fn endpoint(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static
     let time = report::units::time;
     facts.extend(e.latency_p50_ns.map(|ns| format!("p50 {}", time(ns))));
     facts.extend(e.latency_p99_ns.map(|ns| format!("p99 {}", time(ns))));
-    facts.extend(e.rtt_ns.map(|ns| format!("rtt {}", time(ns))));
-    facts.extend(e.cwnd_bytes.map(|bytes| format!("cwnd {}", report::units::bytes(bytes))));
-    facts.extend(e.retransmits.map(|segments| format!("{} segments sent again", count(segments))));
+    let mut tcp: Vec<String> = Vec::new();
+    tcp.extend(e.rtt_ns.map(|ns| format!("rtt {}", time(ns))));
+    tcp.extend(e.cwnd_bytes.map(|bytes| format!("cwnd {}", report::units::bytes(bytes))));
+    tcp.extend(e.retransmits.map(|segments| format!("{} segments sent again", count(segments))));
     facts.extend(e.clients.map(|clients| format!("{} clients", count(clients))));
-    facts.extend(e.tests.map(|tests| format!("{} tests done", count(tests))));
-    vec![Line::from(vec![label("endpoint", manner), facts.join(", ").into()])]
+    facts.extend(e.tests.map(|tests| format!("{} tests over", count(tests))));
+    if is_server {
+        facts.push(format!("{} carried", report::units::bytes(e.received_bytes)));
+    }
+    // Two lines: 80 columns have no room for one.
+    let lines = [("endpoint", facts), ("TCP", tcp)];
+    let line =
+        |(name, facts): &(&str, Vec<String>)| Line::from(vec![label(name, manner), facts.join(", ").into()]);
+    lines.iter().filter(|(_, facts)| !facts.is_empty()).map(line).collect()
 }
 
 /// Flows that are metered.
