@@ -21,9 +21,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// It does not know the request.
-    #[error(
-        "the server does not know this test, or was built without the omni tests"
-    )]
+    #[error("the server does not know this test, or was built without the omni tests")]
     Unknown,
     /// An error number.
     #[error("the server cannot do this: {}", std::io::Error::from_raw_os_error(*.0 as i32))]
