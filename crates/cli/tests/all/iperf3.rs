@@ -25,18 +25,19 @@ fn ask(net: &Net, program: &str, options: &str) -> Ran {
     net.run(format!("{program} -c 127.0.0.1 {options}"))
 }
 
-/// Small tests of every kind.
+/// Small tests of every kind. All datagrams of one have room in the receiver's socket, however late it is; of streams
+/// there is more than a socket keeps, so that something has been received when all is sent.
 const KINDS: [&str; 9] = [
-    "-n 1M",
-    "-n 1M -R",
-    "-n 1M -P 3",
+    "-n 8M",
+    "-n 8M -R",
+    "-n 24M -P 3",
     // By time: an amount may be sent before anything has come back.
     "-t 1 -b 20M --bidir",
-    "-n 2M -Z -N -M 1400 -S 0x20",
-    "-u -n 200K -l 1400 -b 100M",
-    "-u -n 200K -l 1400 -b 100M -R --udp-counters-64bit",
-    "-u -t 1 -l 1400 -b 10M --bidir",
-    "-u -n 200K -l 1400 -b 100M -P 2 --udp-counters-64bit --repeating-payload",
+    "-n 8M -Z -N -M 1400 -S 0x20",
+    "-u -n 80K -l 1400 -b 100M",
+    "-u -n 80K -l 1400 -b 100M -R --udp-counters-64bit",
+    "-u -t 1 -l 1400 -b 1M --bidir",
+    "-u -n 80K -l 1400 -b 100M -P 2 --udp-counters-64bit --repeating-payload",
 ];
 
 /// What a client's JSON says must agree on both sides.
@@ -88,7 +89,7 @@ fn iperf3s_server_serves_our_client() {
     for words in [
         "Connecting to host 127.0.0.1, port 5201\n",
         "(omitted)\n",
-        "[SUM]   0.00-0.50 ",
+        "[SUM]   0.00-0.",
         "Test Complete. Summary Results:\n[ ID] Interval           Transfer     Bitrate         Retr\n",
         "CPU Utilization: local/sender ",
         "Server output:\n",
