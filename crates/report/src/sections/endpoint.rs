@@ -251,10 +251,10 @@ pub struct EndpointInterval {
     /// Rate at which data arrived, as the sender's kernel reckons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_bits_per_second: Option<f64>,
-    /// Median latency of the transactions in this stretch.
+    /// Median latency of all transactions up to the end of this stretch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
-    /// The 99th percentile.
+    /// The 99th percentile of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
 }
