@@ -204,7 +204,8 @@ fn port(option: &str, text: &str) -> Result<u16> {
         .with_context(|| format!("-{option} {}: a port from 0 to 65535 is expected", printable(text)))
 }
 
-fn place(option: &str, text: &str, into: &mut Place) -> Result<()> {
+/// The host and the family of addresses at one end.
+pub(super) fn place(option: &str, text: &str, into: &mut Place) -> Result<()> {
     let (host, of) = pair_explicit(text);
     if let Some(host) = host {
         if host.contains('/') {

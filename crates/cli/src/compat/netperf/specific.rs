@@ -1,7 +1,7 @@
 //! Options behind `--`: those of a test.
 
-use super::options::{Asked, Options, Place, largest};
-use super::words::{Getopt, family, number, pair, pair_explicit, size};
+use super::options::{Asked, Options, largest, place};
+use super::words::{Getopt, number, pair, pair_explicit, size};
 use anyhow::{Context, Result, bail};
 use endpoint::netperf::figures::Flow;
 use endpoint::netperf::layout::Form;
@@ -154,23 +154,6 @@ pub fn read(mut o: Options, mut getopt: Getopt) -> Result<Asked> {
     }
     finish(&mut o, remote_sizes)?;
     Ok(Asked::Test(Box::new(o)))
-}
-
-fn place(option: &str, text: &str, into: &mut Place) -> Result<()> {
-    let (host, of) = pair_explicit(text);
-    if let Some(host) = host {
-        if host.contains('/') {
-            bail!(
-                "-{option} {}: addresses of chance (with a mask) are not supported: run one test for each address",
-                printable(text)
-            );
-        }
-        into.host = Some(host.to_owned());
-    }
-    if let Some(of) = of {
-        into.v6 = family(option, of)?;
-    }
-    Ok(())
 }
 
 fn refused(letter: char) -> String {
