@@ -14,6 +14,7 @@ pub mod lab;
 pub mod live;
 pub mod probe;
 pub mod search;
+pub mod search_between;
 
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

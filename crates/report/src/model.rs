@@ -20,6 +20,9 @@ pub use crate::sections::endpoint::{
     Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointStream, Repeated, Served,
     Transactions, UnderLoad,
 };
+pub use crate::sections::endpoint_search::{
+    BufferPoint, EndpointSearch, EndpointTrial, SocketBufferFound, TransactionsFound,
+};
 pub use crate::sections::environment::{Choice, Environment, Interface, NotTaken};
 pub use crate::sections::flows::Flows;
 pub use crate::sections::intervals::Interval;
@@ -168,6 +171,9 @@ pub struct Achieved {
     /// What came of a test between two endpoints (`netdyno endpoint`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
+    /// What a search between two endpoints found (`netdyno search socket-buffer`, `netdyno search transactions`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_search: Option<EndpointSearch>,
     /// What a server of endpoint tests did (`netdyno endpoint serve`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,

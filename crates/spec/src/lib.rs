@@ -15,6 +15,7 @@ mod consent;
 mod cores;
 mod edits;
 mod endpoint;
+mod endpoint_search;
 mod file;
 mod flows;
 mod kind;
@@ -38,6 +39,7 @@ pub use edits::{Edits, FixLength, VlanKind};
 pub use endpoint::{
     Confidence, Endpoint, EndpointRate, EndpointServer, EndpointTest, Family, ReceiveMethod, SendMethod,
 };
+pub use endpoint_search::{Buffers, EndpointFind, EndpointSearch, MostTransactions, SocketBuffer};
 pub use file::{BadFile, File, NotText, SCHEMA, schema};
 pub use flows::{Flows, KeyOrder, UnderTest};
 pub use kind::Kind;
@@ -76,6 +78,8 @@ kinds! { ($)
     "endpoint" Endpoint,
     /// The far end of endpoint tests.
     "endpoint-server" EndpointServer,
+    /// The smallest socket buffer, or the highest rate of transactions, between two endpoints.
+    "endpoint-search" EndpointSearch,
     /// One load, and whether the device keeps to a goal.
     "trial" Trial,
     /// What the device can do.

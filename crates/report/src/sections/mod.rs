@@ -10,6 +10,7 @@ pub mod collection;
 pub mod conversations;
 pub mod counters;
 pub mod endpoint;
+pub mod endpoint_search;
 pub mod environment;
 pub mod flows;
 pub mod intervals;
@@ -70,7 +71,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 16] = [
+pub(crate) const ALL: [&dyn Section; 17] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
@@ -82,6 +83,7 @@ pub(crate) const ALL: [&dyn Section; 16] = [
     &metering::Metered,
     &collection::Collected,
     &endpoint::Tested,
+    &endpoint_search::Searched,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

@@ -119,6 +119,7 @@ pub fn lossy_replay() -> Report {
         metering: None,
         collection: None,
         endpoint: None,
+        endpoint_search: None,
         served: None,
         passages: Vec::new(),
         tx: Some(Tx {

@@ -8,6 +8,7 @@
 
 mod outcome;
 mod parts;
+pub(crate) mod search;
 mod server;
 
 use super::{Run, passive};

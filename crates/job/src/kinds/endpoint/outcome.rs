@@ -403,7 +403,7 @@ fn faults<'r>(report: &mut Report, all: impl Iterator<Item = &'r (Part, Outcome)
 }
 
 /// Where a technique makes a figure that no program with the data could have.
-fn untouched<'r>(
+pub fn untouched<'r>(
     report: &mut Report,
     args: &Endpoint,
     parts: &Parts,
