@@ -225,10 +225,10 @@ pub struct Endpoint {
     /// Transactions that were answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions: Option<u64>,
-    /// Latency that half of the transactions had at most, in nanoseconds.
+    /// Latency that half of the transactions since the snapshot before had at most, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
-    /// Latency that 99 of 100 transactions had at most.
+    /// Latency that 99 of 100 of them had at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
     /// Mean smoothed round-trip time of the connections that send.

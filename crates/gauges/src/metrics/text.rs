@@ -349,8 +349,16 @@ fn endpoint(page: &mut Page, moment: &Snapshot) {
     }
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
     for (name, help, value) in [
-        ("netdyno_endpoint_latency_p50_seconds", "Latency of transactions, p50.", seconds(e.latency_p50_ns)),
-        ("netdyno_endpoint_latency_p99_seconds", "Latency of transactions, p99.", seconds(e.latency_p99_ns)),
+        (
+            "netdyno_endpoint_latency_p50_seconds",
+            "Latency of transactions in the last tenth of a second, p50.",
+            seconds(e.latency_p50_ns),
+        ),
+        (
+            "netdyno_endpoint_latency_p99_seconds",
+            "Latency of transactions in the last tenth of a second, p99.",
+            seconds(e.latency_p99_ns),
+        ),
         ("netdyno_endpoint_rtt_seconds", "Mean smoothed round-trip time.", seconds(e.rtt_ns)),
         ("netdyno_endpoint_cwnd_bytes", "Sum of congestion windows.", e.cwnd_bytes.map(|bytes| bytes as f64)),
         ("netdyno_endpoint_clients", "Clients of the server.", e.clients.map(|count| count as f64)),

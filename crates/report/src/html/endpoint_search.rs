@@ -3,7 +3,7 @@
 use super::charts::{Chart, FRAME, axis_time};
 use super::plot::{Frame, Scale, Svg, round_up, tick_number};
 use crate::model::{EndpointSearch, EndpointTrial, Report, SocketBufferFound, TransactionsFound};
-use crate::sections::endpoint_search::{percentile, size};
+use crate::sections::endpoint_search::percentile;
 use crate::units;
 
 /// All of them, as HTML.
@@ -20,10 +20,10 @@ pub(super) fn tiles(report: &Report) -> Vec<(&'static str, String, String)> {
     let Some(search) = &report.result.endpoint_search else { return Vec::new() };
     let mut tiles = Vec::new();
     if let Some(found) = &search.socket_buffer {
-        let value = found.found_bytes.map_or("none".to_owned(), size);
+        let value = found.found_bytes.map_or("none".to_owned(), units::buffer);
         let enough = format!("smallest that reaches {} of the best", units::percent(found.enough_ratio));
         tiles.push(("Socket buffer", value, enough));
-        let with = found.best_buffer_bytes.map_or("the kernel's own tuning".to_owned(), size);
+        let with = found.best_buffer_bytes.map_or("the kernel's own tuning".to_owned(), units::buffer);
         tiles.push(("Best", search.show(found.best_per_second), format!("with {with}")));
         if let Some(tuned) = found.tuned() {
             let share = format!("{} of the best", units::percent(tuned.best_ratio));
@@ -59,7 +59,7 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
     let (least, most) = (points.first()?.0, points.last()?.0);
     let tops = found.points.iter().map(|point| point.interval().map_or(point.per_second, |[_, high]| high));
     // A wide interval of few repetitions must not press the points together.
-    let hi = tops.fold(0.0, f64::max).min(found.best_per_second * 1.6);
+    let hi = tops.fold(0.0, f64::max).min(found.best_per_second * 1.2);
     let (factor, prefix) = units::prefix(hi);
     let unit = if search.counts == "bits" { "bit/s" } else { "transactions/s" };
     let mut svg = Svg::new(340.0, Frame { left: 74.0, ..FRAME });
@@ -76,7 +76,7 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
     let labels: Vec<_> = points
         .iter()
         .map(|(bytes, _)| {
-            let (name, at) = (size(*bytes as u64), x.at(*bytes));
+            let (name, at) = (units::buffer(*bytes as u64), x.at(*bytes));
             let half = 3.6 * name.chars().count() as f64;
             let fits = at - half > right;
             if fits {
@@ -115,11 +115,11 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
         let granted = [("send", point.send_buffer_bytes), ("receive", point.receive_buffer_bytes)];
         let granted: String = granted
             .into_iter()
-            .filter_map(|(which, bytes)| Some(format!(" · {which} buffer {}", size(bytes?))))
+            .filter_map(|(which, bytes)| Some(format!(" · {which} buffer {}", units::buffer(bytes?))))
             .collect();
         let tip = format!(
             "{} · {} · {} of the best{granted}",
-            size(*bytes as u64),
+            units::buffer(*bytes as u64),
             search.show(point.per_second),
             units::percent(point.best_ratio)
         );
@@ -132,7 +132,7 @@ fn buffers(search: &EndpointSearch, found: &SocketBufferFound) -> Option<Chart> 
     }
     let level = units::percent(found.level);
     legend.push(("s0", format!("mean of the repetitions, with its interval at {level} confidence")));
-    let note = "The kernel doubles what it is asked for, and counts its own use in; what it granted stands in the table.";
+    let note = "The kernel doubles what it is asked for, and counts its own use in; what it granted stands in the table. An interval may reach beyond the plot.";
     let svg = svg.finish("Result by socket buffer; the table below has the values");
     Some(Chart { heading: "Result by socket buffer".to_owned(), svg, legend, note: note.to_owned() })
 }
@@ -160,7 +160,12 @@ fn rates(search: &EndpointSearch, found: &TransactionsFound) -> Option<Chart> {
     let (rate_factor, prefix) = units::prefix(most);
     let mut svg = Svg::new(360.0, Frame { left: 74.0, ..FRAME });
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
-    let x = Scale::linear(0.0, round_up(most / rate_factor * 1.03), x0, x1);
+    let least = trials.first()?.0;
+    // Halving tries rates far apart first and near each other at last.
+    let x = match most / least.max(1.0) > 4.0 {
+        true => Scale::log(least / rate_factor * 0.85, most / rate_factor * 1.15, x0, x1),
+        false => Scale::linear(0.0, round_up(most / rate_factor * 1.03), x0, x1),
+    };
     let y = Scale::log(lo / unit_ns * 0.8, hi / unit_ns * 1.3, y0, y1);
     let labels = |scale: &Scale, ticks: Vec<f64>| -> Vec<(f64, String)> {
         let name = |v: f64| if scale.is_log() { format!("{v}") } else { tick_number(v, &ticks) };
@@ -169,7 +174,8 @@ fn rates(search: &EndpointSearch, found: &TransactionsFound) -> Option<Chart> {
     let rounded = |v: f64| (v * 1e6).round() / 1e6;
     let y_ticks = y.ticks(6).into_iter().map(rounded).collect();
     svg.y_axis(&y, &labels(&y, y_ticks), unit);
-    svg.x_axis(&x, &labels(&x, x.ticks(8)), &format!("{prefix}transactions/s that were due"), false);
+    let x_ticks = x.ticks(8).into_iter().map(rounded).collect();
+    svg.x_axis(&x, &labels(&x, x_ticks), &format!("{prefix}transactions/s that were due"), false);
     let px = |rate: f64| x.at(rate / rate_factor);
     let py = |ns: u64| y.at(ns as f64 / unit_ns);
     let bound = py(found.below_ns);
@@ -180,14 +186,19 @@ fn rates(search: &EndpointSearch, found: &TransactionsFound) -> Option<Chart> {
         svg.line("line bound s1", px(rate), y0, px(rate), y1);
         legend.push(("found f1", format!("found: {}", search.show(rate))));
     }
+    // Of several trials at a rate the worst counts.
     type Value = fn(&EndpointTrial) -> Option<u64>;
-    let lines: [(&'static str, &'static str, String, Value); 2] = [
-        ("line s0", "found f0", "median".to_owned(), |t| Some(t.latency_ns.as_ref()?.p50)),
-        ("line s3", "found f3", "longest".to_owned(), |t| Some(t.latency_ns.as_ref()?.max)),
+    let mut rates: Vec<f64> = trials.iter().map(|(rate, _)| *rate).collect();
+    rates.dedup();
+    let lines: [(&'static str, &'static str, &str, Value); 2] = [
+        ("line s0", "found f0", "median", |t| Some(t.latency_ns.as_ref()?.p50)),
+        ("line s3", "found f3", "longest", |t| Some(t.latency_ns.as_ref()?.max)),
     ];
     for (class, sign, name, value) in lines {
-        svg.polyline(class, trials.iter().filter_map(|(rate, t)| Some((px(*rate), py(value(t)?)))));
-        legend.push((sign, name));
+        let worst =
+            |rate: f64| trials.iter().filter(|(of, _)| *of == rate).filter_map(|(_, t)| value(t)).max();
+        svg.polyline(class, rates.iter().filter_map(|rate| Some((px(*rate), py(worst(*rate)?)))));
+        legend.push((sign, name.to_owned()));
     }
     let mut seen = [false; 2];
     for (rate, t) in &trials {
@@ -209,7 +220,7 @@ fn rates(search: &EndpointSearch, found: &TransactionsFound) -> Option<Chart> {
     }
     let names = [("s2 alone", format!("{name}: passed")), ("s4 alone", format!("{name}: did not pass"))];
     legend.extend(names.into_iter().zip(seen).filter(|(_, seen)| *seen).map(|(entry, _)| entry));
-    let note = "Each mark is a trial. Latency counts from when a request was due, whether or not it could be sent then.";
+    let note = "Each mark is a trial. Latency counts from when a request was due, whether or not it could be sent then. The lines are of the worst trial at each rate.";
     let svg = svg.finish("Latency by rate; the table of trials has the values");
     Some(Chart { heading: "Latency by rate of transactions".to_owned(), svg, legend, note: note.to_owned() })
 }

@@ -208,18 +208,8 @@ figures! {
     RATE = "transactions_in_time_per_second", "transactions in time", Gauge, Higher;
 }
 
-/// `64 KiB`, or as other bytes.
-pub(crate) fn size(bytes: u64) -> String {
-    for (unit, name) in [(1_u64 << 20, "MiB"), (1 << 10, "KiB")] {
-        if bytes >= unit && bytes.is_multiple_of(unit) {
-            return format!("{} {name}", bytes / unit);
-        }
-    }
-    units::bytes(bytes)
-}
-
 fn asked(bytes: Option<u64>) -> String {
-    bytes.map_or("kernel's own".to_owned(), size)
+    bytes.map_or("kernel's own".to_owned(), units::buffer)
 }
 
 /// `p99`, `p99.9`, `longest`.
@@ -249,7 +239,7 @@ impl EndpointSearch {
             return match found.found_bytes {
                 Some(bytes) => format!(
                     "Socket buffers of {} are the smallest that reach {enough} of the best, {best}",
-                    size(bytes)
+                    units::buffer(bytes)
                 ),
                 None => {
                     format!("No size of socket buffers that was tried reaches {enough} of the best, {best}")
@@ -268,7 +258,7 @@ impl EndpointSearch {
 }
 
 fn whose(buffer: Option<u64>) -> String {
-    buffer.map_or("the kernel's own tuning".to_owned(), size)
+    buffer.map_or("the kernel's own tuning".to_owned(), units::buffer)
 }
 
 impl BufferPoint {
@@ -280,7 +270,7 @@ impl BufferPoint {
 
     fn granted(&self) -> [Option<String>; 2] {
         let of = |bytes: Option<u64>, capped: bool| {
-            bytes.map(|bytes| format!("{}{}", size(bytes), if capped { " (limit)" } else { "" }))
+            bytes.map(|bytes| format!("{}{}", units::buffer(bytes), if capped { " (limit)" } else { "" }))
         };
         [of(self.send_buffer_bytes, self.send_capped), of(self.receive_buffer_bytes, self.receive_capped)]
     }
@@ -294,7 +284,11 @@ impl SocketBufferFound {
 
     fn facts(&self, of: &EndpointSearch) -> Vec<String> {
         let mut facts = vec![match self.found_bytes {
-            Some(bytes) => format!("{} is enough", size(bytes)),
+            Some(bytes) => format!(
+                "{} is enough ({} of the best)",
+                units::buffer(bytes),
+                units::percent(self.enough_ratio)
+            ),
             None => "no size that was tried is enough".to_owned(),
         }];
         let best = of.show(self.best_per_second);
@@ -399,9 +393,14 @@ impl Section for Searched {
             facts.add("transactions in time", &found.facts(s).join(", "));
         }
         facts.add("tested", &tested(s).join(", "));
-        for (place, settings) in [("here", &s.local_settings), ("at the server", &s.remote_settings)] {
-            for (name, value) in settings {
-                facts.add(&format!("{} {place}", units::printable(name)), &units::printable(value));
+        for (name, value) in &s.local_settings {
+            let alike = s.remote_settings.get(name) == Some(value);
+            let place = if alike { "at both ends" } else { "here" };
+            facts.add(&format!("{} {place}", units::printable(name)), &units::printable(value));
+        }
+        for (name, value) in &s.remote_settings {
+            if s.local_settings.get(name) != Some(value) {
+                facts.add(&format!("{} at the server", units::printable(name)), &units::printable(value));
             }
         }
     }
@@ -416,7 +415,7 @@ impl Section for Searched {
         let mut grid = Grid::new([
             "asked for",
             "result",
-            "interval",
+            "+/-",
             "of the best",
             "send buffer",
             "receive buffer",
@@ -488,7 +487,7 @@ fn buffer_cells(s: &EndpointSearch, point: &BufferPoint) -> [Option<String>; 8] 
     let [send, receive] = point.granted();
     [
         Some(s.show(point.per_second)),
-        point.width_ratio.map(|width| format!("+/- {}", units::percent(width / 2.0))),
+        point.width_ratio.map(|width| units::percent(width / 2.0)),
         Some(units::percent(point.best_ratio)),
         send,
         receive,
@@ -503,7 +502,7 @@ fn buffer_table(s: &EndpointSearch, found: &SocketBufferFound) -> String {
     let mut table = Table::with_header([
         "asked for",
         "result",
-        &format!("mean at {level}"),
+        &format!("+/- at {level}"),
         "of best",
         "send buffer",
         "receive buffer",
@@ -562,7 +561,7 @@ mod tests {
 
     #[test]
     fn sizes_are_named_as_they_are_asked_for() {
-        let shown = [4096, 1 << 20, 3 << 19, 128_000, 100].map(size);
+        let shown = [4096, 1 << 20, 3 << 19, 128_000, 100].map(units::buffer);
         assert_eq!(shown, ["4 KiB", "1 MiB", "1536 KiB", "128 kB", "100 B"]);
         assert_eq!([50.0, 99.0, 99.9, 100.0].map(percentile), ["p50", "p99", "p99.9", "longest"]);
     }

@@ -252,11 +252,13 @@ impl Prepared {
     pub fn start(mut self) -> Result<Running> {
         let plan = &self.test.plan;
         let channel = &mut self.client.channel;
+        let asked = Instant::now();
         channel.say(&ToServer::Start)?;
         match hear(channel, STEP)? {
             ToClient::Started => {}
             _ => return Err(ClientError::OutOfPlace("something else than `started`".to_owned())),
         }
+        let apart = asked.elapsed();
         let [request, response, size] =
             [plan.request, plan.response, plan.size].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let lasts = Duration::from_nanos(plan.duration_ns);
@@ -313,6 +315,7 @@ impl Prepared {
             flows,
             receives,
             lasts,
+            apart,
             theirs,
             results: None,
             error: None,
@@ -331,6 +334,7 @@ pub struct Running {
     flows: Flows,
     receives: bool,
     lasts: Duration,
+    apart: Duration,
     theirs: Sample,
     results: Option<Box<Results>>,
     error: Option<ClientError>,
@@ -351,6 +355,8 @@ pub struct Outcome {
     pub theirs: Option<Box<Results>>,
     /// How long transactions took, in ns, without the warm-up.
     pub latency: Histogram,
+    /// The server began at most so long before this end: it had been asked to, and had not answered yet.
+    pub apart: Duration,
     /// What went wrong between the ends.
     pub error: Option<ClientError>,
     /// The connection, for another test; where nothing went wrong.
@@ -411,7 +417,7 @@ impl Running {
 
     /// Ends what has not ended, and gathers what both ends came to.
     pub fn finish(self) -> Outcome {
-        let Running { mut client, test, flows, receives, results, mut error, .. } = self;
+        let Running { mut client, test, mut flows, receives, results, mut error, apart, .. } = self;
         let stop = flows.stop.clone();
         let mut theirs = results;
         if !receives || error.is_some() {
@@ -421,6 +427,7 @@ impl Running {
                 std::thread::sleep(Duration::from_millis(5));
             }
             stop.set();
+            flows.close();
         }
         if error.is_none() && theirs.is_none() {
             error = client.channel.say(&ToServer::Stop).err().map(ClientError::from);
@@ -439,6 +446,7 @@ impl Running {
             }
         }
         if receives {
+            flows.close();
             // What was sent arrives before the connection's end does; of datagrams nobody says that there are no more.
             let settles = if test.plan.datagrams { Duration::from_millis(200) } else { STEP };
             let by = Instant::now() + settles;
@@ -449,6 +457,6 @@ impl Running {
         }
         let (ours, latency) = flows.finish();
         let client = error.is_none().then_some(client);
-        Outcome { ours, theirs, latency, error, client }
+        Outcome { ours, theirs, latency, apart, error, client }
     }
 }

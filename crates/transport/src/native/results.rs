@@ -177,6 +177,9 @@ pub struct Results {
     /// All connections together, at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpNow>,
+    /// Segments that they sent again in the measured time. None over other sockets, and from earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
     /// What the kernel counted in the measured time, in this end's network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<counters::Difference>,

@@ -16,6 +16,7 @@ use crate::panel::{Names, Panel};
 use crate::session::{Looked, Session};
 use ::transport::native::{Client, Host, Outcome, Place, Running, Sample};
 use anyhow::{Context, Result};
+use histogram::Histogram;
 use outcome::Round;
 use parts::{Part, Parts};
 use report::{Code, EndpointInterval, Report, Resolved};
@@ -165,11 +166,18 @@ impl Bench<'_> {
             running.push((part, prepared.start()?));
         }
         let whole = (!parts.by_amount()).then(|| parts.lasts());
-        let watched = self.session.watch(panel, whole, |_| look(&mut running));
+        let mut timed = Timed::default();
+        let watched = self.session.watch(panel, whole, |_| look(&mut running, &mut timed));
         if self.session.is_stopped() {
             running.iter().for_each(|(_, running)| running.stop());
         }
         let mut intervals: Vec<EndpointInterval> = watched.samples.intervals().map(interval).collect();
+        for (number, interval) in intervals.iter_mut().enumerate() {
+            let mut within = report::Interval::default();
+            watched.spreads.fill(number + 1, &mut within);
+            interval.latency_p50_ns = within.latency_p50_ns;
+            interval.latency_p99_ns = within.latency_p99_ns;
+        }
         // Who looked while nothing went on yet.
         intervals.retain(|interval| interval.end_ns > interval.start_ns);
         // All are stopped at about the same time: each waits for its own end's results only.
@@ -199,26 +207,46 @@ struct Seen {
     cwnd_bytes: Option<u64>,
     retransmits: Option<u64>,
     delivery: Option<u64>,
-    latency: [Option<u64>; 2],
 }
 
-fn look(running: &mut [(&Part, Running)]) -> Looked<'static, Seen> {
+/// How long transactions took, from look to look.
+#[derive(Default)]
+struct Timed {
+    measuring: bool,
+    /// At the look before, since counting began or began anew.
+    before: Histogram,
+    /// The warm-up included.
+    all: Histogram,
+}
+
+impl Timed {
+    /// Takes what is counted now; says what is new.
+    fn since(&mut self, now: Histogram, measuring: bool) -> Histogram {
+        // When measuring begins it is counted anew; of what came between the look before and then nothing is known.
+        if measuring && !self.measuring {
+            (self.measuring, self.before) = (true, Histogram::new());
+        }
+        let new = now.since(&self.before);
+        self.before = now;
+        self.all.merge(&new);
+        new
+    }
+}
+
+fn look(running: &mut [(&Part, Running)], timed: &mut Timed) -> Looked<'static, Seen> {
     let mut over = true;
     let mut now = snapshot::Endpoint::default();
     let mut seen = Seen::default();
+    let mut new = Histogram::new();
     for (part, running) in running {
         // Streams beside transactions end with them.
         over &= running.look();
         let ours = running.ours();
         if part.is_transactions() {
-            let latency = running.latency();
+            new = timed.since(running.latency(), running.is_measuring());
             *now.transactions.get_or_insert(0) += ours.count;
             seen.bytes += ours.bytes;
             seen.count = now.transactions;
-            if !latency.is_empty() {
-                seen.latency = [Some(latency.p50()), Some(latency.p99())];
-                [now.latency_p50_ns, now.latency_p99_ns] = seen.latency;
-            }
             if part.alone {
                 tcp(&mut now, &mut seen, &ours);
             }
@@ -236,8 +264,12 @@ fn look(running: &mut [(&Part, Running)]) -> Looked<'static, Seen> {
             tcp(&mut now, &mut seen, &running.theirs());
         }
     }
+    if !new.is_empty() {
+        now.latency_p50_ns = Some(new.p50());
+        now.latency_p99_ns = Some(new.p99());
+    }
     let snapshot = Snapshot { endpoint: Some(now), ..Snapshot::default() };
-    Looked::of(seen, over, snapshot)
+    Looked { delays: timed.all.clone(), ..Looked::of(seen, over, snapshot) }
 }
 
 /// What the sender's kernel knows of its connections.
@@ -263,7 +295,28 @@ fn interval([(start_ns, before), (end_ns, now)]: [(u64, Seen); 2]) -> EndpointIn
         cwnd_bytes: now.cwnd_bytes,
         retransmits: now.retransmits.map(|count| count.saturating_sub(before.retransmits.unwrap_or(0))),
         delivery_bits_per_second: now.delivery.map(|rate| 8.0 * rate as f64),
-        latency_p50_ns: now.latency[0],
-        latency_p99_ns: now.latency[1],
+        latency_p50_ns: None,
+        latency_p99_ns: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_is_of_the_time_since_the_look_before_also_when_it_is_counted_anew() {
+        let (mut timed, mut now) = (Timed::default(), Histogram::new());
+        now.record_n(1000, 10);
+        assert_eq!(timed.since(now.clone(), false).count(), 10);
+        now.record_n(9000, 2);
+        let new = timed.since(now.clone(), false);
+        assert!(new.count() == 2 && new.p50() > 8900, "{new:?}");
+        // Measuring has begun, and more came than in all of the warm-up.
+        let mut now = Histogram::new();
+        now.record_n(500, 100);
+        assert_eq!(timed.since(now.clone(), true).count(), 100);
+        assert_eq!(timed.since(now, true).count(), 0);
+        assert_eq!(timed.all.count(), 112);
     }
 }

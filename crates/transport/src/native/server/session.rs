@@ -273,6 +273,7 @@ impl Client {
         let heard = self.say(ToClient::Started).and_then(|()| self.watch(session, &mut flows, &plan, lasts));
         let goes_on = match &heard {
             Ok(Heard::Stop) => {
+                flows.close();
                 settle(&flows, &plan);
                 true
             }

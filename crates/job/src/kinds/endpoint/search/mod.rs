@@ -38,7 +38,7 @@ const WARM_UP: Duration = Duration::from_millis(200);
 const CLOSED_LOOP: u32 = 16;
 /// In an open loop: as many as wait within the bound, and more.
 const OPEN_LOOP: u32 = 1024;
-/// Of the transactions that were due, so many may be left over by the end: those that were due in the last moment.
+/// Of the transactions that were due, such a share may be left over by the end: those that were due in the last moment.
 const LEFT_OVER: f64 = 0.001;
 /// A rate that is reached to this share is carried.
 const CARRIED: f64 = 0.995;
@@ -353,7 +353,7 @@ fn row(round: &Round) -> EndpointTrial {
     if let Some(tcp) = sender.and_then(|sender| sender.tcp) {
         row.rtt_ns = Some((tcp.rtt_us * 1e3) as u64);
         row.min_rtt_ns = tcp.min_rtt_us.map(|us| u64::from(us) * 1000);
-        row.retransmits = Some(tcp.retransmits);
+        row.retransmits = sender.and_then(|sender| sender.retransmits).or(Some(tcp.retransmits));
     }
     if part.is_transactions() {
         row.lost = outcome.ours.lost;
@@ -383,7 +383,9 @@ fn row(round: &Round) -> EndpointTrial {
 fn verdict(row: &EndpointTrial, rate: f64, below_ns: u64, lasts_s: f64) -> &'static str {
     // A request more or less is at the edges of the measured time.
     let edges = 2.0 / lasts_s.max(1e-3);
-    let left_over = row.unsent as f64 > (rate * lasts_s * LEFT_OVER).max(1.0);
+    // Who was due within the bound before the end may still be asked in time.
+    let last_ones = (rate * lasts_s * LEFT_OVER).max(rate * below_ns as f64 / 1e9).max(1.0);
+    let left_over = row.unsent as f64 > last_ones;
     match row.at_percentile_ns {
         _ if row.lost > 0 => "lost",
         _ if left_over || row.per_second + edges < rate * CARRIED => "not carried",
@@ -401,7 +403,7 @@ fn said(row: &EndpointTrial, left: usize, job: &EndpointSearch) -> String {
         false => format!("{}/s", units::count(rate.round() as u64)),
     };
     let what = match (row.stage.as_str(), row.buffer_bytes, row.intended_per_second) {
-        ("sweep", Some(bytes), _) => format!("buffers of {}", units::counted(bytes, "byte")),
+        ("sweep", Some(bytes), _) => format!("buffers of {}", units::buffer(bytes)),
         ("sweep", None, _) => "as the kernel tunes".to_owned(),
         (_, _, None) => "a closed loop".to_owned(),
         (_, _, Some(rate)) => show(rate),
@@ -462,8 +464,8 @@ fn buffers_judged(
         };
         let said = format!(
             "from {} on the kernel granted no more than {}: sizes above are one and the same",
-            units::counted(asked.unwrap_or(0), "byte"),
-            units::counted(granted.unwrap_or(0), "byte"),
+            units::buffer(asked.unwrap_or(0)),
+            units::buffer(granted.unwrap_or(0)),
         );
         let mend = format!(
             "raise net.core.{which}: here{}, at the server{}; the kernel's own tuning has limits of its own (tcp_rmem, tcp_wmem)",
@@ -482,10 +484,10 @@ fn buffers_judged(
     let unsure: Vec<u64> =
         found.points.iter().filter(straddles).filter_map(|point| point.buffer_bytes).collect();
     if complete && !unsure.is_empty() {
-        let sizes: Vec<String> = unsure.iter().map(|bytes| units::count(*bytes)).collect();
+        let sizes: Vec<String> = unsure.iter().map(|bytes| units::buffer(*bytes)).collect();
         let said = format!(
-            "whether {} bytes are enough is not sure: the interval of the mean reaches to both sides of {} of the best",
-            sizes.join(", "),
+            "whether {} is enough is not sure: the interval of the mean reaches to both sides of {} of the best",
+            sizes.join(" or "),
             units::percent(found.enough_ratio)
         );
         report.warnings.add(Code::ConfidenceNotReached, (said, "repeat more often (`.repetitions`)"));
