@@ -46,6 +46,7 @@ mod resolve;
 mod scenario;
 mod screen;
 mod search;
+mod search_between;
 mod search_flows;
 mod search_forms;
 mod sinks;

@@ -97,7 +97,7 @@ pub struct EndpointTrial {
     /// The percentile that is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_percentile_ns: Option<u64>,
-    /// `done`; of a rate `passed`, or `latency` (above the bound), `lost`, `not carried` (fewer transactions than were due).
+    /// `done`, or `nothing arrived`; of a rate `passed`, or `latency` (above the bound), `lost`, `not carried` (fewer transactions than were due).
     pub verdict: String,
 }
 

@@ -143,6 +143,7 @@ impl Client {
     pub fn prepare(self, test: &Test) -> Result<Prepared> {
         send_method(test.end.send_method.as_deref()).map_err(ClientError::Test)?;
         receive_method(test.end.receive_method.as_deref()).map_err(ClientError::Test)?;
+        let test = &bounded(test, &self.limits)?;
         let plan = &test.plan;
         if matches!(self.place, Place::Unix(_)) && (plan.datagrams || plan.work == Work::Each) {
             let said = "over a Unix socket there are streams and transactions over one connection (tcp-stream, tcp-maerts, \
@@ -202,6 +203,26 @@ impl Client {
     pub fn bye(self) {
         let _ = self.channel.say(&ToServer::Bye);
     }
+}
+
+/// The server has a bound on what it is sent in datagrams: who says no rate sends at that one.
+fn bounded(test: &Test, limits: &Limits) -> Result<Test> {
+    let mut test = test.clone();
+    let sends = test.plan.datagrams && test.plan.work == Work::Stream { from: Sender::Client };
+    let flows = u64::from(test.plan.flows.max(1));
+    if limits.bits_per_second > 0 && sends {
+        let most = (limits.bits_per_second / flows).max(1);
+        if let Some(asked) = test.end.bits_per_second.filter(|asked| *asked > most) {
+            let said = format!(
+                "{} bits a second were asked for, and the server permits {}",
+                asked.saturating_mul(flows),
+                limits.bits_per_second
+            );
+            return Err(ClientError::Test(said));
+        }
+        test.end.bits_per_second.get_or_insert(most);
+    }
+    Ok(test)
 }
 
 fn mixed(own: &Options, end: &End) -> Options {

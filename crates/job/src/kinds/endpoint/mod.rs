@@ -81,6 +81,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     let client = bench.connect(&parts)?;
     let ends = client.ends();
     let host = client.host().clone();
+    let limit = client.limits().bits_per_second;
     session.meet();
     session.say(
         Code::Begun,
@@ -106,6 +107,13 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
         endpoint.local.settings = outcome::settings(&Host::here());
     }
     outcome::judge(&mut report, args, &parts, &rounds, idle.as_ref(), &bench.place, ends);
+    if limit > 0 && parts.all.iter().any(|part| !part.is_transactions()) {
+        let said = format!(
+            "the server lets a test have {} at most: what is measured may be that",
+            report::units::bit_rate(limit as f64)
+        );
+        report.warnings.add(Code::WentWithout, said);
+    }
     if session.is_stopped() {
         report.result.verdict.fall_short(Code::Stopped, "stopped before its time was over");
     }
@@ -167,7 +175,9 @@ impl Bench<'_> {
         }
         let whole = (!parts.by_amount()).then(|| parts.lasts());
         let mut timed = Timed::default();
-        let watched = self.session.watch(panel, whole, |_| look(&mut running, &mut timed));
+        // Measuring begins when the warm-up is over, and not at the next tenth of a second.
+        let first = next_look(&running);
+        let watched = self.session.watch_from(panel, whole, first, |_| look(&mut running, &mut timed));
         if self.session.is_stopped() {
             running.iter().for_each(|(_, running)| running.stop());
         }
@@ -207,6 +217,10 @@ struct Seen {
     cwnd_bytes: Option<u64>,
     retransmits: Option<u64>,
     delivery: Option<u64>,
+}
+
+fn next_look(running: &[(&Part, Running)]) -> Option<Duration> {
+    running.iter().filter_map(|(_, running)| running.next_look()).min()
 }
 
 /// How long transactions took, from look to look.
@@ -269,7 +283,7 @@ fn look(running: &mut [(&Part, Running)], timed: &mut Timed) -> Looked<'static, 
         now.latency_p99_ns = Some(new.p99());
     }
     let snapshot = Snapshot { endpoint: Some(now), ..Snapshot::default() };
-    Looked { delays: timed.all.clone(), ..Looked::of(seen, over, snapshot) }
+    Looked { delays: timed.all.clone(), again: next_look(running), ..Looked::of(seen, over, snapshot) }
 }
 
 /// What the sender's kernel knows of its connections.

@@ -239,7 +239,14 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
             let is_stream = matches!(args.test, EndpointTest::TcpStream | EndpointTest::TcpMaerts);
             let found =
                 found.socket_buffer.insert(sweep::found(&found.trials, sweep, find.enough(), is_stream));
-            buffers_judged(&mut report, found, complete, sweep.unsure(), &host);
+            // Of transactions this end sends first, and the server receives.
+            let [sender, receiver] =
+                match parts.all.first().is_some_and(|part| part.is_transactions() || part.sends()) {
+                    true => [Host::here(), host],
+                    false => [host, Host::here()],
+                };
+            buffers_judged(&mut report, found, complete, sweep.unsure());
+            limits_told(&mut report, found, &sender, &receiver);
         }
         (Plans::Climb(climb), EndpointFind::Transactions(find)) => {
             let in_flight = args.burst.unwrap_or(CLOSED_LOOP);
@@ -323,7 +330,8 @@ fn attempt(
         Some(EndpointRate::Transactions(rate)) => Some(*rate as f64),
         _ => None,
     };
-    "done".clone_into(&mut row.verdict);
+    let verdict_of_any = if row.per_second > 0.0 { "done" } else { "nothing arrived" };
+    verdict_of_any.clone_into(&mut row.verdict);
     if let EndpointFind::Transactions(find) = &job.find {
         let mut latency = Histogram::new();
         round.outcomes.iter().for_each(|(_, outcome)| latency.merge(&outcome.latency));
@@ -416,6 +424,8 @@ fn said(row: &EndpointTrial, left: usize, job: &EndpointSearch) -> String {
         if row.intended_per_second.is_some() {
             text += &format!(", {}", row.verdict);
         }
+    } else if row.verdict != "done" {
+        text += &format!(", {}", row.verdict);
     }
     if left > 0 {
         text += &format!("; about {left} to go");
@@ -423,25 +433,14 @@ fn said(row: &EndpointTrial, left: usize, job: &EndpointSearch) -> String {
     text
 }
 
-fn buffers_judged(
-    report: &mut Report,
-    found: &report::SocketBufferFound,
-    complete: bool,
-    unsure: usize,
-    host: &Host,
-) {
+fn buffers_judged(report: &mut Report, found: &report::SocketBufferFound, complete: bool, unsure: usize) {
     if unsure > 0 && complete {
-        let said = format!(
-            "{} not as sure as was asked for",
-            match unsure {
-                1 => "the mean of 1 size is".to_owned(),
-                n => format!("the means of {n} sizes are"),
-            }
-        );
-        report
-            .result
-            .verdict
-            .fall_short(Code::ConfidenceNotReached, (said, "permit more repetitions (`.iterations`)"));
+        let said = match unsure {
+            1 => "the mean of 1 size is not as sure as was asked for".to_owned(),
+            n => format!("the means of {n} sizes are not as sure as was asked for"),
+        };
+        let mend = "permit more repetitions (`.iterations`)";
+        report.result.verdict.fall_short(Code::ConfidenceNotReached, (said, mend));
     }
     if complete && found.found_bytes.is_none() {
         let said = format!(
@@ -449,30 +448,6 @@ fn buffers_judged(
             units::percent(found.enough_ratio)
         );
         report.result.verdict.fall_short(Code::GoalNotReached, (said, "try larger ones (`.buffers`)"));
-    }
-    let limit =
-        |setting: &Option<String>| setting.as_ref().map_or_else(String::new, |now| format!(" ({now} now)"));
-    let own = Host::here();
-    for (capped, which, [here, there]) in [
-        (found.points.iter().find(|point| point.send_capped), "wmem_max", [&own.wmem_max, &host.wmem_max]),
-        (found.points.iter().find(|point| point.receive_capped), "rmem_max", [&own.rmem_max, &host.rmem_max]),
-    ] {
-        let Some(point) = capped else { continue };
-        let (asked, granted) = match which {
-            "wmem_max" => (point.buffer_bytes, point.send_buffer_bytes),
-            _ => (point.buffer_bytes, point.receive_buffer_bytes),
-        };
-        let said = format!(
-            "from {} on the kernel granted no more than {}: sizes above are one and the same",
-            units::buffer(asked.unwrap_or(0)),
-            units::buffer(granted.unwrap_or(0)),
-        );
-        let mend = format!(
-            "raise net.core.{which}: here{}, at the server{}; the kernel's own tuning has limits of its own (tcp_rmem, tcp_wmem)",
-            limit(here),
-            limit(there)
-        );
-        report.warnings.add(Code::WentWithout, (said, mend));
     }
     // Where the intervals of the answer and of its neighbours overlap the bar, another run may say another size.
     let bar = found.best_per_second * found.enough_ratio;
@@ -491,6 +466,44 @@ fn buffers_judged(
             units::percent(found.enough_ratio)
         );
         report.warnings.add(Code::ConfidenceNotReached, (said, "repeat more often (`.repetitions`)"));
+    }
+}
+
+/// What the kernel does not grant, or grants to the privileged only.
+fn limits_told(report: &mut Report, found: &report::SocketBufferFound, sender: &Host, receiver: &Host) {
+    type Get = fn(&report::BufferPoint) -> (Option<u64>, bool);
+    let sides: [(&str, &Option<String>, Get); 2] = [
+        ("net.core.wmem_max of the sender", &sender.wmem_max, |point| {
+            (point.send_buffer_bytes, point.send_capped)
+        }),
+        ("net.core.rmem_max of the receiver", &receiver.rmem_max, |point| {
+            (point.receive_buffer_bytes, point.receive_capped)
+        }),
+    ];
+    for (name, limit, get) in sides {
+        let limit = limit.as_ref().and_then(|limit| limit.parse::<u64>().ok());
+        let shown = limit.map_or_else(String::new, |limit| format!(" ({})", units::buffer(limit)));
+        let sized = || found.points.iter().filter_map(|point| Some((point.buffer_bytes?, get(point))));
+        if let Some((asked, (granted, _))) = sized().find(|(_, (_, capped))| *capped) {
+            let said = format!(
+                "of {} and more the kernel granted {} only: sizes above {name}{shown} are one and the same",
+                units::buffer(asked),
+                units::buffer(granted.unwrap_or(0)),
+            );
+            report.warnings.add(
+                Code::WentWithout,
+                (said, "raise that; the kernel's own tuning has limits of its own (tcp_rmem, tcp_wmem)"),
+            );
+        } else if let Some(limit) = limit
+            && let Some((asked, _)) = sized().find(|(asked, _)| *asked > limit)
+        {
+            let said = format!(
+                "{} and more, above {name}{shown}, were granted because netdyno runs with CAP_NET_ADMIN there: other programs get no \
+                 more than that",
+                units::buffer(asked)
+            );
+            report.warnings.add(Code::WentWithout, said);
+        }
     }
 }
 
