@@ -272,7 +272,7 @@ impl Options {
         sys::lease_flow_label(socket, *to.ip(), label).map_err(|error| {
             option("IPV6_FLOWLABEL_MGR", format!("{label:#x}"), error, "1 to 0xfffff are possible")
         })?;
-        to.set_flowinfo(label.to_be());
+        to.set_flowinfo(label);
         Ok(to.into())
     }
 

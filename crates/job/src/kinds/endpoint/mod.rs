@@ -252,7 +252,7 @@ fn look(running: &mut [(&Part, Running)], timed: &mut Timed) -> Looked<'static, 
     let mut now = snapshot::Endpoint::default();
     let mut seen = Seen::default();
     let mut new = Histogram::new();
-    for (part, running) in running {
+    for (part, running) in running.iter_mut() {
         // Streams beside transactions end with them.
         over &= running.look();
         let ours = running.ours();
