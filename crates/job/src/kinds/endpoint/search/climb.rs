@@ -28,7 +28,7 @@ const RETRIES: u32 = 1;
 enum Phase {
     /// A closed loop.
     Estimate,
-    Halving(Bisect),
+    Halving(Box<Bisect>),
     /// The rate passed, and has to pass so often again.
     Confirming(u64, u32),
     Over,
@@ -100,7 +100,7 @@ impl Climb {
             retries: RETRIES,
             retry_loss_ratio: 2.0,
         };
-        self.phase = Bisect::new(plan).map_or(Phase::Over, Phase::Halving);
+        self.phase = Bisect::new(plan).map_or(Phase::Over, |bisect| Phase::Halving(Box::new(bisect)));
     }
 
     /// The halving came to an end.
@@ -214,7 +214,7 @@ pub fn found(
     let at = |rate: u64| move |trial: &&EndpointTrial| trial.intended_per_second == Some(rate as f64);
     let passed = |rate: u64| trials.iter().filter(at(rate)).filter(|trial| trial.verdict == "passed");
     let failed = climb.failed.and_then(|rate| {
-        let last = trials.iter().filter(at(rate)).filter(|trial| trial.verdict != "passed").last();
+        let last = trials.iter().filter(at(rate)).filter(|trial| trial.verdict != "passed").next_back();
         last.map(|trial| trial.verdict.clone())
     });
     TransactionsFound {

@@ -83,14 +83,14 @@ trait Plan {
 /// One of the plans.
 enum Plans {
     Sweep(sweep::Sweep),
-    Climb(climb::Climb),
+    Climb(Box<climb::Climb>),
 }
 
 impl Plans {
     fn plan(&mut self) -> &mut dyn Plan {
         match self {
             Plans::Sweep(sweep) => sweep,
-            Plans::Climb(climb) => climb,
+            Plans::Climb(climb) => &mut **climb,
         }
     }
 }
@@ -154,7 +154,7 @@ fn search(job: &EndpointSearch, earlier: Option<Report>, session: &Session, plac
             let confidence = job.endpoint.confidence.as_deref().copied();
             Plans::Sweep(sweep::Sweep::new(&find.sizes(), find.repetitions(), confidence, most))
         }
-        EndpointFind::Transactions(find) => Plans::Climb(climb::Climb::new(find)),
+        EndpointFind::Transactions(find) => Plans::Climb(Box::new(climb::Climb::new(find))),
     };
     let kept = earlier.and_then(|report| report.result.endpoint_search).map(|search| search.trials);
     let mut trials = kept.unwrap_or_default();
@@ -486,7 +486,7 @@ fn limits_told(report: &mut Report, found: &report::SocketBufferFound, sender: &
         let sized = || found.points.iter().filter_map(|point| Some((point.buffer_bytes?, get(point))));
         if let Some((asked, (granted, _))) = sized().find(|(_, (_, capped))| *capped) {
             let said = format!(
-                "of {} and more the kernel granted {} only: sizes above {name}{shown} are one and the same",
+                "asked for {} the kernel granted {}, not twice that: sizes above {name}{shown} are one and the same",
                 units::buffer(asked),
                 units::buffer(granted.unwrap_or(0)),
             );
