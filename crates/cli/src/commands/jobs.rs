@@ -14,6 +14,7 @@ use report::units::printable;
 use report::{Report, text};
 use spec::{Consent, File, Job};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Files of jobs are no longer than scenarios.
@@ -55,9 +56,37 @@ fn print_jobs(jobs: Vec<Job>) -> Result<u8> {
 fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
     let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     check_output(job, output)?;
+    if let (Job::EndpointServer(server), Some(folder)) = (job, &output.report) {
+        hand_over(folder, server.user.as_deref())?;
+    }
     let mut report = attend(output, line(job), session, |session| start(job, session))?;
     report.command_line = crate::output::command_line();
     Ok(report)
+}
+
+/// A server that leaves root writes its report as who it is then.
+fn hand_over(folder: &Path, user: Option<&str>) -> Result<()> {
+    let Some(user) = user.filter(|_| transport::rights::is_root()) else { return Ok(()) };
+    let user = transport::rights::User::find(user).with_context(|| format!("`.user` {}", printable(user)))?;
+    if user.uid == 0 {
+        return Ok(());
+    }
+    report::prepare_dir(folder)?;
+    let folder = folder.canonicalize().with_context(|| format!("`.report` {}", folder.display()))?;
+    std::os::unix::fs::chown(&folder, Some(user.uid), Some(user.gid))
+        .with_context(|| format!("`.report` {}: giving it to user {}", folder.display(), user.name))?;
+    for above in folder.ancestors().skip(1) {
+        let of = std::fs::metadata(above).with_context(|| above.display().to_string())?;
+        if of.uid() != user.uid && of.mode() & 0o001 == 0 {
+            bail!(
+                "`.report` {}: user {} cannot reach it through {}: name another folder, or stay root by `--user root`",
+                folder.display(),
+                user.name,
+                above.display()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// What stands in a file was checked when it was read, and of what is typed the command line was.
