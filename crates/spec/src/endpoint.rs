@@ -48,7 +48,15 @@ impl EndpointTest {
 
     /// It has requests and responses, or connections, that are timed.
     pub fn transacts(self) -> bool {
-        matches!(self, Self::TcpRr | Self::UdpRr | Self::TcpCrr | Self::TcpCc | Self::ConnectionRate | Self::LatencyUnderLoad)
+        matches!(
+            self,
+            Self::TcpRr
+                | Self::UdpRr
+                | Self::TcpCrr
+                | Self::TcpCc
+                | Self::ConnectionRate
+                | Self::LatencyUnderLoad
+        )
     }
 
     /// Over UDP.
@@ -420,7 +428,11 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             ),
             ("parallel", job.parallel == Some(0), "it is at least 1"),
             ("threads", job.threads.is_some_and(|threads| !(1..=1024).contains(&threads)), "it is 1 to 1024"),
-            ("threads", job.threads.is_some() && test.is_udp(), "flows of datagrams have a thread each; leave it out"),
+            (
+                "threads",
+                job.threads.is_some() && test.is_udp(),
+                "flows of datagrams have a thread each; leave it out",
+            ),
             ("hold", job.hold == Some(0), "it is at least 1"),
             ("hold", job.hold.is_some() && !opens, "connection-rate alone holds connections; leave it out"),
             (
@@ -428,8 +440,16 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 job.connect_timeout.is_some() && !opens,
                 "it is of connection-rate; leave it out",
             ),
-            ("connect_timeout", job.connect_timeout.as_deref().is_some_and(Duration::is_zero), "it is longer than 0"),
-            ("transactions", job.transactions.is_some() && opens, "connection-rate ends by time; give `duration`"),
+            (
+                "connect_timeout",
+                job.connect_timeout.as_deref().is_some_and(Duration::is_zero),
+                "it is longer than 0",
+            ),
+            (
+                "transactions",
+                job.transactions.is_some() && opens,
+                "connection-rate ends by time; give `duration`",
+            ),
             ("spin", job.spin && opens, "connection-rate waits for many at once; leave it out"),
             ("burst", job.burst == Some(0), "it is at least 1: transactions in flight"),
             ("burst", job.burst.is_some_and(|most| most > 65_536), "it is at most 65536"),

@@ -36,7 +36,9 @@ pub fn fit(connections: u64) -> u64 {
 /// The limit, once it is raised towards `wanted`.
 fn raised(wanted: u64) -> u64 {
     let now = getrlimit(Resource::Nofile);
-    let Some(soft) = now.current.filter(|soft| *soft < wanted) else { return now.current.unwrap_or(u64::MAX) };
+    let Some(soft) = now.current.filter(|soft| *soft < wanted) else {
+        return now.current.unwrap_or(u64::MAX);
+    };
     let hard = now.maximum.unwrap_or(u64::MAX);
     let set = |current: u64, maximum: u64| {
         let new = Rlimit { current: Some(current), maximum: now.maximum.is_some().then_some(maximum) };

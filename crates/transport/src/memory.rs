@@ -38,7 +38,10 @@ impl Reading {
         let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let sockstat = std::fs::read_to_string("/proc/self/net/sockstat").unwrap_or_default();
         Reading {
-            process: statm.split_whitespace().nth(1).and_then(|pages| Some(pages.parse::<u64>().ok()? * page)),
+            process: statm
+                .split_whitespace()
+                .nth(1)
+                .and_then(|pages| Some(pages.parse::<u64>().ok()? * page)),
             slab: slab(&meminfo),
             buffers: tcp_pages(&sockstat).map(|pages| pages * page),
         }
@@ -79,7 +82,10 @@ mod tests {
     #[test]
     fn the_kernels_sums_are_read_and_what_is_not_there_is_left_out() {
         assert_eq!(slab("MemTotal:  1 kB\nSlab:   12 kB\nSReclaimable: 3 kB\n"), Some(12 * 1024));
-        assert_eq!(tcp_pages("sockets: used 9\nTCP: inuse 5 orphan 0 tw 0 alloc 7 mem 3\nUDP: inuse 0\n"), Some(3));
+        assert_eq!(
+            tcp_pages("sockets: used 9\nTCP: inuse 5 orphan 0 tw 0 alloc 7 mem 3\nUDP: inuse 0\n"),
+            Some(3)
+        );
         assert_eq!((slab(""), tcp_pages("TCP: inuse 5\n")), (None, None));
         let now = Reading::now();
         assert!(now.process.is_some_and(|bytes| bytes > 100_000) && now.slab.is_some(), "{now:?}");

@@ -227,14 +227,15 @@ impl EndpointMemory {
     fn facts(&self) -> Vec<String> {
         let each = |bytes: Option<i64>| {
             let bytes = u64::try_from(bytes?).ok()? / self.connections.max(1);
-            (self.connections >= ENOUGH_TO_WEIGH).then(|| units::bytes(bytes))
+            // Less is what other differences hide.
+            (self.connections >= ENOUGH_TO_WEIGH && bytes > 0).then(|| units::bytes(bytes))
         };
-        let process = each(self.process_bytes).map(|bytes| format!("memory {bytes} of the process"));
-        let slab = each(self.kernel_slab_bytes).map(|bytes| format!("{bytes} of the host's kernel"));
-        let buffers = each(self.kernel_buffer_bytes).map(|bytes| format!("{bytes} of TCP's buffers"));
-        let all: Vec<String> = process.into_iter().chain(slab).chain(buffers).collect();
-        let of = format!("for each of {}", units::counted(self.connections, "connection"));
-        if all.is_empty() { Vec::new() } else { vec![format!("{} {of}", all.join(" and "))] }
+        let connections = units::counted(self.connections, "connection");
+        let process =
+            each(self.process_bytes).map(|bytes| format!("process memory {bytes} for each of {connections}"));
+        let slab = each(self.kernel_slab_bytes).map(|bytes| format!("the host's kernel {bytes} for each"));
+        let buffers = each(self.kernel_buffer_bytes).map(|bytes| format!("TCP's buffers {bytes} for each"));
+        process.into_iter().chain(slab).chain(buffers).collect()
     }
 }
 
@@ -446,7 +447,8 @@ impl Endpoint {
         if let Some(t) = &self.transactions {
             parts.push(transactions_sentence(t));
         }
-        if let Some(opening) = self.opening.as_ref().filter(|opening| opening.failed > 0 || opening.hold > 0) {
+        if let Some(opening) = self.opening.as_ref().filter(|opening| opening.failed > 0 || opening.hold > 0)
+        {
             let held = (opening.hold > 0).then(|| format!("{} held", units::count(opening.held)));
             let failed = format!("{} failed", units::count(opening.failed));
             parts.push(held.into_iter().chain([failed]).collect::<Vec<_>>().join(", "));

@@ -97,7 +97,15 @@ pub struct Opened {
 impl Opened {
     /// Those that failed.
     pub fn failed(&self) -> u64 {
-        let all = [self.refused, self.timed_out, self.no_port, self.reset, self.no_file, self.unreachable, self.other];
+        let all = [
+            self.refused,
+            self.timed_out,
+            self.no_port,
+            self.reset,
+            self.no_file,
+            self.unreachable,
+            self.other,
+        ];
         all.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
@@ -160,6 +168,8 @@ struct Call {
 const DRAINS: Duration = Duration::from_secs(1);
 /// Who has no port or file waits so long for one.
 const RESTS: Duration = Duration::from_millis(20);
+/// Who is later than this at the end has not offered what was due.
+const LATE: Duration = Duration::from_millis(10);
 /// Connections that are begun before events are looked at.
 const BEGUN: usize = 64;
 
@@ -199,7 +209,13 @@ pub fn call(calling: &Calling, until: &Until, progress: &Progress, latency: &Lat
     done.count = progress.count();
     done.first = calls.last.map(|_| done.began);
     done.last = calls.last;
-    done.held = calls.slots.into_iter().flatten().filter(|call| call.state == State::Held).map(|call| call.socket).collect();
+    done.held = calls
+        .slots
+        .into_iter()
+        .flatten()
+        .filter(|call| call.state == State::Held)
+        .map(|call| call.socket)
+        .collect();
     calls.opened.held = done.held.len() as u64;
     done.opened = Some(calls.opened);
     done.end(end)
@@ -240,20 +256,40 @@ impl Calls<'_> {
             if over.is_none() {
                 over = until.over(now).map(|end| (end, now));
             }
-            if over.is_none() && self.calling.hold == 0 && until.counted(self.opened.attempts) && self.under_way == 0 {
+            if over.is_none()
+                && self.calling.hold == 0
+                && until.counted(self.opened.attempts)
+                && self.under_way == 0
+            {
                 return End::Amount;
             }
             if let Some((end, at)) = over.take() {
-                let patience = if matches!(end, End::Time) { DRAINS.min(self.calling.patience) } else { Duration::ZERO };
-                if self.under_way == 0 || now.saturating_duration_since(at) >= patience {
+                let patience =
+                    if matches!(end, End::Time) { DRAINS.min(self.calling.patience) } else { Duration::ZERO };
+                let begins = matches!(end, End::Time)
+                    && self.calling.rate.is_some()
+                    && now.saturating_duration_since(at) < LATE
+                    && matches!(self.due(start, until, now), Due::Now(_));
+                if (self.under_way == 0 && !begins) || now.saturating_duration_since(at) >= patience {
                     self.opened.unfinished += self.under_way as u64;
                     return end;
                 }
                 over = Some((end, at));
             }
             let mut wait = super::longest(until, now);
+            if over.is_some() {
+                wait = wait.max(Duration::from_millis(1));
+            }
             let mut begun = 0;
-            while over.is_none() && now >= rests && begun < BEGUN {
+            // What was due by the end is begun, if the thread is in time.
+            let begins = match &over {
+                None => true,
+                Some((End::Time, at)) => {
+                    self.calling.rate.is_some() && now.saturating_duration_since(*at) < LATE
+                }
+                Some(_) => false,
+            };
+            while begins && now >= rests && begun < BEGUN {
                 let due = match self.due(start, until, now) {
                     Due::Now(due) => due,
                     Due::At(due) => {
@@ -305,6 +341,9 @@ impl Calls<'_> {
         match rate {
             Some(rate) => {
                 let due = start.checked_add(rate.due(self.opened.attempts)).unwrap_or(now);
+                if until.deadline.is_some_and(|end| due > end) {
+                    return Due::Never;
+                }
                 if due <= now { Due::Now(due) } else { Due::At(due) }
             }
             None if hold > 0 && self.held.len() + self.under_way >= hold => Due::Never,

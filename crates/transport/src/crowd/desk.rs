@@ -125,9 +125,10 @@ impl Serves<'_> {
                     },
                 };
             let peer = peer.and_then(|peer| SocketAddr::try_from(peer).ok());
-            let welcome = self.desk.from.is_none_or(|from| {
-                peer.is_some_and(|peer| peer.ip().to_canonical() == from.to_canonical())
-            });
+            let welcome = self
+                .desk
+                .from
+                .is_none_or(|from| peer.is_some_and(|peer| peer.ip().to_canonical() == from.to_canonical()));
             if welcome {
                 self.welcome(socket);
             }
@@ -186,7 +187,11 @@ impl Serves<'_> {
         }
         while guest.got < request {
             let most = (request - guest.got).min(self.room.len());
-            match rustix::net::recv(&guest.socket, self.room.get_mut(..most).unwrap_or_default(), RecvFlags::empty()) {
+            match rustix::net::recv(
+                &guest.socket,
+                self.room.get_mut(..most).unwrap_or_default(),
+                RecvFlags::empty(),
+            ) {
                 Ok((_, 0)) => return self.leaves(at),
                 Ok((_, count)) => guest.got += count,
                 Err(error) if phase::is_again(&error.into()) => return,

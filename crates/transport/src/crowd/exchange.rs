@@ -49,7 +49,8 @@ pub fn ask(
     let asked = content(request);
     let room = vec![0; response.saturating_mul(most).min(ROOM).max(response.min(ROOM))];
     let start = Instant::now();
-    Asks { sockets, exchange, until, progress, latency, crowd, states, schedule, start, asked, room, most }.run()
+    Asks { sockets, exchange, until, progress, latency, crowd, states, schedule, start, asked, room, most }
+        .run()
 }
 
 struct Asks<'a> {
@@ -76,18 +77,17 @@ impl Asks<'_> {
         let mut next = 0_u64;
         let end = loop {
             let now = Instant::now();
-            if let Some(end) = self.until.over(now) {
-                break end;
-            }
+            let over = self.until.over(now);
             if self.crowd.are_over() {
-                break End::Amount;
+                break over.unwrap_or(End::Amount);
             }
             let mut wait = longest(self.until, now);
-            if let Some(rate) = self.schedule {
-                // A thread that was late looks at its sockets in between.
+            if let Some(rate) = self.schedule.filter(|_| !matches!(over, Some(End::Stopped))) {
+                // What was due by the end is asked, if the thread is in time. One that was late looks at its sockets in between.
+                let by = self.until.deadline.map_or(now, |end| end.min(now));
                 for _ in 0..1024 {
                     let due = self.start.checked_add(rate.due(next)).unwrap_or(now);
-                    if due > now {
+                    if due > by {
                         wait = wait.min(due.saturating_duration_since(now));
                         break;
                     }
@@ -99,6 +99,9 @@ impl Asks<'_> {
                     }
                     self.fill(at);
                 }
+            }
+            if let Some(end) = over {
+                break end;
             }
             if self.exchange.spin {
                 wait = Duration::ZERO;
@@ -122,9 +125,13 @@ impl Asks<'_> {
     /// What an open loop did not offer, and what waits long at the end.
     fn account(&mut self, end: &End) {
         let Some(rate) = self.schedule else { return };
-        let by = self.until.deadline.map_or_else(|| self.start.elapsed(), |end| end.saturating_duration_since(self.start));
+        let by = self
+            .until
+            .deadline
+            .map_or_else(|| self.start.elapsed(), |end| end.saturating_duration_since(self.start));
         let due = rate.due_by(by.min(self.start.elapsed()));
-        let due = self.until.count.map_or(due, |count| due.min(count.saturating_mul(self.sockets.len() as u64)));
+        let due =
+            self.until.count.map_or(due, |count| due.min(count.saturating_mul(self.sockets.len() as u64)));
         let begun: u64 = self.states.iter().map(|state| state.begun).sum();
         if let Some(first) = self.crowd.done.first_mut() {
             first.unsent = due.saturating_sub(begun);
@@ -163,7 +170,9 @@ impl Asks<'_> {
                     if state.at >= request {
                         state.at = 0;
                         let due = self.schedule.and_then(|rate| {
-                            self.start.checked_add(rate.due(state.begun.saturating_mul(count).saturating_add(number)))
+                            self.start.checked_add(
+                                rate.due(state.begun.saturating_mul(count).saturating_add(number)),
+                            )
                         });
                         state.since.push_back(due.unwrap_or(now));
                         state.begun += 1;
@@ -196,8 +205,10 @@ impl Asks<'_> {
             return;
         }
         let (request, response) = self.exchange.sizes();
-        let wanted = response.saturating_mul(state.since.len()).saturating_sub(state.part).clamp(1, self.room.len());
-        let got = rustix::net::recv(socket, self.room.get_mut(..wanted).unwrap_or_default(), RecvFlags::empty());
+        let wanted =
+            response.saturating_mul(state.since.len()).saturating_sub(state.part).clamp(1, self.room.len());
+        let got =
+            rustix::net::recv(socket, self.room.get_mut(..wanted).unwrap_or_default(), RecvFlags::empty());
         match got {
             Ok((_, 0)) => self.crowd.end(at, socket, End::Closed),
             // Who answers what was not asked is no server of ours.
@@ -286,7 +297,11 @@ pub fn answer(sockets: &[OwnedFd], exchange: &Exchange, until: &Until, progress:
             while state.owed > 0 {
                 // A response each: not several in one segment that the asker would wait for.
                 let left = (state.owed - 1) % response + 1;
-                match rustix::net::send(socket, said.get(response - left..).unwrap_or_default(), SendFlags::NOSIGNAL) {
+                match rustix::net::send(
+                    socket,
+                    said.get(response - left..).unwrap_or_default(),
+                    SendFlags::NOSIGNAL,
+                ) {
                     Ok(sent) => {
                         let sent = sent.min(left);
                         state.owed -= sent;

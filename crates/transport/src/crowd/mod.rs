@@ -18,7 +18,7 @@ pub mod exchange;
 pub mod stream;
 
 use crate::phase::{self, Done, End, Until};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -59,7 +59,19 @@ impl Poll {
     /// Waits for events, no longer than that; what came is [`Poll::event`]'s.
     pub fn wait(&mut self, longest: Duration) -> io::Result<usize> {
         self.events.clear();
-        let timeout = Timespec::try_from(longest).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let mut longest = longest;
+        if !longest.is_zero() && longest < phase::LOOK {
+            // epoll_wait(2) counts in milliseconds, and who waits for a schedule in microseconds.
+            let timeout =
+                Timespec::try_from(longest).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+            match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&timeout)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(0),
+                Ok(_) => longest = Duration::ZERO,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let timeout =
+            Timespec::try_from(longest).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(&timeout)) {
             Ok(count) => Ok(count),
             Err(rustix::io::Errno::INTR) => Ok(0),
@@ -136,7 +148,9 @@ impl Crowd {
 
 /// The same error for another connection.
 fn again(error: &io::Error) -> io::Error {
-    error.raw_os_error().map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
+    error
+        .raw_os_error()
+        .map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 /// All of so many connections failed of this.

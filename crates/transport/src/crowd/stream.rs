@@ -78,7 +78,11 @@ impl Sends<'_> {
                     turn = (turn + 1) % count;
                 }
                 pacer.sent(ready);
-                wait = if self.sending.spin { Duration::ZERO } else { wait.min(pacer.due().saturating_duration_since(now)) };
+                wait = if self.sending.spin {
+                    Duration::ZERO
+                } else {
+                    wait.min(pacer.due().saturating_duration_since(now))
+                };
             }
             let events = match self.crowd.poll.wait(wait) {
                 Ok(events) => events,
@@ -119,7 +123,8 @@ impl Sends<'_> {
             return;
         }
         let each = rate.due(1);
-        let most = 1 + u32::try_from(self.sending.bound.as_nanos() / each.as_nanos().max(1)).unwrap_or(u32::MAX - 1);
+        let most =
+            1 + u32::try_from(self.sending.bound.as_nanos() / each.as_nanos().max(1)).unwrap_or(u32::MAX - 1);
         let Some(state) = self.states.get_mut(at) else { return };
         if state.due >= most {
             // Who is later than the bound does not catch up.

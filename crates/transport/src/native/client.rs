@@ -10,8 +10,8 @@ use crate::crowd::calls::{Calling, Timed};
 use crate::exchange::{Closing, Connecting, Exchange};
 use crate::pace::Rate;
 use crate::phase::{Stop, Until};
-use crate::{files, memory};
 use crate::socket::{Options, SocketError};
+use crate::{files, memory};
 use endpoint::native::auth::{Role, hex, is_proof, proof, unhex};
 use endpoint::native::{
     End, From as Sender, KEY, Limits, MOST_TO_CLIENT, Plan, Preamble, Refused, ToClient, ToServer, VERSION,
@@ -371,10 +371,10 @@ impl Prepared {
         let hold = usize::try_from(plan.hold).unwrap_or(usize::MAX);
         let call = |number: usize| {
             // Threads take turns on one schedule, and begin with another port each.
-            let rate = manner.exchange.rate.map(|rate| Rate {
-                per_ns: rate.per_ns.saturating_mul(callers as u64),
-                ..rate
-            });
+            let rate = manner
+                .exchange
+                .rate
+                .map(|rate| Rate { per_ns: rate.per_ns.saturating_mul(callers as u64), ..rate });
             let offset = manner.exchange.rate.map_or(Duration::ZERO, |rate| rate.due(number as u64));
             let mut to = all.clone();
             to.rotate_left(number % all.len());

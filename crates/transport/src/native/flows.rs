@@ -382,7 +382,8 @@ fn begin(number: usize, doing: Which, sockets: Vec<OwnedFd>, manner: &Manner) ->
     let sockets: Arc<[OwnedFd]> = sockets.into();
     let is_tcp = sockets.first().is_some_and(|socket| TcpInfo::of(socket).is_ok());
     let thread = {
-        let (progress, latency, sockets) = (Arc::clone(&progress), Arc::clone(&latency), Arc::clone(&sockets));
+        let (progress, latency, sockets) =
+            (Arc::clone(&progress), Arc::clone(&latency), Arc::clone(&sockets));
         let manner = manner.clone();
         let core = match manner.end.cores.as_slice() {
             [] => None,
@@ -481,9 +482,7 @@ fn carry_out(
         (Which::Ask, Some(socket)) => {
             Ok(vec![exchange::ask(socket, &manner.exchange, until, progress, latency)])
         }
-        (Which::AskAll, _) => {
-            Ok(crowd::exchange::ask(sockets, &manner.exchange, until, progress, latency))
-        }
+        (Which::AskAll, _) => Ok(crowd::exchange::ask(sockets, &manner.exchange, until, progress, latency)),
         (Which::Answer, Some(socket)) => {
             Ok(vec![exchange::answer(socket, &manner.exchange, until, progress)])
         }

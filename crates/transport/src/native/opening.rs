@@ -71,7 +71,8 @@ fn many(
             let flow = u32::try_from(at).unwrap_or(u32::MAX);
             let preamble = Preamble::Data { key, flow }.bytes();
             // Nothing was sent before: there is room for it.
-            let sent = rustix::net::send(&*socket, &preamble, SendFlags::NOSIGNAL).map_err(io::Error::from)?;
+            let sent =
+                rustix::net::send(&*socket, &preamble, SendFlags::NOSIGNAL).map_err(io::Error::from)?;
             if sent < preamble.len() {
                 return Err(io::Error::from(io::ErrorKind::WriteZero).into());
             }

@@ -213,7 +213,12 @@ impl Counted {
         Counted::several(shared, of, 1, most)
     }
 
-    fn several(shared: &Arc<Shared>, of: fn(&Shared) -> &AtomicU64, count: u64, most: u64) -> Option<Counted> {
+    fn several(
+        shared: &Arc<Shared>,
+        of: fn(&Shared) -> &AtomicU64,
+        count: u64,
+        most: u64,
+    ) -> Option<Counted> {
         let more = |now: u64| now.checked_add(count).filter(|sum| *sum <= most);
         of(shared).fetch_update(Relaxed, Relaxed, more).ok()?;
         Some(Counted(Arc::clone(shared), of, count))

@@ -55,7 +55,16 @@ fn test(work: Work, datagrams: bool) -> Test {
         end: End::default(),
     };
     let (end, own) = (End::default(), Options::default());
-    Test { plan, end, exchange: Exchange::new(1, 1), bytes: None, count: None, threads: None, handshake: Duration::from_secs(10), own }
+    Test {
+        plan,
+        end,
+        exchange: Exchange::new(1, 1),
+        bytes: None,
+        count: None,
+        threads: None,
+        handshake: Duration::from_secs(10),
+        own,
+    }
 }
 
 fn run(client: Client, test: &Test) -> Outcome {

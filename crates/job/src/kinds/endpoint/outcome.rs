@@ -7,8 +7,8 @@ use ::transport::cpu::Use;
 use ::transport::native::{Host, Outcome, Place, Results};
 use histogram::Histogram;
 use report::{
-    Code, Datagrams, Distribution, Endpoint as Tested, EndpointEnd, EndpointInterval, EndpointMemory, EndpointStream,
-    Repeated, Report, Transactions, UnderLoad, units,
+    Code, Datagrams, Distribution, Endpoint as Tested, EndpointEnd, EndpointInterval, EndpointMemory,
+    EndpointStream, Repeated, Report, Transactions, UnderLoad, units,
 };
 use spec::{Endpoint, EndpointRate, EndpointTest, ReceiveMethod, SendMethod};
 use std::collections::BTreeMap;
@@ -94,7 +94,12 @@ pub fn fill(
 ) {
     let mut tested = Tested {
         test: args.test.to_string(),
-        connections: parts.all.iter().map(|part| u64::from(part.test.plan.flows).max(part.test.plan.hold)).max().unwrap_or(0),
+        connections: parts
+            .all
+            .iter()
+            .map(|part| u64::from(part.test.plan.flows).max(part.test.plan.hold))
+            .max()
+            .unwrap_or(0),
         ..Tested::default()
     };
     for (at, part) in parts.all.iter().enumerate() {
@@ -390,7 +395,8 @@ pub fn judge(
         datagrams(report, d);
     }
     let opens = tested.opening.is_some();
-    let nothing = !opens && tested.streams.iter().all(|stream| stream.sent_bytes == 0)
+    let nothing = !opens
+        && tested.streams.iter().all(|stream| stream.sent_bytes == 0)
         && tested.transactions.as_ref().is_none_or(|t| t.count == 0);
     if nothing && matches!(report.result.verdict, report::Verdict::Done) {
         report.result.verdict.fall_short(Code::EndpointFailed, "nothing went between the ends");

@@ -95,7 +95,10 @@ fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
             "at most {} connections at once, not {most}: this process may open no more files (RLIMIT_NOFILE)",
             server.room()
         );
-        report.warnings.add(Code::WentWithout, (said, "raise its hard limit (ulimit -Hn, LimitNOFILE), or ask for less by `.max_connections`"));
+        report.warnings.add(
+            Code::WentWithout,
+            (said, "raise its hard limit (ulimit -Hn, LimitNOFILE), or ask for less by `.max_connections`"),
+        );
     }
     let title = Title { rx: Some(places.join(", ")), ..passive::title("endpoint serve") };
     let mut panel = passive::panel(session, title, &report, &[], Names::unknown(0))?;

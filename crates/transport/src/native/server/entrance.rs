@@ -127,7 +127,11 @@ impl<'a> Entrance<'a> {
                 Err(_) => return self.refuse(key),
             };
             let mut room = [0; Preamble::MOST];
-            match rustix::net::recv(&visitor.socket, room.get_mut(..more).unwrap_or_default(), RecvFlags::empty()) {
+            match rustix::net::recv(
+                &visitor.socket,
+                room.get_mut(..more).unwrap_or_default(),
+                RecvFlags::empty(),
+            ) {
                 Ok((_, 0)) => return self.refuse(key),
                 Ok((_, count)) => visitor.said.extend_from_slice(room.get(..count).unwrap_or_default()),
                 Err(rustix::io::Errno::INTR) => {}

@@ -130,7 +130,10 @@ fn a_server_without_room_says_how_much_it_has_and_gives_it_back() {
         test.plan.flows = 200;
         let refused = connect(place, None).expect("connects").prepare(&test).expect_err("too many");
         let said = refused.to_string();
-        assert!(said.contains("200 connections were asked for, and of the 150 that the server has"), "{said}");
+        assert!(
+            said.contains("200 connections were asked for, and of the 150 that the server has"),
+            "{said}"
+        );
         // Twice: what one took the next one has.
         test.plan.flows = 120;
         for _ in 0..2 {

@@ -48,9 +48,10 @@ pub fn judge(report: &mut Report, opening: &Opening, unsent: u64) {
     if opening.failed > 0 {
         let reasons: Vec<String> =
             opening.reasons().map(|(reason, count)| format!("{} {reason}", units::count(count))).collect();
-        let error = opening.error.as_deref().map_or_else(String::new, |error| {
-            format!("; the first: {}", units::printable(error))
-        });
+        let error = opening
+            .error
+            .as_deref()
+            .map_or_else(String::new, |error| format!("; the first: {}", units::printable(error)));
         let mend = if opening.no_port > 0 {
             "an address has some 28,000 ports towards each port of another: widen net.ipv4.ip_local_port_range, or hold fewer"
         } else if opening.no_file > 0 {
@@ -66,14 +67,18 @@ pub fn judge(report: &mut Report, opening: &Opening, unsent: u64) {
         short(format!("{} that were held broke", connections(opening.broken)), "");
     }
     if opening.hold > 0 && opening.held < opening.hold {
-        let said = format!("{} were held at the end, of {}", units::count(opening.held), connections(opening.hold));
+        let said =
+            format!("{} were held at the end, of {}", units::count(opening.held), connections(opening.hold));
         short(said, "give it longer by `.duration`");
     }
     if opening.opened == 0 {
         short("no connection was opened".to_owned(), "");
     }
     if unsent > 0 {
-        let said = format!("the load was not offered: {} were due and not tried within the test", connections(unsent));
+        let said = format!(
+            "the load was not offered: {} were due and not tried within the test",
+            connections(unsent)
+        );
         report.result.verdict.fall_short(
             Code::RateNotReached,
             (said, "permit more handshakes at once by `.parallel`, or offer less"),
