@@ -1,4 +1,5 @@
 mod many;
+mod steps;
 
 use super::{Client, ClientError, Outcome, Place, Server, ServerOptions, Standing, Test, serve};
 use crate::exchange::Exchange;
