@@ -10,9 +10,9 @@ const ALIKE: &str = "active_timeout against all axis back balance biflow both_wa
     catch_up check_content clickhouse clock collect continue cores count direction drop dst_mac duration \
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
     include iterations json_lines kafka lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
-    measure method metrics min mptcp on only_side oversize port precision preload probe quiet_time rate \
+    max_connections measure method metrics min mptcp on only_side oversize parallel port precision preload probe quiet_time rate \
     repetitions replace_mac resolve round_trip short sides sign signatures size skip_corrupt src_mac step streams template timeout \
-    timestamps to token_file trial_duration ttl tui tx_timestamps unique_ip until_gap write yes_disrupt";
+    timestamps to token_file trial_duration ttl tui tx_timestamps unique_ip until_gap user write yes_disrupt";
 
 /// The others, and how they are typed.
 const OTHERWISE: &[(&str, &str)] = &[

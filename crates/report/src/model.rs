@@ -17,8 +17,8 @@ pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;
 pub use crate::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
 pub use crate::sections::endpoint::{
-    Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointStream, Repeated, Served,
-    Transactions, UnderLoad,
+    Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointMemory, EndpointStream, Opening,
+    Repeated, Served, Transactions, UnderLoad,
 };
 pub use crate::sections::endpoint_search::{
     BufferPoint, EndpointSearch, EndpointTrial, SocketBufferFound, TransactionsFound,

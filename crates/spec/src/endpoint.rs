@@ -33,6 +33,8 @@ words! {
         TcpCrr = "tcp-crr",
         /// TCP connections that are made and closed.
         TcpCc = "tcp-cc",
+        /// TCP connections that are opened, many at once, and closed or held: how many a second, how long each takes, what fails.
+        ConnectionRate = "connection-rate",
         /// Transactions by themselves, and then beside streams that fill the path: by how much their latency rises.
         LatencyUnderLoad = "latency-under-load",
     }
@@ -46,7 +48,15 @@ impl EndpointTest {
 
     /// It has requests and responses, or connections, that are timed.
     pub fn transacts(self) -> bool {
-        matches!(self, Self::TcpRr | Self::UdpRr | Self::TcpCrr | Self::TcpCc | Self::LatencyUnderLoad)
+        matches!(
+            self,
+            Self::TcpRr
+                | Self::UdpRr
+                | Self::TcpCrr
+                | Self::TcpCc
+                | Self::ConnectionRate
+                | Self::LatencyUnderLoad
+        )
     }
 
     /// Over UDP.
@@ -102,20 +112,24 @@ pub enum EndpointRate {
     Bits(u64),
     /// Datagrams.
     Datagrams(u64),
+    /// Connections.
+    Connections(u64),
 }
 
 impl Quantity for EndpointRate {
     const NAME: &'static str = "EndpointRate";
-    const WRITTEN: &'static str = "A load: 20ktps (transactions per second), 500mbps (bits of payload per second), 100kpps (datagrams per second), of all connections together.";
-    const EXAMPLES: &'static [&'static str] = &["20ktps", "500mbps", "100kpps"];
+    const WRITTEN: &'static str = "A load: 20ktps (transactions per second), 500mbps (bits of payload per second), 100kpps (datagrams per second), 10kcps (connections per second), of all connections together.";
+    const EXAMPLES: &'static [&'static str] = &["20ktps", "500mbps", "100kpps", "10kcps"];
 
     fn read(text: &str) -> Result<EndpointRate, String> {
         let lower: String = text.to_ascii_lowercase().split_whitespace().collect();
         let count = |unit: &str| parse_count(lower.strip_suffix(unit)?).ok();
         let transactions = || count("tps").map(EndpointRate::Transactions);
         let bits = || count("bps").map(EndpointRate::Bits);
-        let read = transactions().or_else(bits).or_else(|| count("pps").map(EndpointRate::Datagrams));
-        read.ok_or_else(|| format!("`{text}` is no load: write 20ktps, 500mbps or 100kpps"))
+        let datagrams = || count("pps").map(EndpointRate::Datagrams);
+        let read = transactions().or_else(bits).or_else(datagrams);
+        let read = read.or_else(|| count("cps").map(EndpointRate::Connections));
+        read.ok_or_else(|| format!("`{text}` is no load: write 20ktps, 500mbps, 100kpps or 10kcps"))
     }
 }
 
@@ -163,9 +177,20 @@ pub struct Endpoint {
     /// A file whose first line is the server's token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
-    /// Connections at once, a thread each. Default: 1.
+    /// Connections at once: up to 64 with a thread each, more by a thread for each processor. Default: 1. Of connections that are opened
+    /// (`connection-rate`), those whose handshake is under way; default: 64, and 1024 in an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parallel: Option<u32>,
+    /// So many threads for all connections here. Default: a thread each up to 64, of more one for each processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// So many of the connections that are opened stay open, idle, until the test ends; no more are opened, or with `rate` the oldest is closed
+    /// for each. Default: each is closed at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hold: Option<u32>,
+    /// A connection that is not open within this has failed (`connection-rate`). Default: 10s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_timeout: Option<Written<Duration>>,
     /// It is measured for so long. Default: 10s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Written<Duration>>,
@@ -335,7 +360,7 @@ pub struct EndpointServer {
     /// Connections at once, of all clients. Default: 20000.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_connections: Option<u32>,
-    /// Connections of one test. Default: 1024.
+    /// Connections of one test, those that it holds among them. Default: 1024.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_parallel: Option<u32>,
     /// How long a test may last. Default: 1h.
@@ -350,6 +375,10 @@ pub struct EndpointServer {
     /// Multipath TCP for who asks for it.
     #[serde(default, skip_serializing_if = "no")]
     pub mptcp: bool,
+    /// Once it listens, the whole process goes on as this user (a name or number), without root's rights. For root alone; `netdyno endpoint
+    /// serve` goes on as nobody, unless told otherwise. Default: as it was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
     /// For so long. Default: until it is stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Written<Duration>>,
@@ -369,7 +398,9 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
     use EndpointTest as Test;
     let test = job.test;
     let unix = job.host.starts_with("unix:");
-    let each = matches!(test, Test::TcpCrr | Test::TcpCc);
+    let opens = test == Test::ConnectionRate;
+    let each = matches!(test, Test::TcpCrr | Test::TcpCc | Test::ConnectionRate);
+    let empty = matches!(test, Test::TcpCc | Test::ConnectionRate);
     let datagrams = matches!(test, Test::UdpStream | Test::UdpMaerts);
     let zero = |count: &Option<Written<u64>>| count.as_deref() == Some(&0);
     let rate = job.rate.as_deref();
@@ -379,6 +410,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
         Some(EndpointRate::Transactions(_)) => !test.transacts() || each,
         Some(EndpointRate::Bits(_)) => !(test.streams() || datagrams) || test == Test::LatencyUnderLoad,
         Some(EndpointRate::Datagrams(_)) => !datagrams,
+        Some(EndpointRate::Connections(_)) => !opens,
     };
     let no_stream = "this test has no stream over TCP; leave it out";
     let no_transactions = "this test has no transactions; leave it out";
@@ -395,6 +427,30 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 "over a Unix socket there are tcp-stream, tcp-maerts, tcp-bidir, tcp-rr and latency-under-load only",
             ),
             ("parallel", job.parallel == Some(0), "it is at least 1"),
+            ("threads", job.threads.is_some_and(|threads| !(1..=1024).contains(&threads)), "it is 1 to 1024"),
+            (
+                "threads",
+                job.threads.is_some() && test.is_udp(),
+                "flows of datagrams have a thread each; leave it out",
+            ),
+            ("hold", job.hold == Some(0), "it is at least 1"),
+            ("hold", job.hold.is_some() && !opens, "connection-rate alone holds connections; leave it out"),
+            (
+                "connect_timeout",
+                job.connect_timeout.is_some() && !opens,
+                "it is of connection-rate; leave it out",
+            ),
+            (
+                "connect_timeout",
+                job.connect_timeout.as_deref().is_some_and(Duration::is_zero),
+                "it is longer than 0",
+            ),
+            (
+                "transactions",
+                job.transactions.is_some() && opens,
+                "connection-rate ends by time; give `duration`",
+            ),
+            ("spin", job.spin && opens, "connection-rate waits for many at once; leave it out"),
             ("burst", job.burst == Some(0), "it is at least 1: transactions in flight"),
             ("burst", job.burst.is_some_and(|most| most > 65_536), "it is at most 65536"),
             ("burst", job.burst.is_some() && (!test.transacts() || each), no_transactions),
@@ -433,12 +489,8 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
                 "a datagram has at least 24 bytes: its key, number and time",
             ),
             ("size", job.size.is_some() && !(test.streams() || datagrams), no_stream),
-            ("request", job.request.is_some() && (!test.transacts() || test == Test::TcpCc), no_transactions),
-            (
-                "response",
-                job.response.is_some() && (!test.transacts() || test == Test::TcpCc),
-                no_transactions,
-            ),
+            ("request", job.request.is_some() && (!test.transacts() || empty), no_transactions),
+            ("response", job.response.is_some() && (!test.transacts() || empty), no_transactions),
             ("request", zero(&job.request) || large(&job.request, 16 << 20), "it is 1 byte to 16 MiB"),
             ("response", zero(&job.response) || large(&job.response, 16 << 20), "it is 1 byte to 16 MiB"),
             (
@@ -454,7 +506,7 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             (
                 "rate",
                 ill_rate,
-                "this test has no such load: transactions take tps, streams over TCP bps, streams of datagrams bps or pps",
+                "this test has no such load: transactions take tps, connection-rate cps, streams over TCP bps, streams of datagrams bps or pps",
             ),
             ("spin", job.spin && !test.transacts(), no_transactions),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
@@ -504,6 +556,7 @@ fn endpoint_server(job: &EndpointServer) -> Result<(), Contradiction> {
             ("max_clients", zero(job.max_clients), at_least),
             ("max_connections", zero(job.max_connections), at_least),
             ("max_parallel", zero(job.max_parallel), at_least),
+            ("user", job.user.as_deref() == Some(""), "whose rights? Name a user"),
             (
                 "max_rate",
                 job.max_rate.as_deref().is_some_and(|rate| !matches!(rate, EndpointRate::Bits(_))),
@@ -522,6 +575,7 @@ mod tests {
         assert_eq!(EndpointRate::read("20ktps"), Ok(EndpointRate::Transactions(20_000)));
         assert_eq!(EndpointRate::read("1.5 Gbps"), Ok(EndpointRate::Bits(1_500_000_000)));
         assert_eq!(EndpointRate::read("100kpps"), Ok(EndpointRate::Datagrams(100_000)));
+        assert_eq!(EndpointRate::read("10kcps"), Ok(EndpointRate::Connections(10_000)));
         assert!(EndpointRate::read("5").is_err() && EndpointRate::read("xtps").is_err());
         assert_eq!(Confidence::read("99%,5%"), Ok(Confidence { level: 0.99, width: 0.05 }));
         assert_eq!(Confidence::read("95, 2"), Ok(Confidence { level: 0.95, width: 0.02 }));

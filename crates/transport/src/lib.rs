@@ -10,21 +10,27 @@
 //! | [`stream`] | bytes in one direction over TCP or a Unix socket: `send`, `receive` |
 //! | [`exchange`] | requests and responses: `ask`, `answer`, and over a connection each: `ask_each`, `answer_each` |
 //! | [`datagram`] | datagrams in one direction, with sequence numbers: `send`, `receive` |
+//! | [`crowd`] | the same over thousands of connections by few threads; connections that are opened, held, closed |
 //! | [`native`] | netdyno's own tests: client and server |
+//! | [`files`], [`memory`], [`rights`] | how many files the process may open; what connections take of memory; leaving root |
 //! | [`pace`] | schedules |
 //! | [`cpu`] | what processors were used for, and pinning |
 //!
-//! Every data phase is a blocking function for one thread. Others watch its [`phase::Progress`] and end it by its
+//! Every data phase is a blocking function for one thread, over one connection, or of `crowd` over many. Others watch its [`phase::Progress`] and end it by its
 //! [`phase::Stop`], which it heeds within a tenth of a second.
 
 pub mod cpu;
+pub mod crowd;
 pub mod datagram;
 pub mod exchange;
+pub mod files;
 pub mod iperf3;
+pub mod memory;
 pub mod native;
 pub mod netperf;
 pub mod pace;
 pub mod phase;
+pub mod rights;
 pub mod socket;
 pub mod stream;
 mod sys;

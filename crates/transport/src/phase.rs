@@ -1,8 +1,9 @@
 //! What all data phases take and yield: until when, how far they are, what they came to.
 
+use crate::crowd::calls::Opened;
 use crate::sys;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -210,6 +211,10 @@ pub struct Done {
     pub unsent: u64,
     /// Times that the sender was so late that the schedule was moved, and by how much in all.
     pub moved: Duration,
+    /// Of connections that were to be opened.
+    pub opened: Option<Opened>,
+    /// Connections that are open still: as long as this is.
+    pub held: Vec<OwnedFd>,
 }
 
 /// What became of sends with MSG_ZEROCOPY.
@@ -237,6 +242,8 @@ impl Done {
             zerocopy: None,
             unsent: 0,
             moved: Duration::ZERO,
+            opened: None,
+            held: Vec::new(),
         }
     }
 

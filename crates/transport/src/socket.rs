@@ -122,6 +122,17 @@ impl SocketError {
         }
     }
 
+    /// The same alone.
+    pub fn into_io(self) -> io::Error {
+        match self {
+            SocketError::Option { error, .. }
+            | SocketError::Socket { error, .. }
+            | SocketError::Bind { error, .. }
+            | SocketError::Connect { error, .. }
+            | SocketError::Call { error, .. } => error,
+        }
+    }
+
     /// The host has no free port left.
     pub fn is_out_of_ports(&self) -> bool {
         self.io().raw_os_error() == Some(libc::EADDRNOTAVAIL)
@@ -326,10 +337,10 @@ fn make(of: IpAddr, kind: SocketType, mptcp: bool) -> Result<OwnedFd> {
     let protocol = mptcp.then_some(ipproto::MPTCP);
     socket_with(family, kind, SocketFlags::CLOEXEC, protocol).map_err(|error| SocketError::Socket {
         error: error.into(),
-        mend: said(if mptcp {
-            "Multipath TCP needs net.mptcp.enabled=1 and a kernel that has it"
-        } else {
-            ""
+        mend: said(match error {
+            rustix::io::Errno::MFILE | rustix::io::Errno::NFILE => NO_FILE,
+            _ if mptcp => "Multipath TCP needs net.mptcp.enabled=1 and a kernel that has it",
+            _ => "",
         }),
     })
 }
@@ -358,8 +369,28 @@ pub fn connect(to: SocketAddr, options: &Options, deadline: Duration) -> Result<
     Ok(stream)
 }
 
-/// Connects as [`connect`] does. Sending goes on to heed the deadline (SO_SNDTIMEO).
-pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Result<TcpStream> {
+/// A socket that is connecting, and does not wait: it can be written to once it is connected, and [`error_of`] says if it is not.
+///
+/// # Errors
+/// An option was refused, there is no way there, or the host is out of ports.
+pub(crate) fn begin(to: SocketAddr, options: &Options) -> Result<OwnedFd> {
+    let socket = prepared(to, options)?;
+    let call = |error: rustix::io::Errno| not_connected(to.to_string(), error.into(), Duration::ZERO);
+    rustix::io::ioctl_fionbio(&socket, true).map_err(call)?;
+    match rustix::net::connect(&socket, &to) {
+        Ok(()) | Err(rustix::io::Errno::INPROGRESS | rustix::io::Errno::INTR) => Ok(socket),
+        Err(error) => Err(call(error)),
+    }
+}
+
+/// What went wrong with a connection (SO_ERROR). None: nothing.
+pub(crate) fn error_of(socket: &impl AsFd) -> io::Result<Option<io::Error>> {
+    let error = sys::get_int(socket, libc::SOL_SOCKET, libc::SO_ERROR)?;
+    Ok((error != 0).then(|| io::Error::from_raw_os_error(error)))
+}
+
+/// A socket with all its options, bound if it is to be, that may connect to `to`.
+fn prepared(to: SocketAddr, options: &Options) -> Result<OwnedFd> {
     let socket = make(to.ip(), SocketType::STREAM, options.mptcp)?;
     options.before_bind(&socket, to.ip())?;
     if options.fast_open {
@@ -374,6 +405,12 @@ pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Res
         }
         bind(&socket, own)?;
     }
+    Ok(socket)
+}
+
+/// Connects as [`connect`] does. Sending goes on to heed the deadline (SO_SNDTIMEO).
+pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Result<TcpStream> {
+    let socket = prepared(to, options)?;
     // Connecting heeds the send timeout (socket(7)).
     let set = |after| sys::set_timeout(&socket, libc::SO_SNDTIMEO, after);
     set(deadline.max(Duration::from_millis(1)))
@@ -395,22 +432,36 @@ pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Res
     Ok(stream)
 }
 
-fn not_connected(to: String, error: io::Error, deadline: Duration) -> SocketError {
+pub(crate) fn not_connected(to: String, error: io::Error, deadline: Duration) -> SocketError {
     let (error, mend) = match error.raw_os_error() {
         Some(libc::EINPROGRESS | libc::EALREADY | libc::EAGAIN) => (
             io::Error::from(io::ErrorKind::TimedOut),
             format!("no answer within {:.1} s: is there a firewall between?", deadline.as_secs_f64()),
         ),
         Some(libc::ECONNREFUSED) => (error, "is the server running there?".to_owned()),
-        Some(libc::EADDRNOTAVAIL) => (
-            error,
-            "this host has no free port left towards that address: widen net.ipv4.ip_local_port_range, let the server close \
-             first, or use several addresses"
-                .to_owned(),
-        ),
+        Some(libc::EADDRNOTAVAIL) => (error, no_port()),
+        Some(libc::EMFILE | libc::ENFILE) => (error, NO_FILE.to_owned()),
         _ => (error, String::new()),
     };
     SocketError::Connect { to, error, mend: said(&mend) }
+}
+
+const NO_FILE: &str = "this process may open no more files: raise its limit (ulimit -n, RLIMIT_NOFILE)";
+
+/// What to do about a host without a free port.
+fn no_port() -> String {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u32>().ok());
+    let has = match (ends.next(), ends.next()) {
+        (Some(first), Some(last)) => {
+            format!("of its {} ports ({first} to {last})", last.saturating_sub(first).saturating_add(1))
+        }
+        _ => "of its ports".to_owned(),
+    };
+    format!(
+        "this host has none left {has} for connections from one address to one port of another: widen \
+         net.ipv4.ip_local_port_range, let the server close first, or test from further addresses or to further ports"
+    )
 }
 
 /// Listens for TCP connections. What listens on `[::]` takes IPv4 too, unless [`Options::v6_only`].

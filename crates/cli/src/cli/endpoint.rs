@@ -26,9 +26,18 @@ pub struct Endpoint {
     /// A file whose first line is the server's token.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub token_file: Option<PathBuf>,
-    /// Connections at once, a thread each. Default: 1.
+    /// Connections at once. Default: 1. Of connection-rate, handshakes under way at once; default: 64, and 1024 with --rate.
     #[arg(short, long, value_name = "N")]
     pub parallel: Option<u32>,
+    /// Threads for all connections. Default: a thread each up to 64 connections; of more, one for each processor.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// connection-rate: keep so many connections open, idle, until the end. With --rate others are opened, and the oldest closed for each.
+    #[arg(long, value_name = "N")]
+    pub hold: Option<u32>,
+    /// connection-rate: who is not open by then has failed. Default: 10s.
+    #[arg(long, value_name = "TIME")]
+    pub connect_timeout: Option<Written<Duration>>,
     /// Measure for this long. Default: 10s.
     #[arg(short, long, value_name = "TIME")]
     pub duration: Option<Written<Duration>>,
@@ -54,7 +63,7 @@ pub struct Endpoint {
     #[arg(long, value_name = "N")]
     pub burst: Option<u32>,
     /// Load of all connections together: 20ktps (an open loop, whose latency counts from when each request was due), 500mbps,
-    /// 100kpps. Default: as fast as it goes.
+    /// 100kpps, 10kcps (connections). Default: as fast as it goes.
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Written<EndpointRate>>,
     /// Repeat until the mean is so sure: 99%,5% is within 2.5 % of the mean, 99 times in 100 (netperf's -I).
@@ -151,7 +160,7 @@ pub struct Server {
     /// Connections at once, of all clients. Default: 20000.
     #[arg(long, value_name = "N")]
     pub max_connections: Option<u32>,
-    /// Connections of one test. Default: 1024.
+    /// Connections of one test, those that it holds among them. Default: 1024.
     #[arg(long, value_name = "N")]
     pub max_parallel: Option<u32>,
     /// How long a test may last. Default: 1h.
@@ -166,6 +175,9 @@ pub struct Server {
     /// Multipath TCP for who asks for it.
     #[arg(long)]
     pub mptcp: bool,
+    /// Started as root, go on as this user once it listens. Default: nobody; root stays root.
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// Serve for this long. Default: until interrupted.
     #[arg(long, value_name = "TIME")]
     pub duration: Option<Written<Duration>>,
@@ -185,6 +197,9 @@ impl Endpoint {
             family: self.family,
             token_file: self.token_file,
             parallel: self.parallel,
+            threads: self.threads,
+            hold: self.hold,
+            connect_timeout: self.connect_timeout,
             duration: self.duration,
             warm_up: self.warm_up,
             bytes: self.bytes,
@@ -238,6 +253,8 @@ impl Server {
             max_memory: self.max_memory,
             max_rate: self.max_rate,
             mptcp: self.mptcp,
+            // Who is not root has nothing to leave.
+            user: self.user.or_else(|| transport::rights::is_root().then(|| "nobody".to_owned())),
             duration: self.duration,
         };
         (job.into(), self.output)

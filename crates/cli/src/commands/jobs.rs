@@ -14,7 +14,9 @@ use report::units::printable;
 use report::{Report, text};
 use spec::{Consent, File, Job};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use transport::rights::{self, User};
 
 /// Files of jobs are no longer than scenarios.
 const MOST_BYTES: u64 = traffic::scenario::MAX_BYTES as u64;
@@ -59,9 +61,43 @@ fn print_jobs(jobs: Vec<Job>) -> Result<u8> {
 fn attended(job: &Job, consent: Consent, output: &Output) -> Result<Report> {
     let session = Signals::handle(output.gauges.tui)?.session(consent, None);
     check_output(job, output)?;
+    if let Job::EndpointServer(server) = job
+        && let Some(user) = leaves_root(server.user.as_deref())?
+    {
+        // Of this thread and of those that it begins: before there are any.
+        rustix::thread::set_no_new_privs(true).context("no_new_privs")?;
+        output.report.as_deref().map(|folder| hand_over(folder, &user)).transpose()?;
+    }
     let mut report = attend(output, line(job), session, |session| start(job, session))?;
     report.command_line = crate::output::command_line();
     Ok(report)
+}
+
+/// Who a server goes on as that was begun as root.
+fn leaves_root(user: Option<&str>) -> Result<Option<User>> {
+    let Some(name) = user.filter(|_| rights::is_root()) else { return Ok(None) };
+    let user = User::find(name).with_context(|| format!("`.user` {}", printable(name)))?;
+    Ok((user.uid != 0).then_some(user))
+}
+
+/// The report is written as who it is then.
+fn hand_over(folder: &Path, user: &User) -> Result<()> {
+    report::prepare_dir(folder)?;
+    let folder = folder.canonicalize().with_context(|| format!("`.report` {}", folder.display()))?;
+    for above in folder.ancestors().skip(1) {
+        let of = std::fs::metadata(above).with_context(|| above.display().to_string())?;
+        if of.uid() != user.uid && of.mode() & 0o001 == 0 {
+            bail!(
+                "`.report` {}: user {} cannot reach it through {}: name another folder, or stay root by `--user root`",
+                folder.display(),
+                user.name,
+                above.display()
+            );
+        }
+    }
+    std::os::unix::fs::chown(&folder, Some(user.uid), Some(user.gid))
+        .with_context(|| format!("`.report` {}: giving it to user {}", folder.display(), user.name))?;
+    Ok(())
 }
 
 /// What stands in a file was checked when it was read, and of what is typed the command line was.

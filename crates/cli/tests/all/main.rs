@@ -15,6 +15,8 @@ mod craft;
 mod demo;
 mod due;
 mod endpoint;
+mod endpoint_many;
+mod endpoint_soak;
 mod engines;
 mod faults;
 mod flow_profiles;

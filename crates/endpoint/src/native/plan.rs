@@ -27,7 +27,16 @@ pub enum Work {
     Exchange,
     /// The same, each over a connection of its own.
     Each,
+    /// Connections that are opened, and closed by the server at once, or held.
+    Open,
 }
+
+/// Up to so many connections of a test have a thread and buffers each; of more, few threads with a buffer each drive all.
+pub const FEW: u32 = 64;
+/// Flows of datagrams have a thread each, whatever their number: at most so many.
+const MOST_OF_DATAGRAMS: u32 = 1024;
+/// What the server keeps for a connection that has no thread, in bytes: some hundred, and what its allocator adds.
+const SMALL: u64 = 1024;
 
 /// What a test is. Sizes are in bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,12 +62,19 @@ pub struct Plan {
     /// A response.
     #[serde(default)]
     pub response: u64,
+    /// Of connections that are opened: so many are held open. 0: the server closes each at once.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hold: u64,
     /// How often the server says how it stands, in ns.
     #[serde(default)]
     pub interval_ns: u64,
     /// What the server's end is like.
     #[serde(default)]
     pub end: End,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What the server's end is like. What is left out is as the kernel has it.
@@ -112,6 +128,11 @@ pub struct BadPlan {
 const MOST_CORES: usize = 1024;
 
 impl Plan {
+    /// Connections that the server has open at once, at most.
+    pub fn connections(&self) -> u64 {
+        u64::from(self.flows).saturating_add(self.hold)
+    }
+
     /// Is it within the server's limits?
     ///
     /// # Errors
@@ -136,12 +157,19 @@ impl Plan {
                 most: seconds(limits.duration_ns),
             });
         }
+        if self.datagrams {
+            bad("flows of datagrams", u64::from(self.flows), u64::from(MOST_OF_DATAGRAMS))?;
+        }
+        bad("connections held", self.hold, u64::from(limits.flows))?;
         // What a flow holds: a message, a request and a response. Datagrams are taken by batches.
         let one = match self.datagrams {
             true => 4 << 20,
             false => self.size.saturating_add(self.request).saturating_add(self.response),
         };
-        bad("memory of buffers in bytes", one.saturating_mul(u64::from(self.flows)), limits.memory)?;
+        let shared = one.saturating_mul(u64::from(self.flows.min(FEW)));
+        let flows = if self.datagrams { one.saturating_mul(u64::from(self.flows)) } else { shared };
+        let small = SMALL.saturating_mul(self.connections());
+        bad("memory of buffers in bytes", flows.saturating_add(small), limits.memory)?;
         bad("cores", self.end.cores.len() as u64, MOST_CORES as u64)?;
         if let (Some(asked), true) = (self.end.bits_per_second, limits.bits_per_second > 0) {
             bad("bits a second", asked.saturating_mul(u64::from(self.flows)), limits.bits_per_second)?;
@@ -172,5 +200,17 @@ mod tests {
         assert!(said(Plan { duration_ns: u64::MAX, ..plan() }).starts_with("duration: "));
         let absurd = Plan { request: u64::MAX, response: u64::MAX, size: u64::MAX, ..plan() };
         assert!(said(absurd).starts_with("memory"));
+        let held = Plan { work: Work::Open, hold: u64::MAX, ..plan() };
+        assert_eq!(held.connections(), u64::MAX);
+        assert!(said(held).starts_with("connections held: "));
+    }
+
+    #[test]
+    fn thousands_of_connections_take_no_more_memory_for_buffers_than_some() {
+        let limits = Limits { flows: 20_000, memory: 64 << 20, ..Limits::default() };
+        let many = Plan { flows: 10_000, size: 131_072, ..plan() };
+        assert_eq!(many.check(&limits), Ok(()));
+        let said = Plan { datagrams: true, ..many }.check(&limits).expect_err("too many").to_string();
+        assert_eq!(said, "flows of datagrams: 10000 was asked for, and the server permits 1024");
     }
 }

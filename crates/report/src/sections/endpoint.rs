@@ -36,6 +36,9 @@ pub struct Endpoint {
     /// Requests that were answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transactions: Option<Transactions>,
+    /// Connections that were to be opened, and what failed of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opening: Option<Opening>,
     /// Transactions by themselves and beside streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub under_load: Option<UnderLoad>,
@@ -131,6 +134,121 @@ pub struct Transactions {
     /// How long they took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Distribution>,
+}
+
+/// What became of connections that were to be opened (`connection-rate`), of the whole test, its warm-up included. How many a second, and
+/// how long the handshake took, is told as of transactions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Opening {
+    /// Tried.
+    pub attempts: u64,
+    /// Opened.
+    pub opened: u64,
+    /// Not opened, or broken while they were used: the sum of the reasons.
+    pub failed: u64,
+    /// Nobody listened there (ECONNREFUSED).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub refused: u64,
+    /// Not open in time.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub timed_out: u64,
+    /// This host had no free port (EADDRNOTAVAIL).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub no_port: u64,
+    /// Reset (ECONNRESET).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub reset: u64,
+    /// This process may open no more files (EMFILE).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub no_file: u64,
+    /// No way there (EHOSTUNREACH, ENETUNREACH).
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unreachable: u64,
+    /// Another reason.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub other: u64,
+    /// The first failure, in the kernel's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Neither open nor failed when the test ended.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unfinished: u64,
+    /// Open at the same time, at most.
+    pub most_open: u64,
+    /// To be held. 0: each was closed at once.
+    pub hold: u64,
+    /// Open at the end.
+    pub held: u64,
+    /// Of those held, the ones that broke.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub broken: u64,
+}
+
+impl Opening {
+    /// How many failed, by their reasons: what users know them as.
+    pub fn reasons(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let all = [
+            ("refused", self.refused),
+            ("not open in time", self.timed_out),
+            ("without a free port here", self.no_port),
+            ("reset", self.reset),
+            ("beyond the files that this process may open", self.no_file),
+            ("without a way there", self.unreachable),
+            ("for another reason", self.other),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0)
+    }
+
+    fn facts(&self) -> Vec<String> {
+        let mut facts = vec![
+            format!("{} of {} opened", units::count(self.opened), units::count(self.attempts)),
+            format!("{} failed", units::count(self.failed)),
+        ];
+        facts.extend(self.reasons().map(|(reason, count)| format!("{} {reason}", units::count(count))));
+        facts.extend((self.unfinished > 0).then(|| format!("{} unfinished", units::count(self.unfinished))));
+        if self.hold > 0 {
+            facts.push(format!("{} of {} held to the end", units::count(self.held), units::count(self.hold)));
+            facts.extend((self.broken > 0).then(|| format!("{} broke", units::count(self.broken))));
+        }
+        facts.push(format!("{} open at once at most", units::count(self.most_open)));
+        facts
+    }
+}
+
+/// What an end's connections took of memory, with all of them open: what was in use then, less what was before them. The kernel's is of the
+/// whole host: of both ends where they are on one, and of what other programs did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndpointMemory {
+    /// Connections that were open.
+    pub connections: u64,
+    /// Of netdyno's process (resident).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_bytes: Option<i64>,
+    /// Of the kernel's slab: sockets, files, entries of epoll (Slab in /proc/meminfo).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_slab_bytes: Option<i64>,
+    /// Of TCP's buffers (mem of TCP in /proc/net/sockstat).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_buffer_bytes: Option<i64>,
+}
+
+/// Of fewer connections the difference is of anything.
+const ENOUGH_TO_WEIGH: u64 = 1000;
+
+impl EndpointMemory {
+    fn facts(&self) -> Vec<String> {
+        let each = |bytes: Option<i64>| {
+            let bytes = u64::try_from(bytes?).ok()? / self.connections.max(1);
+            // Less is what other differences hide.
+            (self.connections >= ENOUGH_TO_WEIGH && bytes > 0).then(|| units::bytes(bytes))
+        };
+        let connections = units::counted(self.connections, "connection");
+        let process =
+            each(self.process_bytes).map(|bytes| format!("process memory {bytes} for each of {connections}"));
+        let slab = each(self.kernel_slab_bytes).map(|bytes| format!("the host's kernel {bytes} for each"));
+        let buffers = each(self.kernel_buffer_bytes).map(|bytes| format!("TCP's buffers {bytes} for each"));
+        process.into_iter().chain(slab).chain(buffers).collect()
+    }
 }
 
 /// Latency of transactions by themselves and beside streams that fill the path.
@@ -231,6 +349,9 @@ pub struct End {
     /// and of these, those whose data the kernel copied after all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zerocopy_copied: Option<u64>,
+    /// What its connections took of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<EndpointMemory>,
     /// Other clients' tests ran at this end meanwhile.
     #[serde(default, skip_serializing_if = "super::is_false")]
     pub shared: bool,
@@ -317,6 +438,8 @@ figures! {
     DATAGRAMS_LOST = "endpoint_lost_datagrams", "datagrams lost", Count, Lower;
     /// Datagrams a second that were received.
     DATAGRAM_RATE = "endpoint_datagrams_per_second", "datagrams a second", Count, Higher;
+    /// Connections that were to be opened and failed.
+    FAILED = "endpoint_failed_connections", "connections failed", Count, Lower;
     /// Segments that this end sent again.
     RETRANSMITS = "endpoint_retransmits", "segments sent again", Count, Lower;
     /// Processors of this host that were in use.
@@ -346,6 +469,12 @@ impl Endpoint {
         let mut parts: Vec<String> = self.streams.iter().map(stream_sentence).collect();
         if let Some(t) = &self.transactions {
             parts.push(transactions_sentence(t));
+        }
+        if let Some(opening) = self.opening.as_ref().filter(|opening| opening.failed > 0 || opening.hold > 0)
+        {
+            let held = (opening.hold > 0).then(|| format!("{} held", units::count(opening.held)));
+            let failed = format!("{} failed", units::count(opening.failed));
+            parts.push(held.into_iter().chain([failed]).collect::<Vec<_>>().join(", "));
         }
         if let Some(under) = &self.under_load {
             parts.push(format!(
@@ -418,6 +547,7 @@ impl Section for Tested {
                 ]);
             }
         }
+        figures.extend(e.opening.as_ref().map(|opening| FAILED.count(opening.failed).of(opening.attempts)));
         figures.extend(e.under_load.as_ref().map(|under| INCREASE.count(under.increase_ns)));
         let datagrams: Vec<Datagrams> = e.streams.iter().filter_map(|stream| stream.datagrams).collect();
         if !datagrams.is_empty() {
@@ -457,6 +587,7 @@ impl Section for Tested {
                     .map(|d| Line::facts("latency", latency_facts(d))),
             );
         }
+        lines.extend(e.opening.as_ref().map(|opening| Line::facts("opened", opening.facts())));
         if let Some(under) = &e.under_load {
             lines.push(Line::facts("idle", latency_facts(&under.idle_ns)));
             lines.push(Line::facts("loaded", latency_facts(&under.loaded_ns)));
@@ -514,6 +645,9 @@ impl Section for Tested {
         }
         if let Some(t) = &e.transactions {
             facts.add("transactions", &transaction_facts(t).join(", "));
+        }
+        if let Some(opening) = &e.opening {
+            facts.add("opening", &opening.facts().join(", "));
         }
         if let Some(under) = &e.under_load {
             facts.add("bufferbloat grade", &format!("{} ({})", under.grade, under.rule));
@@ -678,5 +812,6 @@ fn end_facts(e: &Endpoint, end: &End, is_client: bool) -> Vec<String> {
             units::count(calls)
         ));
     }
+    facts.extend(end.memory.iter().flat_map(EndpointMemory::facts));
     facts
 }

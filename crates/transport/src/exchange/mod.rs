@@ -54,11 +54,11 @@ impl Exchange {
         }
     }
 
-    fn sizes(&self) -> (usize, usize) {
+    pub(crate) fn sizes(&self) -> (usize, usize) {
         (self.request.clamp(1, MOST), self.response.clamp(1, MOST))
     }
 
-    fn most_in_flight(&self) -> usize {
+    pub(crate) fn most_in_flight(&self) -> usize {
         (self.in_flight as usize).clamp(1, MOST_IN_FLIGHT)
     }
 

@@ -127,31 +127,6 @@ fn wait(socket: &impl AsFd, flags: PollFlags, deadline: Instant) -> io::Result<b
     }
 }
 
-/// Reads a preamble, and not a byte more.
-pub(super) fn preamble(socket: &impl AsFd, patience: Duration) -> Result<Preamble, ChannelError> {
-    let deadline = Instant::now() + patience;
-    let mut bytes = Vec::with_capacity(Preamble::MOST);
-    loop {
-        let garbage = |bad: endpoint::native::BadPreamble| ChannelError::Garbage(bad.to_string());
-        let more = Preamble::wants(&bytes).map_err(garbage)?;
-        if more == 0 {
-            return Preamble::read(&bytes).map_err(garbage);
-        }
-        let mut room = [0; Preamble::MOST];
-        match rustix::net::recv(socket, room.get_mut(..more).unwrap_or_default(), RecvFlags::DONTWAIT) {
-            Ok((_, 0)) => return Err(ChannelError::Closed),
-            Ok((_, count)) => bytes.extend_from_slice(room.get(..count).unwrap_or_default()),
-            Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => {
-                if !wait(socket, PollFlags::IN, deadline)? {
-                    return Err(ChannelError::Silent(patience));
-                }
-            }
-            Err(error) => return Err(io::Error::from(error).into()),
-        }
-    }
-}
-
 /// Messages both ways.
 #[derive(Debug)]
 pub(super) struct Channel {

@@ -2,18 +2,23 @@
 
 use super::FromServer;
 use super::channel::{self, Channel, ChannelError, Place};
-use super::flows::{Doing, Flows, Manner, options, receive_method, send_method};
+use super::flows::{Doing, Flows, Manner, are_many, options, receive_method, send_method, workers};
 use super::join::{Proving, drawn};
+use super::opening;
 use super::results::{Host, Results, Sample};
+use crate::crowd::calls::{Calling, Timed};
 use crate::exchange::{Closing, Connecting, Exchange};
+use crate::pace::Rate;
 use crate::phase::{Stop, Until};
 use crate::socket::{Options, SocketError};
+use crate::{files, memory};
 use endpoint::native::auth::{Role, hex, is_proof, proof, unhex};
 use endpoint::native::{
     End, From as Sender, KEY, Limits, MOST_TO_CLIENT, Plan, Preamble, Refused, ToClient, ToServer, VERSION,
     Work,
 };
 use histogram::Histogram;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -61,6 +66,10 @@ pub struct Test {
     pub bytes: Option<u64>,
     /// Each flow ends after so many datagrams or transactions.
     pub count: Option<u64>,
+    /// So many threads for all flows at this end. None: a thread each, or of many one for each processor.
+    pub threads: Option<u32>,
+    /// Connections that are opened ([`Work::Open`]): one that is not open within this has failed.
+    pub handshake: Duration,
     /// Own address, port, device and others that are this end's alone.
     pub own: Options,
 }
@@ -132,7 +141,7 @@ impl Client {
     }
 
     /// Own and the server's address, over IP.
-    pub fn ends(&self) -> Option<[std::net::SocketAddr; 2]> {
+    pub fn ends(&self) -> Option<[SocketAddr; 2]> {
         self.channel.ends()
     }
 
@@ -145,11 +154,13 @@ impl Client {
         receive_method(test.end.receive_method.as_deref()).map_err(ClientError::Test)?;
         let test = &bounded(test, &self.limits)?;
         let plan = &test.plan;
-        if matches!(self.place, Place::Unix(_)) && (plan.datagrams || plan.work == Work::Each) {
+        if matches!(self.place, Place::Unix(_)) && (plan.datagrams || is_each(plan.work)) {
             let said = "over a Unix socket there are streams and transactions over one connection (tcp-stream, tcp-maerts, \
                         tcp-bidir, tcp-rr) only";
             return Err(ClientError::Test(said.to_owned()));
         }
+        files::raise(plan.connections()).map_err(|error| ClientError::Test(error.to_string()))?;
+        let memory = memory::Reading::now();
         let mut channel = self.channel;
         channel.say(&ToServer::Test { plan: Box::new(plan.clone()) })?;
         let (key, ports) = match hear(&mut channel, STEP)? {
@@ -162,7 +173,7 @@ impl Client {
         let options = mixed(&test.own, &test.end);
         let mut sockets: Vec<OwnedFd> = Vec::new();
         match (plan.work, plan.datagrams, &self.place) {
-            (Work::Each, ..) => {}
+            (Work::Each | Work::Open, ..) => {}
             (_, true, Place::Host(to)) => {
                 if ports.len() != plan.flows as usize {
                     return Err(ClientError::OutOfPlace("another number of ports than flows".to_owned()));
@@ -183,20 +194,17 @@ impl Client {
                 sockets = proving.sockets();
             }
             _ => {
-                for flow in 0..plan.flows {
-                    sockets.push(channel::open(&self.place, &options, Preamble::Data { key, flow }, STEP)?);
-                }
+                sockets = opening::open(&self.place, &options, key, plan.flows, STEP)?;
             }
         }
-        if !(plan.datagrams && plan.work != Work::Each) {
+        if !plan.datagrams || is_each(plan.work) {
             match hear(&mut channel, STEP)? {
                 ToClient::Joined => {}
                 _ => return Err(ClientError::OutOfPlace("something else than `joined`".to_owned())),
             }
         }
-        let port = ports.first().copied();
         let client = Client { channel, ..self };
-        Ok(Prepared { client, test: test.clone(), key, sockets, port, options })
+        Ok(Prepared { client, test: test.clone(), key, sockets, ports, options, memory })
     }
 
     /// Says that nothing more comes.
@@ -223,6 +231,11 @@ fn bounded(test: &Test, limits: &Limits) -> Result<Test> {
         test.end.bits_per_second.get_or_insert(most);
     }
     Ok(test)
+}
+
+/// Over a connection each, to ports that the server draws.
+fn is_each(work: Work) -> bool {
+    matches!(work, Work::Each | Work::Open)
 }
 
 fn mixed(own: &Options, end: &End) -> Options {
@@ -261,8 +274,9 @@ pub struct Prepared {
     test: Test,
     key: [u8; KEY],
     sockets: Vec<OwnedFd>,
-    port: Option<u16>,
+    ports: Vec<u16>,
     options: Options,
+    memory: memory::Reading,
 }
 
 impl Prepared {
@@ -285,7 +299,7 @@ impl Prepared {
         let lasts = Duration::from_nanos(plan.duration_ns);
         let receives = plan.work == Work::Stream { from: Sender::Server };
         let stop = Stop::new();
-        let until = Until {
+        let mut until = Until {
             // Who receives reads to the end of what the server sends.
             deadline: Instant::now().checked_add(lasts).filter(|_| !receives),
             bytes: self.test.bytes,
@@ -294,6 +308,9 @@ impl Prepared {
         };
         let exchange =
             Exchange { request, response, datagrams: plan.datagrams, ..self.test.exchange.clone() };
+        if plan.work == Work::Each && are_many(self.test.threads.map(|n| n as usize), plan.flows as usize) {
+            until.count = until.count.map(|count| self.share_of(count));
+        }
         let manner = Manner {
             end: self.test.end.clone(),
             size,
@@ -301,12 +318,18 @@ impl Prepared {
             rate: self.test.end.bits_per_second,
             key: number(&self.key),
             until,
+            threads: self.test.threads.map(|threads| threads as usize),
+            memory: self.memory,
         };
         let doing: Vec<Doing> = match (plan.work, &self.client.place) {
+            (Work::Open, Place::Host(to)) => self.calls(*to, &manner)?,
+            (Work::Each, Place::Host(to)) if are_many(manner.threads, plan.flows as usize) => {
+                self.calls(*to, &manner)?
+            }
             (Work::Each, Place::Host(to)) => {
-                let port = self.port.ok_or_else(|| ClientError::OutOfPlace("no port".to_owned()))?;
+                let port = self.ports.first().ok_or_else(|| ClientError::OutOfPlace("no port".to_owned()))?;
                 let connecting = Connecting {
-                    to: std::net::SocketAddr::new(to.ip(), port),
+                    to: SocketAddr::new(to.ip(), *port),
                     options: self.options.clone(),
                     request,
                     response,
@@ -341,6 +364,59 @@ impl Prepared {
             results: None,
             error: None,
         })
+    }
+}
+
+impl Prepared {
+    /// Threads that open connections.
+    fn callers(&self) -> usize {
+        let plan = &self.test.plan;
+        let workers = workers(self.test.threads.map(|threads| threads as usize), plan.flows as usize);
+        // Each holds one at least.
+        let most = if plan.hold > 0 { usize::try_from(plan.hold).unwrap_or(usize::MAX) } else { usize::MAX };
+        workers.min(most)
+    }
+
+    /// Of `count` transactions of each flow, those of each thread.
+    fn share_of(&self, count: u64) -> u64 {
+        count.saturating_mul(u64::from(self.test.plan.flows)).div_ceil(self.callers() as u64)
+    }
+
+    /// Connections that are opened by few threads.
+    fn calls(&self, to: SocketAddr, manner: &Manner) -> Result<Vec<Doing>> {
+        let plan = &self.test.plan;
+        let opens = plan.work == Work::Open;
+        let callers = self.callers();
+        let all: Vec<SocketAddr> = self.ports.iter().map(|port| SocketAddr::new(to.ip(), *port)).collect();
+        if all.is_empty() {
+            return Err(ClientError::OutOfPlace("no port".to_owned()));
+        }
+        let share = |of: usize, number: usize| of / callers + usize::from(number < of % callers);
+        let hold = usize::try_from(plan.hold).unwrap_or(usize::MAX);
+        let call = |number: usize| {
+            // Threads take turns on one schedule, and begin with another port each.
+            let rate = manner
+                .exchange
+                .rate
+                .map(|rate| Rate { per_ns: rate.per_ns.saturating_mul(callers as u64), ..rate });
+            let offset = manner.exchange.rate.map_or(Duration::ZERO, |rate| rate.due(number as u64));
+            let mut to = all.clone();
+            to.rotate_left(number % all.len());
+            Doing::Call(Box::new(Calling {
+                to,
+                options: self.options.clone(),
+                request: manner.exchange.request,
+                response: manner.exchange.response,
+                hold: share(hold, number),
+                rate,
+                offset,
+                at_once: share(plan.flows as usize, number).max(1),
+                patience: if opens { self.test.handshake } else { STEP },
+                timed: if opens { Timed::Handshake } else { Timed::Whole },
+                goes_on: opens,
+            }))
+        };
+        Ok((0..callers).map(call).collect())
     }
 }
 

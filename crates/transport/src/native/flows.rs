@@ -1,9 +1,13 @@
-//! A test's flows at one end: a thread each, watched together. The same for both ends.
+//! A test's flows at one end, watched together: a thread each, or of many some threads for all (`crowd`). The same for both ends.
 
 use super::results::{FlowResult, Results, Sample, TcpNow};
 use crate::cpu::{self, Reading};
+use crate::crowd::calls::Calling;
+use crate::crowd::desk::Desk;
+use crate::crowd::{self, FEW};
 use crate::datagram::{self, Numbered, Sequence};
 use crate::exchange::{self, Answering, Closing, Connecting, Exchange};
+use crate::memory;
 use crate::pace::Rate;
 use crate::phase::{Done, Latency, Progress, Stop, Until, Zerocopy};
 use crate::socket::{Actual, Options};
@@ -31,6 +35,9 @@ pub(super) enum Doing {
     AskEach(Box<Connecting>),
     /// Over connections to this, from there.
     AnswerEach(Arc<TcpListener>, Option<IpAddr>),
+    /// Many connections by one thread.
+    Call(Box<Calling>),
+    Desk(Box<Desk>),
 }
 
 /// How.
@@ -44,6 +51,21 @@ pub(super) struct Manner {
     /// Tells a test's datagrams from others.
     pub key: u64,
     pub until: Until,
+    /// So many threads for all flows. None: a thread each, up to [`FEW`]; of more a thread for each processor.
+    pub threads: Option<usize>,
+    /// What was in use before the connections were there.
+    pub memory: memory::Reading,
+}
+
+/// Threads for flows of which no more than some have one each.
+pub(super) fn workers(threads: Option<usize>, flows: usize) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    threads.unwrap_or_else(cores).clamp(1, flows.max(1)).min(MOST_THREADS)
+}
+
+/// They go by few threads.
+pub(super) fn are_many(threads: Option<usize>, flows: usize) -> bool {
+    threads.is_some() || flows > FEW
 }
 
 /// What a socket of an end is to be like.
@@ -84,19 +106,23 @@ pub(super) fn receive_method(name: Option<&str>) -> Result<Receive, String> {
 
 /// Bytes that a receiving call asks for at least.
 const RECEIVES: usize = 128 << 10;
+/// Threads for many flows, at most.
+const MOST_THREADS: usize = 1024;
 
-struct Flow {
+/// A thread, with one flow or many.
+struct Worker {
     progress: Arc<Progress>,
     latency: Arc<Latency>,
-    /// To ask the kernel of its connection.
-    socket: Option<Arc<OwnedFd>>,
+    /// To ask the kernel of its connections.
+    sockets: Arc<[OwnedFd]>,
     is_tcp: bool,
-    thread: JoinHandle<Done>,
+    thread: JoinHandle<Vec<Done>>,
 }
 
 /// Flows that run.
 pub(super) struct Flows {
-    flows: Vec<Flow>,
+    flows: Vec<Worker>,
+    memory: memory::Reading,
     /// Ends them.
     pub stop: Stop,
     began: Instant,
@@ -116,15 +142,16 @@ struct Base {
 }
 
 impl Flows {
-    /// Begins, a thread for each flow.
+    /// Begins.
     pub fn start(all: Vec<Doing>, manner: &Manner, warm_up: Duration) -> io::Result<Flows> {
+        let all = gathered(all, manner);
         let mut flows = Vec::with_capacity(all.len());
         // Without a warm-up all is measured from before the first byte.
         let base = warm_up.is_zero().then(|| Base::now(Instant::now(), [0; 6], 0));
         let began = Instant::now();
         let stop = manner.until.stop.clone();
-        for (number, doing) in all.into_iter().enumerate() {
-            match begin(number, doing, manner) {
+        for (number, (doing, sockets)) in all.into_iter().enumerate() {
+            match begin(number, doing, sockets, manner) {
                 Ok(flow) => flows.push(flow),
                 Err(error) => {
                     stop.set();
@@ -132,7 +159,7 @@ impl Flows {
                 }
             }
         }
-        Ok(Flows { flows, stop, began, warm_up, base, used: None })
+        Ok(Flows { flows, memory: manner.memory, stop, began, warm_up, base, used: None })
     }
 
     /// To be called often: measuring begins when the warm-up is over.
@@ -154,7 +181,7 @@ impl Flows {
 
     /// Segments that were sent again so far, over all connections.
     fn retransmits(&self) -> u64 {
-        let sockets = self.flows.iter().filter(|flow| flow.is_tcp).flat_map(|flow| flow.socket.as_deref());
+        let sockets = self.flows.iter().filter(|flow| flow.is_tcp).flat_map(|flow| flow.sockets.iter());
         let infos = sockets.filter_map(|socket| TcpInfo::of(socket).ok());
         infos.map(|info| u64::from(info.total_retrans.unwrap_or(0))).sum()
     }
@@ -176,7 +203,7 @@ impl Flows {
 
     fn counts(&self) -> [u64; 6] {
         let mut counts = [0_u64; 6];
-        for Flow { progress: p, .. } in &self.flows {
+        for Worker { progress: p, .. } in &self.flows {
             let all = [&p.bytes, &p.count, &p.lost, &p.reordered, &p.duplicates, &p.dropped];
             for (sum, count) in counts.iter_mut().zip(all) {
                 *sum = sum.saturating_add(count.load(Relaxed));
@@ -193,9 +220,11 @@ impl Flows {
     /// How they stand. With `tcp` the kernel is asked of each connection, of at most so many.
     pub fn sample(&self, tcp: bool) -> Sample {
         let [bytes, count, lost, ..] = self.counts();
-        let asked = self.flows.iter().filter(|flow| tcp && flow.is_tcp).take(MOST_ASKED);
-        let infos: Vec<TcpInfo> =
-            asked.filter_map(|flow| TcpInfo::of(flow.socket.as_deref()?).ok()).collect();
+        // Of many, the first ones of each thread.
+        let each = MOST_ASKED / self.flows.len().max(1) + 1;
+        let asked = self.flows.iter().filter(|flow| tcp && flow.is_tcp);
+        let asked = asked.flat_map(|flow| flow.sockets.iter().take(each)).take(MOST_ASKED);
+        let infos: Vec<TcpInfo> = asked.filter_map(|socket| TcpInfo::of(socket).ok()).collect();
         let elapsed_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Sample { elapsed_ns, bytes, count, lost, tcp: TcpNow::of(&infos) }
     }
@@ -221,42 +250,57 @@ impl Flows {
         let (mut last, mut first): (Option<Instant>, Option<Instant>) = (None, None);
         let mut jitter = (0, 0);
         let mut progresses = Vec::new();
+        let mut ended = Vec::new();
         for flow in std::mem::take(&mut self.flows) {
-            let done = flow.thread.join().unwrap_or_else(|_| {
-                Done::new().end(crate::phase::End::Failed(io::Error::other(
-                    "a thread panicked: this is a defect of netdyno",
-                )))
-            });
-            last = last.into_iter().chain(done.last).max();
-            first = first.into_iter().chain(done.first).min();
-            let info =
-                flow.socket.as_deref().filter(|_| flow.is_tcp).and_then(|socket| TcpInfo::of(socket).ok());
-            infos.extend(info.clone());
-            let error = done.end.error().map(ToString::to_string);
-            results.failed_flows += u64::from(error.is_some());
-            results.error = results.error.take().or_else(|| error.clone());
-            results.unsent = results.unsent.saturating_add(done.unsent);
-            results.moved_ns = results.moved_ns.max(u64::try_from(done.moved.as_nanos()).unwrap_or(u64::MAX));
-            if let Some(zerocopy) = done.zerocopy {
-                let sum = results.zerocopy.get_or_insert(Zerocopy::default());
-                sum.completed += zerocopy.completed;
-                sum.copied += zerocopy.copied;
-                sum.outstanding += zerocopy.outstanding;
-            }
-            if done.count > 0 {
-                jitter = (jitter.0 + flow.progress.jitter_ns.load(Relaxed), jitter.1 + 1);
-            }
-            if results.flows.len() < MOST_LISTED {
-                let socket = flow.socket.as_deref().map(Actual::of).unwrap_or_default();
-                results.flows.push(FlowResult {
-                    bytes: done.bytes,
-                    count: done.count,
-                    error,
-                    socket,
-                    tcp: info,
-                });
-            }
+            let panicked = || io::Error::other("a thread panicked: this is a defect of netdyno");
+            let done = flow.thread.join().unwrap_or_else(|_| crowd::failed(flow.sockets.len(), &panicked()));
+            ended.push((done, flow.sockets, flow.is_tcp));
             progresses.push(flow.progress);
+        }
+        // While all connections are still there.
+        let open: usize = ended
+            .iter()
+            .map(|(done, sockets, _)| sockets.len() + done.iter().map(|done| done.held.len()).sum::<usize>())
+            .sum();
+        if open > 0 {
+            results.memory = Some(self.memory.until(&memory::Reading::now(), open as u64));
+        }
+        for ((all, sockets, is_tcp), progress) in ended.into_iter().zip(&progresses) {
+            if all.iter().any(|done| done.count > 0) {
+                jitter = (jitter.0 + progress.jitter_ns.load(Relaxed), jitter.1 + 1);
+            }
+            for (at, done) in all.into_iter().enumerate() {
+                last = last.into_iter().chain(done.last).max();
+                first = first.into_iter().chain(done.first).min();
+                let socket = sockets.get(at);
+                let info = socket.filter(|_| is_tcp).and_then(|socket| TcpInfo::of(socket).ok());
+                infos.extend(info.clone());
+                let error = done.end.error().map(ToString::to_string);
+                results.failed_flows += u64::from(error.is_some());
+                results.error = results.error.take().or_else(|| error.clone());
+                results.unsent = results.unsent.saturating_add(done.unsent);
+                results.moved_ns =
+                    results.moved_ns.max(u64::try_from(done.moved.as_nanos()).unwrap_or(u64::MAX));
+                if let Some(zerocopy) = done.zerocopy {
+                    let sum = results.zerocopy.get_or_insert(Zerocopy::default());
+                    sum.completed += zerocopy.completed;
+                    sum.copied += zerocopy.copied;
+                    sum.outstanding += zerocopy.outstanding;
+                }
+                if let Some(opened) = &done.opened {
+                    results.opened = Some(results.opened.take().unwrap_or_default().plus(opened));
+                }
+                if results.flows.len() < MOST_LISTED {
+                    let socket = socket.map(Actual::of).unwrap_or_default();
+                    results.flows.push(FlowResult {
+                        bytes: done.bytes,
+                        count: done.count,
+                        error,
+                        socket,
+                        tcp: info,
+                    });
+                }
+            }
         }
         let mut counts = [0_u64; 6];
         for p in &progresses {
@@ -319,12 +363,46 @@ const MOST_ASKED: usize = 256;
 /// Flows that results list.
 const MOST_LISTED: usize = 64;
 
-fn begin(number: usize, doing: Doing, manner: &Manner) -> io::Result<Flow> {
+/// What a thread does, and over which sockets: each its own, or of many a share.
+fn gathered(all: Vec<Doing>, manner: &Manner) -> Vec<(Which, Vec<OwnedFd>)> {
+    let count = all.len();
+    let all = all.into_iter().map(split);
+    let few = !are_many(manner.threads, count);
+    let each = |(socket, which): (Option<OwnedFd>, Which)| (which, socket.into_iter().collect());
+    let mut shares: Vec<(Which, Vec<OwnedFd>)> = Vec::new();
+    if few {
+        return all.map(each).collect();
+    }
+    let workers = workers(manner.threads, count);
+    let mut turn = 0;
+    for (socket, which) in all {
+        let many = match which {
+            Which::Send => Which::SendAll,
+            Which::Receive => Which::ReceiveAll,
+            Which::Ask if !manner.exchange.datagrams => Which::AskAll,
+            Which::Answer if !manner.exchange.datagrams => Which::AnswerAll,
+            alone => {
+                shares.push(each((socket, alone)));
+                continue;
+            }
+        };
+        if shares.len() < workers {
+            shares.push((many, socket.into_iter().collect()));
+        } else if let Some((_, share)) = shares.get_mut(turn % workers) {
+            share.extend(socket);
+        }
+        turn += 1;
+    }
+    shares
+}
+
+fn begin(number: usize, doing: Which, sockets: Vec<OwnedFd>, manner: &Manner) -> io::Result<Worker> {
     let (progress, latency) = (Arc::new(Progress::new()), Arc::new(Latency::new()));
-    let (socket, doing) = split(doing);
-    let is_tcp = socket.as_deref().is_some_and(|socket| TcpInfo::of(socket).is_ok());
+    let sockets: Arc<[OwnedFd]> = sockets.into();
+    let is_tcp = sockets.first().is_some_and(|socket| TcpInfo::of(socket).is_ok());
     let thread = {
-        let (progress, latency, socket) = (Arc::clone(&progress), Arc::clone(&latency), socket.clone());
+        let (progress, latency, sockets) =
+            (Arc::clone(&progress), Arc::clone(&latency), Arc::clone(&sockets));
         let manner = manner.clone();
         let core = match manner.end.cores.as_slice() {
             [] => None,
@@ -334,12 +412,12 @@ fn begin(number: usize, doing: Doing, manner: &Manner) -> io::Result<Flow> {
             if let Some(Err(error)) = core.map(cpu::pin) {
                 let core = core.unwrap_or(0);
                 let said = format!("pinning a thread to core {core}: {error}");
-                return Done::new().end(crate::phase::End::Failed(io::Error::new(error.kind(), said)));
+                return crowd::failed(sockets.len(), &io::Error::new(error.kind(), said));
             }
-            carry_out(doing, socket.as_deref(), &manner, &progress, &latency)
+            carry_out(doing, &sockets, &manner, &progress, &latency)
         })?
     };
-    Ok(Flow { progress, latency, socket, is_tcp, thread })
+    Ok(Worker { progress, latency, sockets, is_tcp, thread })
 }
 
 enum Which {
@@ -351,9 +429,15 @@ enum Which {
     Answer,
     AskEach(Box<Connecting>),
     AnswerEach(Arc<TcpListener>, Option<IpAddr>),
+    Call(Box<Calling>),
+    Desk(Box<Desk>),
+    SendAll,
+    ReceiveAll,
+    AskAll,
+    AnswerAll,
 }
 
-fn split(doing: Doing) -> (Option<Arc<OwnedFd>>, Which) {
+fn split(doing: Doing) -> (Option<OwnedFd>, Which) {
     let (socket, which) = match doing {
         Doing::Send(socket) => (socket, Which::Send),
         Doing::Receive(socket) => (socket, Which::Receive),
@@ -363,50 +447,36 @@ fn split(doing: Doing) -> (Option<Arc<OwnedFd>>, Which) {
         Doing::Answer(socket) => (socket, Which::Answer),
         Doing::AskEach(connecting) => return (None, Which::AskEach(connecting)),
         Doing::AnswerEach(listener, from) => return (None, Which::AnswerEach(listener, from)),
+        Doing::Call(calling) => return (None, Which::Call(calling)),
+        Doing::Desk(desk) => return (None, Which::Desk(desk)),
     };
-    (Some(Arc::new(socket)), which)
+    (Some(socket), which)
 }
 
 fn carry_out(
     which: Which,
-    socket: Option<&OwnedFd>,
+    sockets: &[OwnedFd],
     manner: &Manner,
     progress: &Progress,
     latency: &Latency,
-) -> Done {
-    let failed = |said: String| {
-        Done::new().end(crate::phase::End::Failed(io::Error::new(io::ErrorKind::InvalidInput, said)))
-    };
+) -> Vec<Done> {
     let Manner { end, until, .. } = manner;
     let numbered = Numbered { key: manner.key };
-    match (which, socket) {
-        (Which::Send, Some(socket)) => {
-            let method = match send_method(end.send_method.as_deref()) {
-                Ok(method) => method,
-                Err(said) => return failed(said),
-            };
-            let rate = manner.rate.map(|bits| Rate::of_bits(bits, manner.size));
-            let sending =
-                stream::Sending { rate, spin: end.spin, ..stream::Sending::new(method, manner.size) };
+    let done = match (which, sockets.first()) {
+        (Which::Send, Some(socket)) => sending(manner).map(|sending| {
             let done = stream::send(socket, &sending, until, progress);
             // The other end then reads to the end.
             let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Write);
-            done
+            vec![done]
+        }),
+        (Which::SendAll, _) => {
+            sending(manner).map(|sending| crowd::stream::send(sockets, &sending, until, progress))
         }
         (Which::Receive, Some(socket)) => {
-            let method = match receive_method(end.receive_method.as_deref()) {
-                Ok(method) => method,
-                Err(said) => return failed(said),
-            };
-            let size = manner.size.max(RECEIVES);
-            let rate = manner.rate.map(|bits| Rate::of_bits(bits, size));
-            let seldom = !matches!(end.send_method.as_deref(), Some("sendfile" | "splice"));
-            stream::receive(
-                socket,
-                &stream::Receiving { rate, seldom, ..stream::Receiving::new(method, size) },
-                until,
-                progress,
-            )
+            receiving(manner).map(|receiving| vec![stream::receive(socket, &receiving, until, progress)])
+        }
+        (Which::ReceiveAll, _) => {
+            receiving(manner).map(|receiving| crowd::stream::receive(sockets, &receiving, until, progress))
         }
         (Which::SendDatagrams, Some(socket)) => {
             let rate = manner.rate.map(|bits| Rate::of_bits(bits, manner.size));
@@ -417,7 +487,7 @@ fn carry_out(
                 spin: end.spin,
                 ..datagram::Sending::new(manner.size)
             };
-            datagram::send(socket, &sending, &numbered, until, progress)
+            Ok(vec![datagram::send(socket, &sending, &numbered, until, progress)])
         }
         (Which::ReceiveDatagrams, Some(socket)) => {
             let receiving = datagram::Receiving {
@@ -425,16 +495,44 @@ fn carry_out(
                 gro: end.gro,
                 ..datagram::Receiving::new(manner.size)
             };
-            datagram::receive(socket, &receiving, &numbered, until, progress, &mut Sequence::new())
+            let mut sequence = Sequence::new();
+            Ok(vec![datagram::receive(socket, &receiving, &numbered, until, progress, &mut sequence)])
         }
-        (Which::Ask, Some(socket)) => exchange::ask(socket, &manner.exchange, until, progress, latency),
-        (Which::Answer, Some(socket)) => exchange::answer(socket, &manner.exchange, until, progress),
-        (Which::AskEach(connecting), _) => exchange::ask_each(&connecting, until, progress, latency),
+        (Which::Ask, Some(socket)) => {
+            Ok(vec![exchange::ask(socket, &manner.exchange, until, progress, latency)])
+        }
+        (Which::AskAll, _) => Ok(crowd::exchange::ask(sockets, &manner.exchange, until, progress, latency)),
+        (Which::Answer, Some(socket)) => {
+            Ok(vec![exchange::answer(socket, &manner.exchange, until, progress)])
+        }
+        (Which::AnswerAll, _) => Ok(crowd::exchange::answer(sockets, &manner.exchange, until, progress)),
+        (Which::AskEach(connecting), _) => {
+            Ok(vec![exchange::ask_each(&connecting, until, progress, latency)])
+        }
         (Which::AnswerEach(listener, from), _) => {
             let Exchange { request, response, spin, .. } = manner.exchange;
             let answering = Answering { request, response, closing: Closing::Answerer, spin };
-            exchange::answer_each(&listener, answering, from, until, progress)
+            Ok(vec![exchange::answer_each(&listener, answering, from, until, progress)])
         }
-        _ => failed("a flow without a socket".to_owned()),
-    }
+        (Which::Call(calling), _) => Ok(vec![crowd::calls::call(&calling, until, progress, latency)]),
+        (Which::Desk(desk), _) => Ok(vec![crowd::desk::serve(&desk, until, progress)]),
+        _ => Err("a flow without a socket".to_owned()),
+    };
+    done.unwrap_or_else(|said| {
+        crowd::failed(sockets.len(), &io::Error::new(io::ErrorKind::InvalidInput, said))
+    })
+}
+
+fn sending(manner: &Manner) -> Result<stream::Sending, String> {
+    let method = send_method(manner.end.send_method.as_deref())?;
+    let rate = manner.rate.map(|bits| Rate::of_bits(bits, manner.size));
+    Ok(stream::Sending { rate, spin: manner.end.spin, ..stream::Sending::new(method, manner.size) })
+}
+
+fn receiving(manner: &Manner) -> Result<stream::Receiving, String> {
+    let method = receive_method(manner.end.receive_method.as_deref())?;
+    let size = manner.size.max(RECEIVES);
+    let rate = manner.rate.map(|bits| Rate::of_bits(bits, size));
+    let seldom = !matches!(manner.end.send_method.as_deref(), Some("sendfile" | "splice"));
+    Ok(stream::Receiving { rate, seldom, ..stream::Receiving::new(method, size) })
 }

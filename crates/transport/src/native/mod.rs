@@ -4,6 +4,7 @@ mod channel;
 mod client;
 mod flows;
 mod join;
+mod opening;
 mod results;
 mod server;
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What an end tells of a test: how it stands, and what it came to.
 
 use crate::cpu::Use;
+use crate::crowd::calls::Opened;
+use crate::memory::Added;
 use crate::phase::Zerocopy;
 use crate::socket::Actual;
 use crate::tcp_info::TcpInfo;
@@ -180,6 +182,12 @@ pub struct Results {
     /// Segments that they sent again in the measured time. None over other sockets, and from earlier versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
+    /// Of connections that were to be opened, the warm-up included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub opened: Option<Opened>,
+    /// What its connections took of memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Added>,
     /// What the kernel counted in the measured time, in this end's network namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counters: Option<counters::Difference>,

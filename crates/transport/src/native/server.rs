@@ -1,13 +1,16 @@
 //! The server: accepts, admits, and has each client's tests done. Safe to be left running: everything has a limit and a deadline.
 
 mod bound;
+mod entrance;
 mod session;
 
-use super::channel::{self, Channel};
+use super::channel::Channel;
 use super::results::Host;
-use crate::phase::{LOOK, Stop};
+use crate::files;
+use crate::phase::Stop;
 use crate::socket::{self, Options, SocketError};
-use endpoint::native::{Key, Limits, MOST_TO_SERVER, Preamble, Reason, Refused, ToClient};
+use endpoint::native::{Key, Limits, MOST_TO_SERVER, Reason, Refused, ToClient};
+use entrance::Entrance;
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -17,7 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What a server is to be like.
@@ -33,7 +36,7 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// Clients at once: control connections.
     pub clients: u32,
-    /// Connections at once, of all clients.
+    /// Connections at once, of all clients' tests.
     pub connections: u32,
     /// Listens with Multipath TCP too.
     pub mptcp: bool,
@@ -78,6 +81,8 @@ type Door = SyncSender<(u32, OwnedFd)>;
 struct Shared {
     options: ServerOptions,
     host: Host,
+    /// Connections for which the process may open files.
+    files: u64,
     doors: Mutex<HashMap<Key, (Door, Option<IpAddr>)>>,
     /// Tests under way: how many, by the run that they are of.
     runs: Mutex<HashMap<String, u64>>,
@@ -101,8 +106,10 @@ pub struct Server {
     shared: Arc<Shared>,
 }
 
-/// What a connection says it is, it says within this.
-const SAYS: Duration = Duration::from_secs(5);
+/// Connections that wait to be accepted, as far as the kernel permits (net.core.somaxconn).
+const BACKLOG: u32 = 65_535;
+/// Connections that have not said what they are, at most.
+const VISITORS: usize = 4096;
 /// Sessions that have not ended so long after the server was to end are left behind.
 const ENDS: Duration = Duration::from_secs(5);
 
@@ -114,12 +121,14 @@ impl Server {
     pub fn bind(options: ServerOptions, stop: &Stop) -> Result<Server, SocketError> {
         let own = Options { mptcp: options.mptcp, v6_only: false, ..Options::default() };
         let tcp =
-            options.listen.iter().map(|at| socket::listen(*at, &own, 1024)).collect::<Result<_, _>>()?;
+            options.listen.iter().map(|at| socket::listen(*at, &own, BACKLOG)).collect::<Result<_, _>>()?;
         let mut unix = Vec::new();
         for path in &options.unix {
             unix.push((socket::unix_listen(path, &Options::default())?, path.clone()));
         }
-        let shared = Shared { options, host: Host::here(), stop: stop.clone(), ..Shared::default() };
+        let others = VISITORS as u64 + u64::from(options.clients);
+        let files = files::fit(u64::from(options.connections) + others).saturating_sub(others);
+        let shared = Shared { options, host: Host::here(), files, stop: stop.clone(), ..Shared::default() };
         Ok(Server { tcp, unix, shared: Arc::new(shared) })
     }
 
@@ -131,6 +140,11 @@ impl Server {
     /// Unix sockets that it listens on.
     pub fn paths(&self) -> impl Iterator<Item = &std::path::Path> {
         self.unix.iter().map(|(_, path)| path.as_path())
+    }
+
+    /// Connections that it has at once, of all clients: as many as its options say, unless the process may not open so many files.
+    pub fn room(&self) -> u64 {
+        self.shared.room()
     }
 
     /// How it stands; may be asked while it serves.
@@ -156,132 +170,78 @@ impl Server {
 /// Accepting is not possible any more.
 pub fn serve(server: &Server) -> io::Result<()> {
     let Server { tcp, unix, shared } = server;
-    for listener in tcp {
-        listener.set_nonblocking(true)?;
-    }
-    for (listener, _) in unix {
-        listener.set_nonblocking(true)?;
-    }
-    let served = accept_all(tcp, unix, shared);
+    let served = Entrance::open(tcp, unix, shared).and_then(Entrance::keep);
     for (_, path) in unix {
         let _ = std::fs::remove_file(path);
     }
     shared.stop.set();
     let by = Instant::now() + ENDS;
-    while shared.connections.load(Relaxed) > 0 && Instant::now() < by {
+    while shared.clients.load(Relaxed) > 0 && Instant::now() < by {
         std::thread::sleep(Duration::from_millis(10));
     }
     served
 }
 
-fn accept_all(tcp: &[TcpListener], unix: &[(UnixListener, PathBuf)], shared: &Arc<Shared>) -> io::Result<()> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let timeout = Timespec::try_from(LOOK).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    while !shared.stop.is_set() {
-        let tcp_fds = tcp.iter().map(|listener| PollFd::new(listener, PollFlags::IN));
-        let mut fds: Vec<PollFd<'_>> =
-            tcp_fds.chain(unix.iter().map(|(listener, _)| PollFd::new(listener, PollFlags::IN))).collect();
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(error) => return Err(error.into()),
-        }
-        for listener in tcp {
-            while let Some((socket, peer)) = accepted(listener.accept())? {
-                take(socket.into(), Some(peer.ip()), shared);
-            }
-        }
-        for (listener, _) in unix {
-            while let Some((socket, _)) = accepted(listener.accept())? {
-                take(socket.into(), None, shared);
-            }
-        }
+impl Shared {
+    /// Connections at once, of all clients.
+    fn room(&self) -> u64 {
+        u64::from(self.options.connections).min(self.files)
     }
-    Ok(())
-}
 
-/// One that was accepted. None: there is no further one.
-fn accepted<T>(result: io::Result<T>) -> io::Result<Option<T>> {
-    match result {
-        Ok(got) => Ok(Some(got)),
-        Err(error) => match error.raw_os_error() {
-            Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK) => Err(error),
-            // No more files or no memory: those who are here have to go first.
-            Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
-                std::thread::sleep(LOOK);
-                Ok(None)
-            }
-            // Nobody is there, or who was is gone (accept(2) lists what may be said of such).
-            _ => Ok(None),
-        },
+    /// Room for a test's connections, as long as what comes back lives.
+    fn reserve(self: &Arc<Shared>, connections: u64) -> Result<Counted, Refused> {
+        let (room, open) = (self.room(), self.connections.load(Relaxed));
+        Counted::several(self, |shared| &shared.connections, connections, room).ok_or_else(|| {
+            let why = if self.files < u64::from(self.options.connections) {
+                " (its host permits no more files: RLIMIT_NOFILE)"
+            } else {
+                ""
+            };
+            let said = format!(
+                "{connections} connections were asked for, and of the {room} that the server has at once{why} {open} are taken"
+            );
+            Refused::new(if connections > room { Reason::Limit } else { Reason::Busy }, said)
+        })
     }
 }
 
-/// Counts one while it lives.
-struct Counted(Arc<Shared>, fn(&Shared) -> &AtomicU64);
+/// Counts some while it lives.
+struct Counted(Arc<Shared>, fn(&Shared) -> &AtomicU64, u64);
 
 impl Counted {
-    /// None: there are so many already.
+    /// One. None: there are so many already.
     fn new(shared: &Arc<Shared>, of: fn(&Shared) -> &AtomicU64, most: u64) -> Option<Counted> {
-        if of(shared).fetch_add(1, Relaxed) >= most {
-            of(shared).fetch_sub(1, Relaxed);
-            return None;
-        }
-        Some(Counted(Arc::clone(shared), of))
+        Counted::several(shared, of, 1, most)
+    }
+
+    fn several(
+        shared: &Arc<Shared>,
+        of: fn(&Shared) -> &AtomicU64,
+        count: u64,
+        most: u64,
+    ) -> Option<Counted> {
+        let more = |now: u64| now.checked_add(count).filter(|sum| *sum <= most);
+        of(shared).fetch_update(Relaxed, Relaxed, more).ok()?;
+        Some(Counted(Arc::clone(shared), of, count))
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        (self.1)(&self.0).fetch_sub(1, Relaxed);
+        (self.1)(&self.0).fetch_sub(self.2, Relaxed);
     }
 }
 
-fn take(socket: OwnedFd, from: Option<IpAddr>, shared: &Arc<Shared>) {
-    let most = u64::from(shared.options.connections);
-    let Some(counted) = Counted::new(shared, |shared| &shared.connections, most) else {
-        // Who is closed at once knows that there was no room.
-        shared.refused.fetch_add(1, Relaxed);
-        return;
+/// A client, to its end. False: it was none of ours.
+fn attend(socket: OwnedFd, from: Option<IpAddr>, shared: &Arc<Shared>) -> bool {
+    let channel = Channel::new(socket, MOST_TO_SERVER);
+    let most = u64::from(shared.options.clients);
+    let Some(_counted) = Counted::new(shared, |shared| &shared.clients, most) else {
+        let said = format!("{most} clients are here already, and that is the most");
+        refuse(&channel, Refused::new(Reason::Busy, said));
+        return false;
     };
-    let with = Arc::clone(shared);
-    let thread = std::thread::Builder::new().name("session".to_owned()).stack_size(512 << 10);
-    let spawned = thread.spawn(move || {
-        if !enter(socket, from, &with) {
-            with.refused.fetch_add(1, Relaxed);
-        }
-        drop(counted);
-    });
-    if spawned.is_err() {
-        shared.refused.fetch_add(1, Relaxed);
-    }
-}
-
-/// What a connection is, and what becomes of it. False: it was none of ours.
-fn enter(socket: OwnedFd, from: Option<IpAddr>, shared: &Arc<Shared>) -> bool {
-    // On a MPTCP listener and on others a socket that was accepted may wait or not: calls say what they want.
-    let _ = rustix::io::ioctl_fionbio(&socket, false);
-    match channel::preamble(&socket, SAYS) {
-        Ok(Preamble::Control) => {
-            let channel = Channel::new(socket, MOST_TO_SERVER);
-            let most = u64::from(shared.options.clients);
-            let Some(_counted) = Counted::new(shared, |shared| &shared.clients, most) else {
-                let said = format!("{most} clients are here already, and that is the most");
-                refuse(&channel, Refused::new(Reason::Busy, said));
-                return false;
-            };
-            session::attend(channel, from, shared)
-        }
-        Ok(Preamble::Data { key, flow }) => {
-            let doors = shared.doors.lock().unwrap_or_else(PoisonError::into_inner);
-            match doors.get(&key) {
-                // Of another address than the test's client: nobody should know the key there.
-                Some((door, client)) if *client == from => door.try_send((flow, socket)).is_ok(),
-                _ => false,
-            }
-        }
-        Err(_) => false,
-    }
+    session::attend(channel, from, shared)
 }
 
 fn refuse(channel: &Channel, refused: Refused) {

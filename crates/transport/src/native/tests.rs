@@ -1,3 +1,6 @@
+mod many;
+mod steps;
+
 use super::{Client, ClientError, Outcome, Place, Server, ServerOptions, Standing, Test, serve};
 use crate::exchange::Exchange;
 use crate::phase::Stop;
@@ -46,13 +49,23 @@ fn test(work: Work, datagrams: bool) -> Test {
         duration_ns: 200_000_000,
         warm_up_ns: 0,
         size: 1000,
+        hold: 0,
         request: 10,
         response: 20,
         interval_ns: 50_000_000,
         end: End::default(),
     };
     let (end, own) = (End::default(), Options::default());
-    Test { plan, end, exchange: Exchange::new(1, 1), bytes: None, count: None, own }
+    Test {
+        plan,
+        end,
+        exchange: Exchange::new(1, 1),
+        bytes: None,
+        count: None,
+        threads: None,
+        handshake: Duration::from_secs(10),
+        own,
+    }
 }
 
 fn run(client: Client, test: &Test) -> Outcome {

@@ -2,8 +2,8 @@
 //!
 //! How bytes are sent and received is chosen, because it decides what is measured: [`Send`], [`Receive`].
 
-mod receive;
-mod send;
+pub(crate) mod receive;
+pub(crate) mod send;
 #[cfg(test)]
 mod tests;
 

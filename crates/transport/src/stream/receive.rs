@@ -32,7 +32,7 @@ impl Receiving {
     }
 }
 
-enum Way {
+pub(crate) enum Way {
     Read(Vec<u8>),
     Trunc(Vec<u8>),
     Splice { from: OwnedFd, into: OwnedFd, null: OwnedFd, room: usize },
@@ -63,7 +63,7 @@ pub fn receive(socket: &impl AsFd, receiving: &Receiving, until: &Until, progres
     }
 }
 
-fn begin(socket: &impl AsFd, receiving: &Receiving) -> io::Result<Way> {
+pub(crate) fn begin(socket: &impl AsFd, receiving: &Receiving) -> io::Result<Way> {
     phase::heedful(socket)?;
     let size = receiving.size.clamp(1, MOST);
     Ok(match receiving.method {
@@ -135,7 +135,7 @@ fn run(
 }
 
 impl Way {
-    fn receive(&mut self, socket: &impl AsFd, most: usize) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, socket: &impl AsFd, most: usize) -> io::Result<usize> {
         match self {
             Way::Read(bytes) => {
                 let room = bytes.get_mut(..most).unwrap_or_default();

@@ -53,7 +53,7 @@ pub fn send(socket: &impl AsFd, sending: &Sending, until: &Until, progress: &Pro
 }
 
 /// What a method needs.
-enum Way {
+pub(crate) enum Way {
     Write(Vec<u8>),
     Sendfile(OwnedFd),
     /// The message, or as much of it as a pipe holds, stays in `source`; references to its pages go through another pipe.
@@ -71,7 +71,7 @@ enum Way {
     },
 }
 
-fn begin(socket: &impl AsFd, sending: &Sending) -> io::Result<Way> {
+pub(crate) fn begin(socket: &impl AsFd, sending: &Sending) -> io::Result<Way> {
     phase::heedful(socket)?;
     let size = sending.size.clamp(1, MOST);
     let bytes = match sending.data.as_deref().filter(|data| !data.is_empty()) {
@@ -96,10 +96,15 @@ fn begin(socket: &impl AsFd, sending: &Sending) -> io::Result<Way> {
             Way::Splice { source, _filled: filled, from, into, held: 0 }
         }
         Send::Zerocopy => {
-            sys::set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)?;
+            permit_zerocopy(socket)?;
             Way::Zerocopy { bytes, calls: 0, seen: Zerocopy::default() }
         }
     })
+}
+
+/// Sends with MSG_ZEROCOPY may follow.
+pub(crate) fn permit_zerocopy(socket: &impl AsFd) -> io::Result<()> {
+    sys::set_int(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
 }
 
 /// A file in memory that holds `bytes`.
@@ -182,7 +187,7 @@ pub(crate) fn ended(error: io::Error) -> End {
 
 impl Way {
     /// Sends up to `most` bytes of the message from `at` on.
-    fn send(&mut self, socket: &impl AsFd, at: usize, most: usize) -> io::Result<usize> {
+    pub(crate) fn send(&mut self, socket: &impl AsFd, at: usize, most: usize) -> io::Result<usize> {
         match self {
             Way::Write(bytes) => Ok(rustix::net::send(socket, part(bytes, at, most), SendFlags::NOSIGNAL)?),
             Way::Sendfile(file) => Ok(rustix::fs::sendfile(socket, file, Some(&mut (at as u64)), most)?),
@@ -218,12 +223,26 @@ impl Way {
         }
     }
 
+    /// Reads the completions that are there.
+    pub(crate) fn gather(&mut self, socket: &impl AsFd) -> io::Result<()> {
+        if let Way::Zerocopy { seen, .. } = self {
+            gather(socket, seen)?;
+        }
+        Ok(())
+    }
+
     /// Waits a moment for what is not completed.
     fn settle(self, socket: &impl AsFd) -> Option<Zerocopy> {
+        self.settle_all(std::slice::from_ref(socket))
+    }
+
+    /// The same of several sockets that it sent over.
+    pub(crate) fn settle_all(self, sockets: &[impl AsFd]) -> Option<Zerocopy> {
         let Way::Zerocopy { calls, mut seen, .. } = self else { return None };
         let began = Instant::now();
         while seen.completed < calls && began.elapsed() < SETTLES {
-            match gather(socket, &mut seen) {
+            let read: io::Result<u64> = sockets.iter().map(|socket| gather(socket, &mut seen)).sum();
+            match read {
                 Ok(0) => std::thread::sleep(Duration::from_millis(1)),
                 Ok(_) => {}
                 Err(_) => break,

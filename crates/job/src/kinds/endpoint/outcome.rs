@@ -1,12 +1,14 @@
 //! What the ends of all parts came to, as a result.
 
+mod opening;
+
 use super::parts::{Part, Parts};
 use ::transport::cpu::Use;
 use ::transport::native::{Host, Outcome, Place, Results};
 use histogram::Histogram;
 use report::{
-    Code, Datagrams, Distribution, Endpoint as Tested, EndpointEnd, EndpointInterval, EndpointStream,
-    Repeated, Report, Transactions, UnderLoad, units,
+    Code, Datagrams, Distribution, Endpoint as Tested, EndpointEnd, EndpointInterval, EndpointMemory,
+    EndpointStream, Repeated, Report, Transactions, UnderLoad, units,
 };
 use spec::{Endpoint, EndpointRate, EndpointTest, ReceiveMethod, SendMethod};
 use std::collections::BTreeMap;
@@ -96,7 +98,12 @@ pub fn fill(
         test: args.test.to_string(),
         warm_up_ns: warm_up.as_nanos() as u64,
         windows_apart_ns: apart.filter(|_| !warm_up.is_zero()).map(|apart| apart.as_nanos() as u64),
-        connections: parts.all.iter().map(|part| u64::from(part.test.plan.flows)).max().unwrap_or(0),
+        connections: parts
+            .all
+            .iter()
+            .map(|part| u64::from(part.test.plan.flows).max(part.test.plan.hold))
+            .max()
+            .unwrap_or(0),
         ..Tested::default()
     };
     for (at, part) in parts.all.iter().enumerate() {
@@ -106,6 +113,7 @@ pub fn fill(
         }
         if part.is_transactions() {
             tested.transactions = Some(transactions(args, part, &of));
+            tested.opening = opening::of(part, &of);
         } else {
             tested.streams.push(stream(part, &of));
         }
@@ -217,7 +225,7 @@ fn transactions(args: &Endpoint, part: &Part, of: &[&(Part, Outcome)]) -> Transa
     of.iter().for_each(|(_, outcome)| latency.merge(&outcome.latency));
     let plan = &part.test.plan;
     let intended = match (args.rate.as_deref(), &part.test.exchange.rate) {
-        (Some(EndpointRate::Transactions(rate)), _) => Some(*rate as f64),
+        (Some(EndpointRate::Transactions(rate) | EndpointRate::Connections(rate)), _) => Some(*rate as f64),
         (_, Some(rate)) => Some(rate.count as f64 * 1e9 / rate.per_ns as f64),
         _ => None,
     };
@@ -298,6 +306,12 @@ fn end(round: &Round, which: impl Fn(&Outcome) -> Option<&Results>) -> EndpointE
         end.zerocopy_calls = Some(end.zerocopy_calls.unwrap_or(0) + zerocopy.completed);
         end.zerocopy_copied = Some(end.zerocopy_copied.unwrap_or(0) + zerocopy.copied);
     }
+    end.memory = all.iter().find_map(|(_, results)| results.memory).map(|added| EndpointMemory {
+        connections: added.connections,
+        process_bytes: added.process,
+        kernel_slab_bytes: added.slab,
+        kernel_buffer_bytes: added.buffers,
+    });
     end.shared = all.iter().any(|(_, results)| results.shared);
     end.counters = all.iter().find_map(|(_, results)| results.counters.clone());
     end
@@ -365,7 +379,9 @@ pub fn judge(
         report.result.verdict.fall_short(Code::RateNotReached, said);
     }
     let Some(tested) = report.result.endpoint.clone() else { return };
-    if let Some(t) = tested.transactions.as_ref().filter(|t| t.unsent > 0) {
+    if let Some(opening) = &tested.opening {
+        opening::judge(report, opening, tested.transactions.as_ref().map_or(0, |t| t.unsent));
+    } else if let Some(t) = tested.transactions.as_ref().filter(|t| t.unsent > 0) {
         let said = format!(
             "the load was not offered: {} were due and not asked within the test",
             units::counted(t.unsent, "request")
@@ -387,7 +403,9 @@ pub fn judge(
     for d in tested.streams.iter().filter_map(|stream| stream.datagrams) {
         datagrams(report, d);
     }
-    let nothing = tested.streams.iter().all(|stream| stream.sent_bytes == 0)
+    let opens = tested.opening.is_some();
+    let nothing = !opens
+        && tested.streams.iter().all(|stream| stream.sent_bytes == 0)
         && tested.transactions.as_ref().is_none_or(|t| t.count == 0);
     if nothing && matches!(report.result.verdict, report::Verdict::Done) {
         report.result.verdict.fall_short(Code::EndpointFailed, "nothing went between the ends");

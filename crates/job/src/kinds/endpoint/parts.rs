@@ -47,6 +47,12 @@ const MESSAGE: u64 = 131_072;
 const BESIDE: u64 = 100;
 /// and so many may be under way: the path may be as slow as it is.
 const BESIDE_IN_FLIGHT: u32 = 1024;
+/// Handshakes under way at once: far below what an accept queue holds (net.core.somaxconn, 4096),
+const HANDSHAKES: u32 = 64;
+/// and in an open loop: those that are due and find no room would be left out.
+const HANDSHAKES_DUE: u32 = 1024;
+/// A connection that is opened has so long.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The server says so often how it stands.
 const INTERVAL: Duration = Duration::from_millis(100);
 
@@ -67,6 +73,7 @@ impl Parts {
                 vec![part(args, place, &own, Work::Exchange, test.is_udp())?]
             }
             EndpointTest::TcpCrr | EndpointTest::TcpCc => vec![part(args, place, &own, Work::Each, false)?],
+            EndpointTest::ConnectionRate => vec![part(args, place, &own, Work::Open, false)?],
             EndpointTest::LatencyUnderLoad => vec![
                 stream(Sender::Client)?,
                 stream(Sender::Server)?,
@@ -126,7 +133,11 @@ fn part(args: &Endpoint, place: &Place, own: &Options, work: Work, datagrams: bo
     let loaded = args.test == EndpointTest::LatencyUnderLoad;
     let stream = matches!(work, Work::Stream { .. });
     // Transactions beside streams are one flow, whatever the streams are.
-    let flows = if loaded && !stream { 1 } else { args.parallel.unwrap_or(1) };
+    let flows = match work {
+        Work::Exchange if loaded => 1,
+        Work::Open => args.parallel.unwrap_or(if args.rate.is_some() { HANDSHAKES_DUE } else { HANDSHAKES }),
+        _ => args.parallel.unwrap_or(1),
+    };
     let sends_here = work == Work::Stream { from: Sender::Client };
     let size = args.size.as_deref().copied().unwrap_or(if datagrams { datagram(place) } else { MESSAGE });
     let share = |rate: u64| (rate / u64::from(flows.max(1))).max(1);
@@ -172,21 +183,24 @@ fn part(args: &Endpoint, place: &Place, own: &Options, work: Work, datagrams: bo
         cores: cores(args.remote_cores.as_deref()),
         ..end(!sends_here)
     };
-    let no_bytes = args.test == EndpointTest::TcpCc;
+    let no_bytes = matches!(args.test, EndpointTest::TcpCc | EndpointTest::ConnectionRate);
     let sized =
         |size: &Option<spec::Written<u64>>| if no_bytes { 0 } else { size.as_deref().copied().unwrap_or(1) };
     let of_exchange = |of: u64| if stream { 0 } else { of };
     let transactions = match args.rate.as_deref() {
-        Some(EndpointRate::Transactions(rate)) => Some(*rate),
+        Some(EndpointRate::Transactions(rate) | EndpointRate::Connections(rate)) => Some(*rate),
         _ => (loaded && !stream).then_some(BESIDE),
     };
     let in_flight = args.burst.unwrap_or(if loaded { BESIDE_IN_FLIGHT } else { 1 });
     let exchange = Exchange {
         in_flight,
-        // Of all flows together.
+        // Of all flows together; connections are opened on one schedule.
         rate: transactions.map(|rate| Rate {
             count: rate.max(1),
-            per_ns: 1_000_000_000_u64.saturating_mul(u64::from(flows.max(1))),
+            per_ns: 1_000_000_000_u64.saturating_mul(match work {
+                Work::Open => 1,
+                _ => u64::from(flows.max(1)),
+            }),
         }),
         spin: args.spin,
         ..Exchange::new(1, 1)
@@ -200,12 +214,15 @@ fn part(args: &Endpoint, place: &Place, own: &Options, work: Work, datagrams: bo
         size: if stream { size } else { 0 },
         request: of_exchange(sized(&args.request)),
         response: of_exchange(sized(&args.response)),
+        hold: u64::from(args.hold.unwrap_or(0)),
         interval_ns: nanos(INTERVAL),
         end: far,
     };
     let count = args.transactions.as_deref().copied().filter(|_| !stream);
     let bytes = args.bytes.as_deref().copied().filter(|_| stream);
-    let test = Test { plan, end: near, exchange, bytes, count, own: own.clone() };
+    let threads = args.threads;
+    let handshake = args.connect_timeout.as_deref().copied().unwrap_or(HANDSHAKE);
+    let test = Test { plan, end: near, exchange, bytes, count, threads, handshake, own: own.clone() };
     Ok(Part { test, alone: !loaded || stream })
 }
 

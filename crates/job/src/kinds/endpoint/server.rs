@@ -7,7 +7,9 @@ use crate::session::{Looked, Session};
 use ::endpoint::native::{Limits, PORT};
 use ::transport::native::{Server, ServerOptions, Standing, serve};
 use ::transport::phase::Stop;
+use ::transport::rights::{self, User};
 use anyhow::{Context, Result};
+use report::units::printable;
 use report::{Code, Report, Resolved};
 use snapshot::{Snapshot, Title};
 use spec::{EndpointRate, EndpointServer};
@@ -48,6 +50,17 @@ fn options(args: &EndpointServer) -> Result<ServerOptions> {
     Ok(options)
 }
 
+/// The process is root's no more, unless it is to stay so. Who it is then.
+fn leave_root(name: &str) -> Result<Option<User>> {
+    let user = User::find(name).with_context(|| format!("`.user` {name}"))?;
+    if user.uid == rustix::process::geteuid().as_raw() {
+        return Ok(None);
+    }
+    anyhow::ensure!(rights::is_root(), "`.user` {name}: only root can go on as another user; leave it out");
+    rights::become_user(&user).with_context(|| format!("`.user` {name}: giving up root's rights"))?;
+    Ok(Some(user))
+}
+
 fn address(place: &str) -> Result<SocketAddr> {
     if let Ok(address) = place.trim_matches(['[', ']']).parse::<IpAddr>() {
         return Ok(SocketAddr::new(address, PORT));
@@ -60,7 +73,10 @@ fn address(place: &str) -> Result<SocketAddr> {
 fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
     passive::check(args)?;
     let stop = Stop::new();
-    let server = Server::bind(options(args)?, &stop)?;
+    let options = options(args)?;
+    let most = options.connections;
+    let server = Server::bind(options, &stop)?;
+    let user = args.user.as_deref().map(leave_root).transpose()?.flatten();
     session.heed();
     let duration = args.duration.as_deref().copied();
     let mut report = Report::new("endpoint serve");
@@ -69,10 +85,21 @@ fn run(args: &EndpointServer, session: &Session) -> Result<Report> {
     let mut places: Vec<String> = server.addresses().iter().map(ToString::to_string).collect();
     places.extend(server.paths().map(|path| format!("unix:{}", path.display())));
     session.meet();
+    let user = user.map_or_else(String::new, |user| format!(" as user {}", printable(&user.name)));
     session.say(
         Code::Begun,
-        format!("serving endpoint tests at {}; Ctrl-C ends and reports", places.join(", ")),
+        format!("serving endpoint tests at {}{user}; Ctrl-C ends and reports", places.join(", ")),
     );
+    if server.room() < u64::from(most) {
+        let said = format!(
+            "at most {} connections at once, not {most}: this process may open no more files (RLIMIT_NOFILE)",
+            server.room()
+        );
+        report.warnings.add(
+            Code::WentWithout,
+            (said, "raise its hard limit (ulimit -Hn, LimitNOFILE), or ask for less by `.max_connections`"),
+        );
+    }
     let title = Title { rx: Some(places.join(", ")), ..passive::title("endpoint serve") };
     let mut panel = passive::panel(session, title, &report, &[], Names::unknown(0))?;
     let standing = server.standing();

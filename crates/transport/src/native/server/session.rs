@@ -1,11 +1,13 @@
 //! One client's control connection at the server.
 
 use super::bound::Bound;
-use super::{Counted, Shared, refuse};
-use crate::exchange::Exchange;
+use super::{BACKLOG, Counted, Shared, refuse};
+use crate::crowd::desk::Desk;
+use crate::exchange::{Exchange, MOST};
+use crate::memory;
 use crate::native::FromServer;
 use crate::native::channel::{Channel, ChannelError};
-use crate::native::flows::{Doing, Flows, Manner, options};
+use crate::native::flows::{Doing, Flows, Manner, are_many, options, workers};
 use crate::native::join::{Waiting, attend as wait_for, drawn};
 use crate::phase::{Stop, Until};
 use crate::socket::{self, Options};
@@ -14,7 +16,7 @@ use endpoint::native::{
     Does, From as Sender, KEY, Key, Plan, Reason, Refused, Session, ToClient, VERSION, Work,
 };
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError, mpsc};
@@ -31,11 +33,19 @@ const QUIET: Duration = Duration::from_millis(100);
 /// How often the client is told how it stands, at the most.
 const OFTEN: Duration = Duration::from_millis(50);
 
+/// Connections over one port: the client has some 28,000 ports of its own towards each (net.ipv4.ip_local_port_range).
+const OVER_A_PORT: u64 = 20_000;
+/// Ports for one test, at most.
+const MOST_PORTS: u64 = 64;
+
 /// A test that is prepared.
 struct Test {
     plan: Plan,
     doing: Vec<Doing>,
     key: Key,
+    memory: memory::Reading,
+    /// Its connections, among all clients'.
+    _reserved: Counted,
 }
 
 /// To its end. False: it was no client of ours.
@@ -101,6 +111,10 @@ impl Client {
                         session.ended();
                         self.say(ToClient::Refused(Refused::new(Reason::Host, error.to_string())))?;
                     }
+                    Err(Unprepared::Full(refused)) => {
+                        session.ended();
+                        self.say(ToClient::Refused(refused))?;
+                    }
                     Err(Unprepared::Channel(error)) => return Err(error),
                 },
                 Does::Start => {
@@ -149,6 +163,8 @@ impl Client {
     fn prepare(&mut self, plan: Plan) -> Result<Test, Unprepared> {
         let own = options(&plan.end);
         let key: Key = drawn::<KEY>()?;
+        let reserved = self.shared.reserve(plan.connections()).map_err(Unprepared::Full)?;
+        let memory = memory::Reading::now();
         let (work, datagrams) = (plan.work, plan.datagrams);
         let of = |socket: OwnedFd| match (work, datagrams) {
             (Work::Stream { from: Sender::Client }, false) => Doing::Receive(socket),
@@ -158,11 +174,11 @@ impl Client {
             _ => Doing::Answer(socket),
         };
         let doing = match (work, datagrams) {
-            (Work::Each, _) => self.listen(&plan, &own)?,
+            (Work::Each | Work::Open, _) => self.listen(&plan, &own)?,
             (_, true) => self.join(&plan, key, &own)?.into_iter().map(of).collect(),
             (_, false) => self.connected(&plan, key, &own)?.into_iter().map(of).collect(),
         };
-        Ok(Test { plan, doing, key })
+        Ok(Test { plan, doing, key, memory, _reserved: reserved })
     }
 
     /// Own address on this connection, and the client's.
@@ -175,12 +191,48 @@ impl Client {
     fn listen(&mut self, plan: &Plan, own: &Options) -> Result<Vec<Doing>, Unprepared> {
         let [here, there] = self.ends()?;
         let options = Options { defer_accept: plan.request > 0, ..own.clone() };
-        let listener = socket::listen(SocketAddr::new(here.ip(), 0), &options, 4096)
-            .map_err(|error| io::Error::new(error.io().kind(), error))?;
-        let port = listener.local_addr()?.port();
-        let listener = Arc::new(listener);
-        self.say(ToClient::Ready { key: hex(&[0; KEY]), ports: vec![port] })?;
-        Ok((0..plan.flows).map(|_| Doing::AnswerEach(Arc::clone(&listener), Some(there.ip()))).collect())
+        let listen = || {
+            socket::listen(SocketAddr::new(here.ip(), 0), &options, BACKLOG)
+                .map_err(|error| io::Error::new(error.io().kind(), error))
+        };
+        if plan.work == Work::Each && !are_many(None, plan.flows as usize) {
+            let listener = listen()?;
+            let port = listener.local_addr()?.port();
+            let listener = Arc::new(listener);
+            self.say(ToClient::Ready { key: hex(&[0; KEY]), ports: vec![port] })?;
+            let each = || Doing::AnswerEach(Arc::clone(&listener), Some(there.ip()));
+            return Ok((0..plan.flows).map(|_| each()).collect());
+        }
+        // Each thread has listeners of its own: no two of them accept from one queue.
+        let connections = plan.connections();
+        let workers = workers(None, usize::try_from(connections).unwrap_or(usize::MAX));
+        let wanted = connections.div_ceil(OVER_A_PORT).clamp(workers as u64, MOST_PORTS.max(workers as u64));
+        let mut listeners: Vec<Vec<TcpListener>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut ports = Vec::new();
+        for turn in 0..usize::try_from(wanted).unwrap_or(workers) {
+            let listener = listen()?;
+            ports.push(listener.local_addr()?.port());
+            if let Some(of) = listeners.get_mut(turn % workers) {
+                of.push(listener);
+            }
+        }
+        self.say(ToClient::Ready { key: hex(&[0; KEY]), ports })?;
+        let [request, response] =
+            [plan.request, plan.response].map(|size| usize::try_from(size).unwrap_or(usize::MAX).min(MOST));
+        let most = usize::try_from(connections).unwrap_or(usize::MAX).div_ceil(workers);
+        let desk = |listeners| {
+            let from = Some(there.ip());
+            // The client's threads take turns among ports, and not always fair ones.
+            Doing::Desk(Box::new(Desk {
+                listeners,
+                from,
+                request,
+                response,
+                hold: plan.hold > 0,
+                most: most.saturating_mul(2),
+            }))
+        };
+        Ok(listeners.into_iter().map(desk).collect())
     }
 
     fn join(&mut self, plan: &Plan, key: Key, own: &Options) -> Result<Vec<OwnedFd>, Unprepared> {
@@ -199,7 +251,8 @@ impl Client {
         let all = self.say(ToClient::Ready { key: hex(&key), ports: Vec::new() }).and_then(|()| {
             let mut all: Vec<Option<OwnedFd>> = (0..flows).map(|_| None).collect();
             let mut left = flows;
-            wait_for(&mut self.channel, JOINS, || {
+            let joins = JOINS + Duration::from_millis(u64::from(plan.flows));
+            wait_for(&mut self.channel, joins, || {
                 while let Ok((flow, socket)) = come.try_recv() {
                     // The second of a number is none of this test's.
                     if let Some(place) = all.get_mut(flow as usize).filter(|place| place.is_none()) {
@@ -241,7 +294,7 @@ impl Client {
         test: Test,
         began: &Meanwhile,
     ) -> Result<bool, ChannelError> {
-        let Test { plan, doing, key } = test;
+        let Test { plan, doing, key, memory, _reserved } = test;
         let stop = Stop::new();
         let lasts = session.patience();
         let limit = self.shared.options.limits.bits_per_second;
@@ -259,6 +312,8 @@ impl Client {
             key: key.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes)),
             until: Until { deadline: Instant::now().checked_add(lasts), ..Until::stopped(&stop) },
             end: plan.end.clone(),
+            threads: None,
+            memory,
         };
         let mut flows = match Flows::start(doing, &manner, Duration::from_nanos(plan.warm_up_ns)) {
             Ok(flows) => flows,
@@ -376,6 +431,8 @@ fn settle(flows: &Flows, plan: &Plan) {
 enum Unprepared {
     /// This host cannot.
     Host(io::Error),
+    /// There is no room for it.
+    Full(Refused),
     /// The client is gone, or says what it is not to.
     Channel(ChannelError),
 }
