@@ -95,7 +95,7 @@ pub struct Between {
 
 #[derive(Debug, Args)]
 #[command(after_help = "For example:  netdyno search socket-buffer server --buffers 4Ki..4Mi --report out
-              netdyno search socket-buffer --lab --lab-bottleneck 1gbps
+              netdyno search socket-buffer --lab --lab-impair 'delay 5ms'
 At the far end: netdyno endpoint serve (docs/endpoint.md).")]
 pub struct SocketBuffer {
     #[command(flatten)]
