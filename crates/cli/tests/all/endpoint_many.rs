@@ -105,8 +105,12 @@ fn out_of_ports_is_said_by_its_name_and_the_server_serves_the_next() {
     let _server = server(&net, "--max-parallel 3000");
     // Forty ports towards each port of the server, in this namespace alone.
     let script = net.file("ports");
-    std::fs::write(&script, "echo 40000 40039 > /proc/sys/net/ipv4/ip_local_port_range\n").expect("a script");
-    net.run(format!("sh {script}")).ok();
+    let range = |range: &str| {
+        let text = format!("echo {range} > /proc/sys/net/ipv4/ip_local_port_range\n");
+        std::fs::write(&script, text).expect("a script");
+        net.run(format!("sh {script}")).ok();
+    };
+    range("40000 40039");
     let ran =
         net.run(format!("netdyno endpoint connection-rate {host} --hold 1000 --duration 300ms --json -q"));
     let report = ran.with(1).json();
@@ -120,6 +124,8 @@ fn out_of_ports_is_said_by_its_name_and_the_server_serves_the_next() {
     );
     net.run(format!("netdyno endpoint tcp-rr {host} -p 100 --duration 300ms -q"))
         .refused(&["this host has none left of its 40 ports (40000 to 40039)"]);
+    // The forty are in use for a minute.
+    range("40000 60999");
     net.run(format!("netdyno endpoint tcp-rr {host} -p 2 --transactions 10 --json -q")).ok();
 }
 
@@ -161,10 +167,13 @@ fn a_server_started_as_root_goes_on_as_nobody_unless_told_otherwise() {
     drop(serving);
     net.run("netdyno endpoint serve --user nosuch").refused(&["/etc/passwd has no such user"]);
     // Its report is written by who it is then: not where that user cannot go.
-    let report = net.file("report");
-    net.run(format!("netdyno endpoint serve --duration 100ms --report {report}"))
+    let closed = net.file("closed");
+    std::fs::create_dir(&closed).expect("a folder");
+    std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).expect("permitted");
+    net.run(format!("netdyno endpoint serve --duration 100ms --report {closed}/report"))
         .refused(&["user nobody cannot reach it through", "--user root"]);
     std::fs::set_permissions(net.dir.path(), std::fs::Permissions::from_mode(0o755)).expect("permitted");
+    let report = net.file("report");
     net.run_there(format!("netdyno endpoint serve --duration 100ms --report {report} -q")).ok();
     assert!(std::path::Path::new(&report).join("report.json").exists());
 }
