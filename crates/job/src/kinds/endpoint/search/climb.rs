@@ -214,7 +214,7 @@ pub fn found(
     let at = |rate: u64| move |trial: &&EndpointTrial| trial.intended_per_second == Some(rate as f64);
     let passed = |rate: u64| trials.iter().filter(at(rate)).filter(|trial| trial.verdict == "passed");
     let failed = climb.failed.and_then(|rate| {
-        let last = trials.iter().filter(at(rate)).filter(|trial| trial.verdict != "passed").next_back();
+        let last = trials.iter().filter(at(rate)).rfind(|trial| trial.verdict != "passed");
         last.map(|trial| trial.verdict.clone())
     });
     TransactionsFound {
