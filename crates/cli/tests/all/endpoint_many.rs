@@ -175,5 +175,5 @@ fn a_server_started_as_root_goes_on_as_nobody_unless_told_otherwise() {
     std::fs::set_permissions(net.dir.path(), std::fs::Permissions::from_mode(0o755)).expect("permitted");
     let report = net.file("report");
     net.run_there(format!("netdyno endpoint serve --duration 100ms --report {report} -q")).ok();
-    assert!(std::path::Path::new(&report).join("report.json").exists());
+    assert!(std::path::Path::new(&report).join("result.json").exists());
 }
