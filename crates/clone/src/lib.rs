@@ -11,8 +11,13 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+pub mod addresses;
+pub mod exchange;
 pub mod framing;
+pub mod funnel;
 pub mod packet;
+pub mod replica;
 pub mod sample;
 pub mod slab;
 pub mod stream;
+pub mod table;

@@ -22,7 +22,8 @@ pub struct Stream {
     next: u32,
     delivered: u64,
     /// The last bytes that were delivered and that the server has not acknowledged, as far as the capture shows.
-    kept: Vec<u8>,
+    /// In a box: between two requests there are none, and this stands in every session.
+    kept: Option<Box<Vec<u8>>>,
     early: Option<Box<Early>>,
 }
 
@@ -116,7 +117,7 @@ impl Stream {
             {
                 let piece = entry.remove();
                 early.bytes -= piece.len();
-                keep(&mut self.kept, &piece);
+                keep(self.kept.get_or_insert_default(), &piece);
                 self.delivered += piece.len() as u64;
                 self.next = self.next.wrapping_add(piece.len() as u32);
                 deliver(&piece);
@@ -133,7 +134,7 @@ impl Stream {
 
     fn hand_out(&mut self, bytes: &[u8], deliver: &mut impl FnMut(&[u8])) {
         if !bytes.is_empty() {
-            keep(&mut self.kept, bytes);
+            keep(self.kept.get_or_insert_default(), bytes);
             self.delivered += bytes.len() as u64;
             self.next = self.next.wrapping_add(bytes.len() as u32);
             deliver(bytes);
@@ -142,10 +143,11 @@ impl Stream {
 
     /// Of bytes that were delivered before, how many differ from what is kept.
     fn differing(&self, at: i64, bytes: &[u8]) -> u64 {
-        let start = self.delivered as i64 - self.kept.len() as i64;
+        let Some(kept) = &self.kept else { return 0 };
+        let start = self.delivered as i64 - kept.len() as i64;
         let skip = (start - at).clamp(0, bytes.len() as i64);
         let from = usize::try_from(at + skip - start).unwrap_or(0);
-        let kept = self.kept.get(from..).unwrap_or_default();
+        let kept = kept.get(from..).unwrap_or_default();
         let again = bytes.get(skip as usize..).unwrap_or_default();
         kept.iter().zip(again).filter(|(first, second)| first != second).count() as u64
     }
@@ -156,11 +158,9 @@ impl Stream {
         let at = self.position(ack);
         let unacknowledged = self.delivered as i64 - at;
         if unacknowledged <= 0 {
-            if !self.kept.is_empty() {
-                self.kept = Vec::new();
-            }
-        } else if unacknowledged < self.kept.len() as i64 {
-            self.kept.drain(..self.kept.len() - unacknowledged as usize);
+            self.kept = None;
+        } else if let Some(kept) = self.kept.as_mut().filter(|kept| unacknowledged < kept.len() as i64) {
+            kept.drain(..kept.len() - unacknowledged as usize);
         }
         // A number that is far off is no acknowledgement of this connection.
         u64::try_from(-unacknowledged).ok().filter(|ahead| *ahead < FAR as u64).unwrap_or(0)
@@ -305,7 +305,7 @@ mod tests {
                 prop_assert_eq!(&outs[0], &outs[1]);
                 let beyond = with.acknowledged(base.wrapping_add(ack as u32));
                 prop_assert_eq!(beyond, (ack as u64).saturating_sub(with.delivered()));
-                prop_assert!(with.kept.len() as u64 <= with.delivered().saturating_sub(ack as u64));
+                prop_assert!(with.kept.as_ref().map_or(0, |kept| kept.len()) as u64 <= with.delivered().saturating_sub(ack as u64));
             }
         }
     }
