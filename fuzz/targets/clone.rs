@@ -3,7 +3,6 @@
 #![no_main]
 
 use clone::exchange::Comparison;
-use clone::framing::Protocol;
 use clone::funnel::Funnel;
 use clone::packet::{Segment, read};
 use clone::replica::{Pace, Replica, Step};
@@ -62,14 +61,14 @@ fuzz_target!(|bytes: &[u8]| {
                     said += bytes.len() as u64;
                     replica.say((bytes, 0), &mut None, (answers, thought_ns, asked), now);
                 }
-                Event::Asked { number, line } => replica.asked(number, line, Protocol::Http),
+                Event::Asked { number, line, protocol } => replica.asked(number, line, protocol),
                 Event::AskedWhole { number, bodyless } => replica.asked_whole(number, bodyless, now),
                 Event::Answered { number, bytes, line, ended } => {
                     replica.online((number, bytes, line, ended), now, &mut comparison);
                 }
                 Event::Unframed => replica.unframed(&mut comparison),
                 Event::Finished | Event::Cut => replica.finish(),
-                Event::Reset => replica.reset(),
+                Event::Reset => replica.reset(now),
                 Event::Over => replica.over(),
             }
         });

@@ -253,8 +253,14 @@ impl Replica {
     }
 
     /// The client tore its connection down.
-    pub fn reset(&mut self) {
+    pub fn reset(&mut self, now_ns: u64) {
         self.end = End::Reset;
+        self.end_ns = now_ns;
+    }
+
+    /// When the client ended: FIN was sent, or the client's RST came.
+    pub fn ended_ns(&self) -> u64 {
+        self.end_ns
     }
 
     /// The session is over at the server.
@@ -486,7 +492,7 @@ mod tests {
         let mut replica = Replica::new(false);
         replica.connected();
         said(&mut replica, b"x", 0, 0, 1, 1);
-        replica.reset();
+        replica.reset(1);
         assert_eq!(replica.next(Pace::Wallclock, 1), Step::Write(b"x"));
         replica.wrote(1, 1);
         assert_eq!(replica.next(Pace::Wallclock, 1), Step::Reset);

@@ -66,6 +66,8 @@ pub struct Copies {
     whole: u32,
     /// Of 2^64; `None`: no session has one more.
     more: Option<u64>,
+    /// Of 2^64, those that are copied at all; `None`: all.
+    chosen: Option<u64>,
 }
 
 /// More copies of a session than this are refused.
@@ -78,15 +80,27 @@ impl Copies {
             return None;
         }
         let share = number.fract();
-        // 2^64 times a share below one: it fits, and rounding is of no account.
-        let more = (share > 0.0).then_some((share * 18_446_744_073_709_551_616.0) as u64);
-        Some(Copies { whole: number.trunc() as u32, more })
+        let more = (share > 0.0).then_some(part(share));
+        Some(Copies { whole: number.trunc() as u32, more, chosen: None })
+    }
+
+    /// Of a share of the sessions alone; the others have none.
+    pub fn of_share(self, share: f64) -> Copies {
+        Copies { chosen: (share < 1.0).then_some(part(share)), ..self }
     }
 
     /// Of the session with this hash.
     pub fn of(&self, hash: u64) -> u32 {
-        self.whole + u32::from(self.more.is_some_and(|more| hash < more))
+        // Other bits than those that say who is chosen: a share of the chosen, too, has one more.
+        let again = siphash([hash, 0], &[]);
+        let more = u32::from(self.more.is_some_and(|more| again < more));
+        if self.chosen.is_some_and(|chosen| hash >= chosen) { 0 } else { self.whole + more }
     }
+}
+
+/// A share of 2^64: below one it fits, and rounding is of no account.
+fn part(share: f64) -> u64 {
+    (share * 18_446_744_073_709_551_616.0) as u64
 }
 
 #[cfg(test)]
@@ -116,6 +130,18 @@ mod tests {
             let sum: u32 = (0..40_000).map(|n| copies.of(session(7, &flow(n)))).sum();
             assert!((f64::from(sum) / 40_000.0 - share).abs() < 0.01, "{share}: {sum}");
         }
+    }
+
+    #[test]
+    fn of_a_share_of_the_sessions_each_is_copied_as_often_as_asked() {
+        let copies = Copies::new(2.5).unwrap().of_share(0.25);
+        let all: Vec<u32> = (0..40_000).map(|n| copies.of(session(7, &flow(n)))).collect();
+        let count = |of: u32| all.iter().filter(|copies| **copies == of).count() as f64 / 40_000.0;
+        assert!(
+            (count(0) - 0.75).abs() < 0.01
+                && (count(2) - 0.125).abs() < 0.01
+                && (count(3) - 0.125).abs() < 0.01
+        );
     }
 
     #[test]

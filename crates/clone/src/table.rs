@@ -107,6 +107,8 @@ pub enum Event<'a> {
         number: u32,
         /// What it begins with.
         line: Line,
+        /// What is spoken.
+        protocol: Protocol,
     },
     /// The request with this number is whole, or goes on.
     AskedWhole {
@@ -925,7 +927,7 @@ impl Asking<'_> {
         let mut rest = bytes;
         while !rest.is_empty() && *self.protocol != Protocol::Turns {
             if self.asks.is_idle() {
-                emit(Event::Asked { number: *self.asked, line: Line::of(rest) });
+                emit(Event::Asked { number: *self.asked, line: Line::of(rest), protocol: *self.protocol });
                 *self.asked += 1;
             }
             match self.asks.take(*self.protocol, rest, false, false) {
@@ -953,7 +955,7 @@ impl Asking<'_> {
             if *self.asked == 0 || *self.turned {
                 *self.answered = *self.asked;
                 *self.turned = false;
-                emit(Event::Asked { number: *self.asked, line: Line::default() });
+                emit(Event::Asked { number: *self.asked, line: Line::default(), protocol: Protocol::Turns });
                 *self.asked += 1;
             }
             emit(Event::AskedWhole { number: *self.asked - 1, bodyless: false });

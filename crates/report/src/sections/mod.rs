@@ -6,6 +6,7 @@
 
 pub mod bridge;
 pub mod by_hand;
+pub mod cloning;
 pub mod collection;
 pub mod conversations;
 pub mod counters;
@@ -70,7 +71,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 16] = [
+pub(crate) const ALL: [&dyn Section; 17] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
@@ -81,6 +82,7 @@ pub(crate) const ALL: [&dyn Section; 16] = [
     &flows::OfFlows,
     &metering::Metered,
     &collection::Collected,
+    &cloning::Copied,
     &endpoint::Tested,
     &pacing::Pace,
     &by_hand::ByHand,
