@@ -112,8 +112,9 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let mut report = begin(args, place, session)?;
     session.heed();
     session.meet();
-    session.say(Code::Begun, begun(args, (server, port), to));
     let handles = start(args, &from, to, (server, port), workers)?;
+    // Whoever waits for these words may begin now: what comes is captured.
+    session.say(Code::Begun, begun(args, (server, port), to));
     let title = Title {
         rx: Some(place.map_or_else(|| "captures".to_owned(), |place| place.spec.clone())),
         tx: Some(to.to_string()),
