@@ -13,6 +13,7 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+mod ahead;
 pub mod collect;
 pub mod element;
 pub mod export;

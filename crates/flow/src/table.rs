@@ -377,6 +377,16 @@ impl Table {
         self.entries.len() * size_of::<Entry>() + self.index.len() * size_of::<u64>() + backs + signs
     }
 
+    /// Where its large pieces of memory stand, and how many bytes each has, what is only set aside among them: for who can tell
+    /// the kernel how they are used. They stay there as long as the table lives.
+    pub fn memory(&self) -> impl Iterator<Item = (usize, usize)> {
+        fn piece<T>(of: &Vec<T>) -> (usize, usize) {
+            (of.as_ptr().addr(), of.capacity() * size_of::<T>())
+        }
+        let more = [self.backs.as_ref().map(piece), self.signs.as_ref().map(piece)];
+        [piece(&self.index), piece(&self.entries)].into_iter().chain(more.into_iter().flatten())
+    }
+
     /// Counts a packet. What has to make room for it goes to `over`.
     #[inline]
     pub fn add(&mut self, packet: &Packet, over: &mut impl FnMut(&Over)) {

@@ -1,34 +1,50 @@
-//! Packets that are counted together: a large table stands in memory that takes long to come, so it is asked for all of them
-//! before the first is counted. A function of its own, because who has one packet at a time gains nothing.
+//! Packets that are counted together: a large table stands in memory that takes long to come, so it is asked for some packets
+//! before each is counted. A function of its own, because who has one packet at a time gains nothing.
+//!
+//! ```text
+//!   packet i + 2 AHEAD: its slot of the index is asked for
+//!   packet i + AHEAD:   the slot is there, and says which entry to ask for
+//!   packet i:           both are there
+//! ```
 
-use super::{Over, Table};
+use super::{Entry, Over, Table};
+use crate::ahead::ask_for;
 use crate::packet::Packet;
 
-/// Packets that are looked ahead for: as many as a core has memory accesses under way, and some.
-const AHEAD: usize = 32;
+/// So many packets are between one step and the next: half as many as a core has lines of memory under way, about.
+const AHEAD: usize = 12;
+/// Words of the index that are looked at: those of a line.
+const NEAR: usize = 8;
+/// Packets of which hashes are kept.
+const BATCH: usize = 256;
 
 impl Table {
     /// Counts packets, in their order. What has to make room for them goes to `over`.
     pub fn add_all(&mut self, packets: &[Packet], over: &mut impl FnMut(&Over)) {
-        for packets in packets.chunks(AHEAD) {
-            let mut hashes = [0; AHEAD];
-            let mut numbers = [0; AHEAD];
-            for ((hash, number), packet) in hashes.iter_mut().zip(&mut numbers).zip(packets) {
-                *hash = self.hash(&packet.key);
-                let word = self.index.get(self.home(*hash) as usize).copied().unwrap_or_default();
-                *number = (word as u32).wrapping_sub(1);
-            }
-            // Loads that do not wait for each other. What they find is found again when it is counted.
-            let mut found = 0;
-            for number in numbers.iter().take(packets.len()) {
-                if let Some(entry) = self.entries.get(*number as usize) {
-                    found |= entry.state | entry.flow.times_ns[0] as u16;
+        for packets in packets.chunks(BATCH) {
+            let mut hashes = [0; BATCH];
+            let hashes = &mut hashes[..packets.len()];
+            for at in 0..packets.len() + 2 * AHEAD {
+                if let (Some(packet), Some(hash)) = (packets.get(at), hashes.get_mut(at)) {
+                    *hash = self.hash(&packet.key);
+                    self.index.get(self.home(*hash) as usize).into_iter().for_each(ask_for);
+                }
+                if let Some(hash) = at.checked_sub(AHEAD).and_then(|at| hashes.get(at)) {
+                    self.likely(*hash).into_iter().for_each(ask_for);
+                }
+                let now = at.checked_sub(2 * AHEAD);
+                if let Some((packet, hash)) = now.and_then(|at| packets.get(at).zip(hashes.get(at))) {
+                    self.add_hashed(*hash, packet, over);
                 }
             }
-            std::hint::black_box(found);
-            for (hash, packet) in hashes.iter().zip(packets) {
-                self.add_hashed(*hash, packet, over);
-            }
         }
+    }
+
+    /// The entry that a flow of this hash most likely has: of the first words from its home on, the one with its tag.
+    #[inline]
+    fn likely(&self, hash: u32) -> Option<&Entry> {
+        let words = self.index.get(self.home(hash) as usize..)?.iter().take(NEAR);
+        let word = words.take_while(|word| **word != 0).find(|word| (**word >> 32) as u32 == hash)?;
+        self.entries.get((*word as u32).wrapping_sub(1) as usize)
     }
 }

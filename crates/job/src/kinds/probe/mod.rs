@@ -89,13 +89,15 @@ fn run(args: &Probe, session: &Session) -> Result<Report> {
     let mut panel = passive::panel(session, title, &report, place.as_slice(), Names::unknown(0))?;
 
     let over = Arc::new(AtomicBool::new(false));
+    let table = match (args.biflow, args.signatures) {
+        (true, _) => Table::both_ways(limits),
+        (false, true) => Table::new(limits).with_signatures(),
+        (false, false) => Table::new(limits),
+    };
+    table.memory().for_each(|(address, bytes)| port::map::prefer_huge_pages(address, bytes));
     let meter = Meter {
         source,
-        table: match (args.biflow, args.signatures) {
-            (true, _) => Table::both_ways(limits),
-            (false, true) => Table::new(limits).with_signatures(),
-            (false, false) => Table::new(limits),
-        },
+        table,
         // Of both directions in one record the first packet's is told.
         choice: Headers { inner: args.inner, directions: !args.biflow, signatures: args.signatures },
         sample: args.sample.unwrap_or(1),
