@@ -303,7 +303,7 @@ impl Framer {
             said.interim = status.starts_with(b"1");
             bodyless || said.interim || status == b"204" || status == b"304"
         } else {
-            if head.starts_with(b"CONNECT ") || !head.iter().any(|byte| *byte == b' ') {
+            if head.starts_with(b"CONNECT ") || !head.contains(&b' ') {
                 return Err(Lost);
             }
             said.bodyless = head.starts_with(b"HEAD ");

@@ -70,7 +70,9 @@ pub enum Step<'a> {
 /// A copy.
 #[derive(Debug)]
 pub struct Replica {
+    #[allow(clippy::box_collection, reason = "most are empty, and their size counts in each session")]
     queue: Option<Box<VecDeque<Held>>>,
+    #[allow(clippy::box_collection, reason = "most are empty, and their size counts in each session")]
     exchanges: Option<Box<VecDeque<Exchange>>>,
     framer: Framer,
     /// When the target last answered,

@@ -23,6 +23,7 @@ pub struct Stream {
     delivered: u64,
     /// The last bytes that were delivered and that the server has not acknowledged, as far as the capture shows.
     /// In a box: between two requests there are none, and this stands in every session.
+    #[allow(clippy::box_collection, reason = "most are empty, and their size counts in each session")]
     kept: Option<Box<Vec<u8>>>,
     early: Option<Box<Early>>,
 }

@@ -383,8 +383,8 @@ impl Table {
         }
         let Some(id) = found else { return };
         match to_server {
-            true => self.from_client(id, segment, now_ns, emit),
-            false => self.from_server(id, segment, now_ns, emit),
+            true => self.client_sent(id, segment, now_ns, emit),
+            false => self.server_sent(id, segment, now_ns, emit),
         }
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_s = (now_ns / 1_000_000_000) as u32;
@@ -446,7 +446,7 @@ impl Table {
         }
     }
 
-    fn from_client(
+    fn client_sent(
         &mut self,
         id: Id,
         segment: &Segment<'_>,
@@ -724,7 +724,7 @@ impl Table {
         self.remove(id);
     }
 
-    fn from_server(
+    fn server_sent(
         &mut self,
         id: Id,
         segment: &Segment<'_>,

@@ -55,7 +55,7 @@ impl Run for Cloning {
 
 /// Where clients' bytes come from.
 enum From {
-    Live(Place),
+    Live(Box<Place>),
     Captures,
 }
 
@@ -65,11 +65,11 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let to = target(&args.to)?;
     let prefix = args.prefix();
     let from = match &args.on {
-        Some(on) => From::Live(Place::find(on)?),
+        Some(on) => From::Live(Box::new(Place::find(on)?)),
         None => From::Captures,
     };
     let place = match &from {
-        From::Live(place) => Some(place),
+        From::Live(place) => Some(&**place),
         From::Captures => None,
     };
     safety::refuse(args, (server, port), to, place)?;
