@@ -3,6 +3,7 @@
 //! Parsing only collects; what the words mean together is decided by the commands.
 
 pub mod bridge;
+pub mod clone;
 pub mod collect;
 pub mod compare;
 pub mod counters;

@@ -13,6 +13,10 @@ use crate::note::{Note, Severity, Warnings};
 use crate::search::{SearchResult, Throughput, Trial};
 pub use crate::sections::bridge::{Impaired, Passage};
 pub use crate::sections::by_hand::{Adjustment, Change};
+pub use crate::sections::cloning::{
+    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedSent,
+    ClonedSessions,
+};
 pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;
 pub use crate::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
@@ -168,6 +172,9 @@ pub struct Achieved {
     /// What a flow collector received (`netdyno collect`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<Collection>,
+    /// Of a clone of sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloned: Option<Cloned>,
     /// What came of a test between two endpoints (`netdyno endpoint`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,

@@ -10,6 +10,7 @@
 
 mod bench;
 mod check;
+mod cloning;
 mod collect;
 mod consent;
 mod cores;
@@ -32,6 +33,7 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use check::Contradiction;
+pub use cloning::{Adopt, ClonePace, Cloning};
 pub use collect::{ClickHouse, Collect, Kafka, KafkaKey, PartitionBy};
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
@@ -72,6 +74,8 @@ kinds! { ($)
     "probe" Probe,
     /// Records of flows are received, checked and written.
     "collect" Collect,
+    /// What clients say to a server is said to another one.
+    "clone" Cloning,
     /// The clients of captured TCP connections, against a real server.
     "live" Live,
     /// Streams and transactions over this host's TCP and UDP.

@@ -7,6 +7,7 @@
 mod bridge;
 mod carrier;
 mod cli;
+mod clone;
 mod common;
 mod compare;
 mod cores;

@@ -6,6 +6,7 @@
 
 pub mod bridge;
 pub mod by_hand;
+pub mod cloning;
 pub mod collection;
 pub mod conversations;
 pub mod counters;
@@ -82,6 +83,7 @@ pub(crate) const ALL: [&dyn Section; 17] = [
     &flows::OfFlows,
     &metering::Metered,
     &collection::Collected,
+    &cloning::Copied,
     &endpoint::Tested,
     &endpoint_search::Searched,
     &pacing::Pace,

@@ -118,6 +118,7 @@ pub fn lossy_replay() -> Report {
         reflection: None,
         metering: None,
         collection: None,
+        cloned: None,
         endpoint: None,
         endpoint_search: None,
         served: None,
