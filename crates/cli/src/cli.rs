@@ -3,6 +3,7 @@
 //! Parsing only collects; what the words mean together is decided by the commands.
 
 pub mod bridge;
+pub mod clone;
 pub mod collect;
 pub mod compare;
 pub mod counters;
@@ -14,6 +15,7 @@ pub mod lab;
 pub mod live;
 pub mod probe;
 pub mod search;
+pub mod search_between;
 
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};

@@ -1,6 +1,6 @@
 //! A job that runs.
 
-use crate::kinds::{Run, given, search};
+use crate::kinds::{Run, endpoint, given, search};
 use crate::{Session, claims};
 use anyhow::{Result, anyhow};
 use engine::source::Source;
@@ -89,6 +89,16 @@ pub fn carry_out(job: &Job, session: Session) -> Result<Report> {
 /// As of [`carry_out`].
 pub fn go_on(search: &spec::Search, earlier: Report, session: &Session) -> Result<Report> {
     let mut report = search::run(search, Some(earlier), session)?;
+    remember(&Job::from(search.clone()), &mut report);
+    Ok(report)
+}
+
+/// Goes on with a search between two endpoints whose result so far is `earlier`.
+///
+/// # Errors
+/// As of [`carry_out`].
+pub fn go_on_between(search: &spec::EndpointSearch, earlier: Report, session: &Session) -> Result<Report> {
+    let mut report = endpoint::search::run(search, Some(earlier), session)?;
     remember(&Job::from(search.clone()), &mut report);
     Ok(report)
 }

@@ -37,7 +37,7 @@ mod through;
 mod transport;
 mod trials;
 
-pub use handle::{Failed, Handle, carry_out, go_on, spawn, start, start_with};
+pub use handle::{Failed, Handle, carry_out, go_on, go_on_between, spawn, start, start_with};
 pub use run::together::Member;
 pub use session::Session;
 

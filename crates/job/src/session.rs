@@ -65,15 +65,28 @@ impl Session {
         &self,
         panel: &mut Panel,
         duration: Option<Duration>,
+        look: impl FnMut(u64) -> Looked<'m, T>,
+    ) -> Watched<T> {
+        self.watch_from(panel, duration, None, look)
+    }
+
+    /// The same, for what has to be looked at after `next` already, and then when each look says.
+    pub(crate) fn watch_from<'m, T: Copy + Default>(
+        &self,
+        panel: &mut Panel,
+        duration: Option<Duration>,
+        mut next: Option<Duration>,
         mut look: impl FnMut(u64) -> Looked<'m, T>,
     ) -> Watched<T> {
         let start = Instant::now();
         let (mut samples, mut spreads) = (Samples::new(), Spreads::new());
         loop {
             let left = duration.map(|d| d.saturating_sub(start.elapsed()));
-            std::thread::sleep(left.map_or(SAMPLE, |left| left.min(SAMPLE)));
+            let sleeps = [Some(SAMPLE), left, next].into_iter().flatten().min().unwrap_or(SAMPLE);
+            std::thread::sleep(sleeps);
             let at_ns = start.elapsed().as_nanos() as u64;
-            let Looked { counts, over, snapshot, meter, delays } = look(at_ns);
+            let Looked { counts, over, snapshot, meter, delays, again } = look(at_ns);
+            next = again;
             let in_time = duration.is_none_or(|duration| start.elapsed() < duration);
             let over = over || !in_time || self.is_stopped();
             let kept = samples.push(at_ns, counts, over);
@@ -102,12 +115,14 @@ pub(crate) struct Looked<'m, T> {
     pub meter: Option<&'m Meter>,
     /// Of signed frames, since the start.
     pub delays: Histogram,
+    /// It is to be looked at again after so long, if that is sooner than usual.
+    pub again: Option<Duration>,
 }
 
 impl<T> Looked<'_, T> {
     /// Of what nobody times.
     pub fn of(counts: T, over: bool, snapshot: Snapshot) -> Self {
-        Looked { counts, over, snapshot, meter: None, delays: Histogram::new() }
+        Looked { counts, over, snapshot, meter: None, delays: Histogram::new(), again: None }
     }
 }
 

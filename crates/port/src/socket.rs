@@ -69,6 +69,20 @@ pub fn only_outgoing(socket: &OwnedFd) -> io::Result<()> {
         step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
     ];
+    attach(socket, &filter)
+}
+
+/// Has it receive only what a filter takes, and of that as much as it says.
+///
+/// # Errors
+/// What `setsockopt` answers: EINVAL of a program that is none; ENOMEM.
+pub fn filter(socket: &OwnedFd, steps: &[crate::filter::Step]) -> io::Result<()> {
+    let step =
+        |step: &crate::filter::Step| libc::sock_filter { code: step.0, jt: step.1, jf: step.2, k: step.3 };
+    attach(socket, &steps.iter().map(step).collect::<Vec<_>>())
+}
+
+fn attach(socket: &OwnedFd, filter: &[libc::sock_filter]) -> io::Result<()> {
     // The kernel copies the instructions during the call; it does not write to them.
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)

@@ -51,6 +51,9 @@ pub fn sentence(report: &Report) -> String {
     if let Some(endpoint) = &result.endpoint {
         return endpoint.sentence() + ".";
     }
+    if let Some(search) = &result.endpoint_search {
+        return search.sentence() + ".";
+    }
     if let Some(served) = &result.served {
         return served.sentence() + ".";
     }
@@ -144,6 +147,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => None,
+        Verdict::Short { .. } if result.endpoint_search.is_some() => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.learnt_frames.is_some()) => Some(
             "Send each side by an interface of its own (`.links[1].on` IFACE `.sides` auto), or one side (`.only_side` first)."
                 .to_owned(),

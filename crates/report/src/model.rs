@@ -13,12 +13,19 @@ use crate::note::{Note, Severity, Warnings};
 use crate::search::{SearchResult, Throughput, Trial};
 pub use crate::sections::bridge::{Impaired, Passage};
 pub use crate::sections::by_hand::{Adjustment, Change};
+pub use crate::sections::cloning::{
+    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedSent,
+    ClonedSessions,
+};
 pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;
 pub use crate::sections::counters::{HostCounter, InterfaceCounters, QueueCounters, Witness};
 pub use crate::sections::endpoint::{
     Datagrams, End as EndpointEnd, Endpoint, EndpointInterval, EndpointMemory, EndpointStream, Opening,
     Repeated, Served, Transactions, UnderLoad,
+};
+pub use crate::sections::endpoint_search::{
+    BufferPoint, EndpointSearch, EndpointTrial, SocketBufferFound, TransactionsFound,
 };
 pub use crate::sections::environment::{Choice, Environment, Interface, NotTaken};
 pub use crate::sections::flows::Flows;
@@ -165,9 +172,15 @@ pub struct Achieved {
     /// What a flow collector received (`netdyno collect`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<Collection>,
+    /// Of a clone of sessions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cloned: Option<Cloned>,
     /// What came of a test between two endpoints (`netdyno endpoint`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
+    /// What a search between two endpoints found (`netdyno search socket-buffer`, `netdyno search transactions`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_search: Option<EndpointSearch>,
     /// What a server of endpoint tests did (`netdyno endpoint serve`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,

@@ -270,6 +270,21 @@ pub enum Code {
     RecordsUnwritten,
     /// A probe's records say what is not so.
     RecordsWrong,
+    // Of clones.
+    /// Sessions were not copied, or not to their end.
+    SessionsNotCopied,
+    /// Connections to the target did not come about.
+    TargetUnreachable,
+    /// Bytes that were to be said to the target were not.
+    BytesUnsent,
+    /// What was captured shows that it is captured at the wrong place, or one direction of it alone.
+    CaptureOneSided,
+    /// Frames were captured in part.
+    FramesCut,
+    /// Copies came back to where they are captured.
+    CopiesCameBack,
+    /// The target answers differently.
+    TargetDiffers,
     // Of endpoint tests.
     /// The data was never touched by who received it, so that it was faster than any program that wants it.
     DataUntouched,

@@ -49,6 +49,13 @@ pub fn bytes(n: u64) -> String {
     if n < 1000 { format!("{n} B") } else { scaled(n as f64, "B") }
 }
 
+/// The size of a buffer: `64 KiB` where it is a whole number of them, else (and where it is one of thousands) as [`bytes`].
+pub fn buffer(n: u64) -> String {
+    let binary = [(1_u64 << 20, "MiB"), (1 << 10, "KiB")].into_iter().filter(|_| !n.is_multiple_of(1000));
+    let whole = binary.into_iter().find(|(unit, _)| n >= *unit && n.is_multiple_of(*unit));
+    whole.map_or_else(|| bytes(n), |(unit, name)| format!("{} {name}", n / unit))
+}
+
 /// A short time, `12.3 us`, `450 ns`; from a minute on as [`clock`] does.
 pub fn time(ns: u64) -> String {
     match ns {

@@ -17,6 +17,6 @@ mod snapshot;
 
 pub use board::{Board, Request};
 pub use snapshot::{
-    Bound, Collected, Connections, Core, Count, Counter, Endpoint, Flows, Hands, Passage, Phase, Queue,
-    SCHEMA, Search, Snapshot, Stream, Title, Trial, Worker, line, schema,
+    Bound, Cloned, Collected, Connections, Core, Count, Counter, Endpoint, Flows, Hands, Passage, Phase,
+    Queue, SCHEMA, Search, Snapshot, Stream, Title, Trial, Worker, line, schema,
 };

@@ -215,6 +215,35 @@ pub struct Collected {
     pub unwritten_records: u64,
 }
 
+/// A clone of sessions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cloned {
+    /// Frames that were captured,
+    pub frames: u64,
+    /// and those that were lost before they could be looked at.
+    pub dropped_frames: u64,
+    /// Sessions that were seen,
+    pub sessions: u64,
+    /// those that are copied at this moment,
+    pub open_sessions: u64,
+    /// those that were copied,
+    pub copied_sessions: u64,
+    /// and those of them that ended with a gap.
+    pub cut_sessions: u64,
+    /// Connections to the target that came about,
+    pub connected: u64,
+    /// and those that did not.
+    pub unconnected: u64,
+    /// Bytes that were to be said to the target,
+    pub due_bytes: u64,
+    /// and that were said.
+    pub sent_bytes: u64,
+    /// Answers of both servers that were compared,
+    pub compared: u64,
+    /// and those that differ.
+    pub different: u64,
+}
+
 /// An endpoint test, or a server of such.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Endpoint {
@@ -225,10 +254,10 @@ pub struct Endpoint {
     /// Transactions that were answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions: Option<u64>,
-    /// Latency that half of the transactions had at most, in nanoseconds.
+    /// Latency that half of the transactions since the snapshot before had at most, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
-    /// Latency that 99 of 100 transactions had at most.
+    /// Latency that 99 of 100 of them had at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_p99_ns: Option<u64>,
     /// Mean smoothed round-trip time of the connections that send.
@@ -445,6 +474,9 @@ pub struct Snapshot {
     /// Of a flow collector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collected: Option<Collected>,
+    /// Of a clone of sessions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cloned: Option<Cloned>,
     /// Of an endpoint test, or of a server of such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,

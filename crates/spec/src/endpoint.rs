@@ -369,7 +369,7 @@ pub struct EndpointServer {
     /// Memory of a test's buffers in bytes. Default: 1G.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<Written<u64>>,
-    /// Bits per second that a test may send here, or over TCP receive. Default: as fast as they go.
+    /// Bits per second that a test may have this host send, or receive. Default: as fast as they go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate: Option<Written<EndpointRate>>,
     /// Multipath TCP for who asks for it.

@@ -10,11 +10,13 @@
 
 mod bench;
 mod check;
+mod cloning;
 mod collect;
 mod consent;
 mod cores;
 mod edits;
 mod endpoint;
+mod endpoint_search;
 mod file;
 mod flows;
 mod kind;
@@ -31,6 +33,7 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use check::Contradiction;
+pub use cloning::{Adopt, ClonePace, Cloning};
 pub use collect::{ClickHouse, Collect, Kafka, KafkaKey, PartitionBy};
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};
@@ -38,6 +41,7 @@ pub use edits::{Edits, FixLength, VlanKind};
 pub use endpoint::{
     Confidence, Endpoint, EndpointRate, EndpointServer, EndpointTest, Family, ReceiveMethod, SendMethod,
 };
+pub use endpoint_search::{Buffers, EndpointFind, EndpointSearch, MostTransactions, SocketBuffer};
 pub use file::{BadFile, File, NotText, SCHEMA, schema};
 pub use flows::{Flows, KeyOrder, UnderTest};
 pub use kind::Kind;
@@ -70,12 +74,16 @@ kinds! { ($)
     "probe" Probe,
     /// Records of flows are received, checked and written.
     "collect" Collect,
+    /// What clients say to a server is said to another one.
+    "clone" Cloning,
     /// The clients of captured TCP connections, against a real server.
     "live" Live,
     /// Streams and transactions over this host's TCP and UDP.
     "endpoint" Endpoint,
     /// The far end of endpoint tests.
     "endpoint-server" EndpointServer,
+    /// The smallest socket buffer, or the highest rate of transactions, between two endpoints.
+    "endpoint-search" EndpointSearch,
     /// One load, and whether the device keeps to a goal.
     "trial" Trial,
     /// What the device can do.

@@ -27,6 +27,8 @@ pub struct Options {
     pub pacing_rate: Option<u64>,
     /// IP_TOS or IPV6_TCLASS: DSCP in the upper six bits.
     pub tos: Option<u8>,
+    /// IPv6's flow label of a socket that connects, 1 to 0xfffff.
+    pub flow_label: Option<u32>,
     /// SO_PRIORITY.
     pub priority: Option<u32>,
     /// TCP_MAXSEG.
@@ -275,6 +277,16 @@ impl Options {
         Ok(())
     }
 
+    /// Where a socket connects to: with the flow label, if it is to have one.
+    fn labelled(&self, socket: &OwnedFd, to: SocketAddr) -> Result<SocketAddr> {
+        let (Some(label), SocketAddr::V6(mut to)) = (self.flow_label, to) else { return Ok(to) };
+        sys::lease_flow_label(socket, *to.ip(), label).map_err(|error| {
+            option("IPV6_FLOWLABEL_MGR", format!("{label:#x}"), error, "1 to 0xfffff are possible")
+        })?;
+        to.set_flowinfo(label);
+        Ok(to.into())
+    }
+
     /// The address that a socket which connects to `of` is bound to, if it is.
     fn own(&self, of: IpAddr) -> Option<SocketAddr> {
         let any = if of.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -404,8 +416,9 @@ pub(crate) fn dial(to: SocketAddr, options: &Options, deadline: Duration) -> Res
     set(deadline.max(Duration::from_millis(1)))
         .map_err(|error| SocketError::Call { what: "SO_SNDTIMEO", error })?;
     let began = Instant::now();
+    let labelled = options.labelled(&socket, to)?;
     loop {
-        match rustix::net::connect(&socket, &to) {
+        match rustix::net::connect(&socket, &labelled) {
             Ok(()) | Err(rustix::io::Errno::ISCONN) => break,
             Err(rustix::io::Errno::INTR) if began.elapsed() < deadline => {}
             Err(error) => return Err(not_connected(to.to_string(), error.into(), deadline)),
@@ -492,7 +505,7 @@ pub fn udp_towards(to: SocketAddr, options: &Options) -> Result<UdpSocket> {
     if let Some(own) = options.own(to.ip()) {
         bind(&socket, own)?;
     }
-    rustix::net::connect(&socket, &to)
+    rustix::net::connect(&socket, &options.labelled(&socket, to)?)
         .map_err(|error| not_connected(to.to_string(), error.into(), Duration::ZERO))?;
     Ok(UdpSocket::from(socket))
 }
@@ -638,5 +651,27 @@ mod tests {
             assert!(held.len() < 100, "its queue is never full");
         };
         assert!(error.to_string().contains("no answer within 0.3 s"), "{error}");
+    }
+
+    #[test]
+    fn a_flow_label_is_what_the_kernel_sends_with() {
+        let listener = TcpListener::bind("[::1]:0").expect("listens");
+        let to = listener.local_addr().expect("an address");
+        let options = Options { flow_label: Some(0x12345), ..Options::default() };
+        let stream = connect(to, &options, Duration::from_secs(5)).expect("connects");
+        let socket = udp_towards(to, &options).expect("a socket");
+        const IPV6_FLOWLABEL_MGR: i32 = 32;
+        let label = |fd: &dyn Fn(&mut [u8]) -> io::Result<usize>| {
+            let mut bytes = [0; 32];
+            assert_eq!(fd(&mut bytes).expect("asked"), 32);
+            u32::from_be_bytes([bytes[16], bytes[17], bytes[18], bytes[19]])
+        };
+        let get = |bytes: &mut [u8]| sys::get_bytes(&stream, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, bytes);
+        assert_eq!(label(&get), 0x12345);
+        let get = |bytes: &mut [u8]| sys::get_bytes(&socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, bytes);
+        assert_eq!(label(&get), 0x12345);
+        // Of IPv4 there is none.
+        let four = TcpListener::bind("127.0.0.1:0").expect("listens");
+        connect(four.local_addr().expect("an address"), &options, Duration::from_secs(5)).expect("connects");
     }
 }

@@ -48,6 +48,27 @@ pub fn set_name(fd: &impl AsFd, level: c_int, name: c_int, value: &str) -> io::R
     set(fd, level, name, &bytes, value.len())
 }
 
+/// Has the kernel lend this socket an IPv6 flow label towards `to`, and take the one that it connects with (linux/in6.h,
+/// `struct in6_flowlabel_req`).
+pub fn lease_flow_label(fd: &impl AsFd, to: std::net::Ipv6Addr, label: u32) -> io::Result<()> {
+    /// libc has no names for these.
+    const IPV6_FLOWLABEL_MGR: c_int = 32;
+    const IPV6_FLOWINFO_SEND: c_int = 33;
+    /// Who shares it: anybody.
+    const SHARE_ANY: u8 = 255;
+    /// It is made, if it is not there. In this host's order, as all but addresses and labels.
+    const CREATE: u16 = 1;
+    let mut request = [0_u8; 32];
+    let (address, rest) = request.split_at_mut(16);
+    address.copy_from_slice(&to.octets());
+    let fields = [label.to_be_bytes(), [0, SHARE_ANY, CREATE.to_ne_bytes()[0], CREATE.to_ne_bytes()[1]]];
+    for (place, field) in rest.chunks_exact_mut(4).zip(fields) {
+        place.copy_from_slice(&field);
+    }
+    set(fd, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &request, request.len())?;
+    set_int(fd, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)
+}
+
 /// Receiving (SO_RCVTIMEO) or sending (SO_SNDTIMEO) fails with "would block" after so long.
 pub fn set_timeout(fd: &impl AsFd, name: c_int, after: Duration) -> io::Result<()> {
     let seconds = libc::time_t::try_from(after.as_secs()).unwrap_or(libc::time_t::MAX);

@@ -169,7 +169,7 @@ pub struct Server {
     /// Memory of a test's buffers. Default: 1073741824.
     #[arg(long, value_name = "BYTES")]
     pub max_memory: Option<Written<u64>>,
-    /// What a test may send here, or receive over TCP: 500mbps. Default: as fast as it goes.
+    /// What a test may have this host send, or receive: 500mbps. Of datagrams a client that sends more is ended. Default: as fast as it goes.
     #[arg(long, value_name = "RATE")]
     pub max_rate: Option<Written<EndpointRate>>,
     /// Multipath TCP for who asks for it.

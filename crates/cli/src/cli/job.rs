@@ -3,8 +3,8 @@
 use super::edit::{Edits, FixLengthChoice};
 use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
 use super::{
-    bridge::Bridge, collect::Collect, endpoint::Endpoint, impair::Impair, live::Live, probe::Probe,
-    search::Trial,
+    bridge::Bridge, clone::Clone, collect::Collect, endpoint::Endpoint, impair::Impair, live::Live,
+    probe::Probe, search::Trial,
 };
 use clap::Subcommand;
 use spec::{FixLength, Link, Sign};
@@ -30,6 +30,8 @@ pub enum Typed {
     Probe(Box<Probe>),
     /// Receive flow records (NetFlow v5, v9, IPFIX, sFlow v5), check what is missing, and write them.
     Collect(Collect),
+    /// Copy live TCP sessions onto a test server: what clients say to one server is said to another one, too.
+    Clone(Box<Clone>),
     /// Test between two hosts over their own TCP and UDP: streams, transactions, latency under load.
     Endpoint(Box<Endpoint>),
     /// Try a device with one load: send it, measure what comes back, say whether it passed.
@@ -49,6 +51,7 @@ impl Typed {
             Typed::Reflect(args) => args.job(),
             Typed::Probe(args) => args.job(),
             Typed::Collect(args) => args.job(),
+            Typed::Clone(args) => args.job(),
             Typed::Endpoint(args) => args.job(),
             Typed::Trial(args) => args.job(),
         }

@@ -1,5 +1,6 @@
 //! `netdyno trial` and `netdyno search`.
 
+use super::search_between::{SocketBuffer, Transactions};
 use super::{Output, Through, explained_word, readable, word};
 use ::lab::Loss;
 use clap::{Args, Subcommand, ValueHint};
@@ -141,6 +142,16 @@ pub enum Kind {
     Soak(Soak),
     /// The highest rate of new flows that a probe (NetFlow, IPFIX) records without loss (RFC 6645).
     Flows(Box<Flows>),
+    /// The smallest socket buffer that carries what a path does between two hosts, beside the kernel's own tuning.
+    SocketBuffer(Box<SocketBuffer>),
+    /// The highest rate of transactions between two hosts whose latency stays below a bound.
+    Transactions(Box<Transactions>),
+}
+
+/// A search that shares nothing with the others.
+enum Own {
+    Flows(Box<Flows>),
+    Between(Box<(spec::EndpointSearch, Option<PathBuf>, Output)>),
 }
 
 /// What all searches share.
@@ -503,8 +514,8 @@ impl Trial {
 }
 
 impl Kind {
-    /// What is searched for, and what all searches share but the one for flows.
-    fn parts(self) -> Result<(spec::Find, Common), Box<Flows>> {
+    /// What is searched for, and what all searches of a device share but the one for flows.
+    fn parts(self) -> Result<(spec::Find, Common), Own> {
         use spec::Find;
         Ok(match self {
             Kind::Throughput(Throughput { common, finding, axis, rate, max_flows, max_burst }) => {
@@ -533,18 +544,28 @@ impl Kind {
             Kind::Soak(Soak { common, rate, goal }) => {
                 (Find::Soak(spec::Soak { rate, goal: Some(goal) }), common)
             }
-            Kind::Flows(flows) => return Err(flows),
+            Kind::Flows(flows) => return Err(Own::Flows(flows)),
+            Kind::SocketBuffer(search) => return Err(Own::Between(Box::new(search.job()))),
+            Kind::Transactions(search) => return Err(Own::Between(Box::new(search.job()))),
         })
     }
 
     /// The job, the result to go on from, and where the result goes.
-    pub fn job(self) -> (spec::Search, Option<PathBuf>, Output) {
+    pub fn job(self) -> (spec::Job, Option<PathBuf>, Output) {
         let (find, common) = match self.parts() {
             Ok(parts) => parts,
-            Err(flows) => return flows.job(),
+            Err(Own::Flows(flows)) => {
+                let (search, resume, output) = flows.job();
+                return (search.into(), resume, output);
+            }
+            Err(Own::Between(between)) => {
+                let (search, resume, output) = *between;
+                return (search.into(), resume, output);
+            }
         };
         let Common { bench, max, min, trial_duration, resume, output } = common;
         let (bench, yes_disrupt) = bench.parts();
-        (spec::Search { find, bench, max, min, trial_duration, yes_disrupt }, resume, output)
+        let search = spec::Search { find, bench, max, min, trial_duration, yes_disrupt };
+        (search.into(), resume, output)
     }
 }

@@ -32,17 +32,21 @@ pub fn typed((job, output): (Job, Output)) -> Result<u8> {
 
 /// A search that was typed, or that an earlier result is of.
 pub fn search(kind: Kind) -> Result<u8> {
-    let (search, resume, output) = kind.job();
-    let Some(path) = resume else { return typed((search.into(), output)) };
+    let (job, resume, output) = kind.job();
+    let Some(path) = resume else { return typed((job, output)) };
     if output.print_job {
         bail!("--continue: the job that goes on stands in that result; leave out --print-job");
     }
     let earlier = resume::read(&path)?;
-    let then = resume::again(&earlier, &path, &search)?;
-    let job = Job::from(then.clone());
+    let job = resume::again(&earlier, &path, &job)?;
     let session = Signals::handle(output.gauges.tui)?.session(job.asks(), None);
     let words = earlier.command_line.clone();
-    let run = move |session: Session| job::go_on(&then, earlier, &session);
+    let then = job.clone();
+    let run = move |session: Session| match then {
+        Job::Search(then) => job::go_on(&then, earlier, &session),
+        Job::EndpointSearch(then) => job::go_on_between(&then, earlier, &session),
+        _ => bail!("--continue: no search"),
+    };
     let mut report = attend(&output, Line::Not, session, |session| job::spawn(session, run))?;
     report.command_line = words;
     put(&job, &report, &output)
@@ -105,7 +109,7 @@ fn start(job: &Job, session: Session) -> std::io::Result<Handle> {
 /// What says by itself how it goes needs no line.
 fn line(job: &Job) -> Line {
     match job {
-        Job::Live(_) | Job::Trial(_) | Job::Search(_) => Line::Not,
+        Job::Live(_) | Job::Trial(_) | Job::Search(_) | Job::EndpointSearch(_) => Line::Not,
         _ => Line::Shown,
     }
 }

@@ -6,38 +6,51 @@
 use super::consent::{needed, of_result, unallowed};
 use anyhow::{Context, Result, bail};
 use report::{Report, units};
-use spec::{Job, Search};
+use spec::Job;
 use std::path::Path;
 
 /// The result to go on from: a report folder or file, or what --json printed.
 pub fn read(path: &Path) -> Result<Report> {
     let report = report::read(path).with_context(|| format!("--continue {}", path.display()))?;
-    if report.command != "search" || report.result.search.is_none() {
-        bail!(
+    let (of_device, between) = (report.result.search.as_ref(), report.result.endpoint_search.as_ref());
+    let complete = of_device.map(|search| search.complete).or(between.map(|search| search.complete));
+    match complete.filter(|_| report.command == "search") {
+        None => bail!(
             "--continue {}: that is the result of `netdyno {}`, not of a search",
             path.display(),
             units::printable(&report.command)
-        );
-    }
-    if report.result.search.as_ref().is_some_and(|search| search.complete) {
-        bail!("--continue {}: that search is complete; `netdyno report` shows it", path.display());
+        ),
+        Some(true) => {
+            bail!("--continue {}: that search is complete; `netdyno report` shows it", path.display())
+        }
+        Some(false) => {}
     }
     Ok(report)
 }
 
-/// What was asked for then; what it needs to be allowed has to be asked for `now`, too.
-pub fn again(report: &Report, path: &Path, now: &Search) -> Result<Search> {
-    let what = || format!("--continue {}", path.display());
-    let then = match of_result(report).with_context(what)? {
-        Job::Search(then) => *then,
-        other => bail!("{}: requested: a `{}`, and no search", what(), other.kind()),
-    };
-    if then.find.name() != now.find.name() {
-        bail!("{}: that is a search for {}, not for {}", what(), then.find.name(), now.find.name());
+/// What a job searches for.
+fn sought(job: &Job) -> Option<&'static str> {
+    match job {
+        Job::Search(search) => Some(search.find.name()),
+        Job::EndpointSearch(search) => Some(search.find.name()),
+        _ => None,
     }
-    let (asks, given) = (Job::from(then.clone()), Job::from(now.clone()).asks());
-    given.covers(&asks).map_err(|refused| unallowed(&refused)).with_context(what)?;
-    needed(&given, std::slice::from_ref(&asks)).with_context(what)?;
+}
+
+/// What was asked for then; what it needs to be allowed has to be asked for `now`, too.
+pub fn again(report: &Report, path: &Path, now: &Job) -> Result<Job> {
+    let what = || format!("--continue {}", path.display());
+    let then = of_result(report).with_context(what)?;
+    let (Some(before), Some(after)) = (sought(&then), sought(now)) else {
+        bail!("{}: requested: a `{}`, and no search", what(), then.kind());
+    };
+    if before != after {
+        bail!("{}: that is a search for {before}, not for {after}", what());
+    }
+    then.check().with_context(what)?;
+    let given = now.asks();
+    given.covers(&then).map_err(|refused| unallowed(&refused)).with_context(what)?;
+    needed(&given, std::slice::from_ref(&then)).with_context(what)?;
     Ok(then)
 }
 
@@ -47,16 +60,16 @@ mod tests {
     use crate::cli::{Cli, Command};
     use clap::{CommandFactory, Parser};
 
-    fn kind(words: &str) -> Search {
+    fn kind(words: &str) -> Job {
         match Cli::try_parse_from(words.split(' ')).expect("a command line").command {
             Command::Search(search) => search.kind.job().0,
             _ => panic!("no search"),
         }
     }
 
-    fn continued(then: &str, now: &str) -> Result<Search> {
+    fn continued(then: &str, now: &str) -> Result<Job> {
         let mut report = Report::new("search");
-        report.requested = Some(Job::from(kind(then)).to_value().expect("text"));
+        report.requested = Some(kind(then).to_value().expect("text"));
         again(&report, Path::new("r.json"), &kind(now))
     }
 
@@ -98,7 +111,9 @@ mod tests {
         const HARMLESS: &str = "what on measure both-ways back gateway lab lab-dut lab-bottleneck lab-queue lab-burst \
             lab-loss lab-impair size seed no-learning warm-up retries no-real-time engine calibration cores core meter \
             timestamps tx-timestamps max min trial-duration method goal precision short axis rate max-flows max-burst floor repetitions mesh ports \
-            step throughput active-timeout cache collect confirm format idle-timeout order packets-per-flow probe rates";
+            step throughput active-timeout cache collect confirm format idle-timeout order packets-per-flow probe rates host test buffers \
+            enough confidence iterations percentile p99 below burst rate request response parallel nodelay congestion dscp \
+            busy-poll remote-cores from device family token-file spin method receive-method gso gro";
         const TAKEN_FROM_NOW: &str =
             "continue json csv json-lines report quiet print-job tui metrics metrics-name";
         let cli = Cli::command();

@@ -97,6 +97,9 @@ pub struct Iperf3 {
     #[command(flatten, next_help_heading = "Client")]
     pub asking: asked::Asking,
     /// What else is written on the command line of iperf3, and is not there.
+    /// Ask the control connection's peer whether it is still there (SO_KEEPALIVE): after IDLE seconds, every INTV, CNT times.
+    #[arg(long, value_name = "IDLE/INTV/CNT", num_args = 0..=1, require_equals = true)]
+    pub cntl_ka: Option<Option<String>>,
     #[command(flatten)]
     pub others: Others,
 }
@@ -110,8 +113,6 @@ pub struct Others {
     xbind: Option<String>,
     #[arg(long, hide = true, value_name = "N")]
     nstreams: Option<String>,
-    #[arg(long, hide = true, value_name = "IDLE/INTV/CNT", num_args = 0..=1, require_equals = true)]
-    cntl_ka: Option<Option<String>>,
 }
 
 impl Others {
@@ -120,11 +121,6 @@ impl Others {
             ("--sctp", self.sctp, "TCP and UDP (-u) are there"),
             ("-X", self.xbind.is_some(), "it is SCTP's, which is not there"),
             ("--nstreams", self.nstreams.is_some(), "it is SCTP's; -P N has N streams over TCP and UDP"),
-            (
-                "--cntl-ka",
-                self.cntl_ka.is_some(),
-                "a peer that is gone is noticed by deadlines: leave it out",
-            ),
         ])
     }
 }

@@ -545,7 +545,7 @@ pub fn folder() -> Folder {
     Folder { dir: temporary(), _turn: Turn::shared() }
 }
 
-fn temporary() -> TempDir {
+pub fn temporary() -> TempDir {
     tempfile::Builder::new().prefix("netdyno-test-").tempdir().expect("a temporary folder")
 }
 

@@ -400,7 +400,8 @@ fn files_go_from_client_to_server() {
 fn what_is_not_there_is_refused_by_name() {
     for (line, words) in [
         ("-c h --sctp", "--sctp is not supported"),
-        ("-c h -L 5", "-L is not supported"),
+        ("-c h -L 1048576", "a flow label is 1 to 1048575"),
+        ("-c h --cntl-ka=5/5/3", "IDLE is longer than INTV times CNT"),
         ("-c h -u -Z", "-Z is not supported"),
         ("-s -R", "-R is an option of the client"),
         ("-c h -1", "-1 is an option of the server"),

@@ -7,6 +7,7 @@
 mod bridge;
 mod carrier;
 mod cli;
+mod clone;
 mod common;
 mod compare;
 mod cores;
@@ -48,6 +49,7 @@ mod resolve;
 mod scenario;
 mod screen;
 mod search;
+mod search_between;
 mod search_flows;
 mod search_forms;
 mod sinks;

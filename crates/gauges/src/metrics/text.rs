@@ -161,6 +161,7 @@ pub fn render(moment: &Snapshot, format: Format) -> String {
     connections(&mut page, moment);
     flows(&mut page, moment);
     collected(&mut page, moment);
+    cloned(&mut page, moment);
     endpoint(&mut page, moment);
     search(&mut page, moment);
     streams(&mut page, moment);
@@ -333,6 +334,33 @@ fn collected(page: &mut Page, moment: &Snapshot) {
     }
 }
 
+/// Of a clone of sessions.
+fn cloned(page: &mut Page, moment: &Snapshot) {
+    let Some(c) = moment.cloned else { return };
+    page.one(
+        "netdyno_clone_open_sessions",
+        "gauge",
+        "Sessions copied at this moment.",
+        &[],
+        &c.open_sessions,
+    );
+    for (name, help, value) in [
+        ("netdyno_clone_frames", "Frames captured.", c.frames),
+        ("netdyno_clone_dropped_frames", "Frames lost before they were looked at.", c.dropped_frames),
+        ("netdyno_clone_sessions", "Sessions seen.", c.sessions),
+        ("netdyno_clone_copied_sessions", "Sessions copied.", c.copied_sessions),
+        ("netdyno_clone_cut_sessions", "Copied sessions that ended with a gap.", c.cut_sessions),
+        ("netdyno_clone_connected", "Connections to the target.", c.connected),
+        ("netdyno_clone_unconnected", "Connections to the target that did not come about.", c.unconnected),
+        ("netdyno_clone_due_bytes", "Bytes to be said to the target.", c.due_bytes),
+        ("netdyno_clone_sent_bytes", "Bytes said to the target.", c.sent_bytes),
+        ("netdyno_clone_compared_answers", "Answers of both servers compared.", c.compared),
+        ("netdyno_clone_different_answers", "Answers that differ.", c.different),
+    ] {
+        page.one(name, "counter", help, &[], &value);
+    }
+}
+
 /// Of an endpoint test, or of a server of such.
 fn endpoint(page: &mut Page, moment: &Snapshot) {
     let Some(e) = moment.endpoint else { return };
@@ -349,8 +377,16 @@ fn endpoint(page: &mut Page, moment: &Snapshot) {
     }
     let seconds = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e9);
     for (name, help, value) in [
-        ("netdyno_endpoint_latency_p50_seconds", "Latency of transactions, p50.", seconds(e.latency_p50_ns)),
-        ("netdyno_endpoint_latency_p99_seconds", "Latency of transactions, p99.", seconds(e.latency_p99_ns)),
+        (
+            "netdyno_endpoint_latency_p50_seconds",
+            "Latency of transactions in the last tenth of a second, p50.",
+            seconds(e.latency_p50_ns),
+        ),
+        (
+            "netdyno_endpoint_latency_p99_seconds",
+            "Latency of transactions in the last tenth of a second, p99.",
+            seconds(e.latency_p99_ns),
+        ),
         ("netdyno_endpoint_rtt_seconds", "Mean smoothed round-trip time.", seconds(e.rtt_ns)),
         ("netdyno_endpoint_cwnd_bytes", "Sum of congestion windows.", e.cwnd_bytes.map(|bytes| bytes as f64)),
         ("netdyno_endpoint_clients", "Clients of the server.", e.clients.map(|count| count as f64)),

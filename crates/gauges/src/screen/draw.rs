@@ -63,6 +63,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: 8, lines: surroundings::connections(now, manner) },
         Section { weight: 8, lines: surroundings::flows(now, manner) },
         Section { weight: 8, lines: surroundings::collected(now, manner) },
+        Section { weight: 8, lines: surroundings::cloned(now, manner) },
         Section { weight: 8, lines: surroundings::endpoint(view, now, manner) },
         Section { weight: 5, lines: surroundings::passages(view, now, manner) },
         Section { weight: 6, lines: times(view, now, manner) },

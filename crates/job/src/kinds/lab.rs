@@ -3,6 +3,7 @@
 use ::lab::{Bottleneck, Kind, Loss};
 use anyhow::{Result, bail};
 use spec::Dut;
+use std::time::Duration;
 use traffic::Rate;
 
 /// What waits before a bottleneck unless told otherwise: some 40 full frames.
@@ -11,6 +12,9 @@ const QUEUE: u64 = 64_000;
 const WIRE: u16 = 24;
 /// Ethernet header and a VLAN tag.
 const HEADER: u32 = 18;
+/// The queue before a bottleneck where devices are tried, and the tokens it saves, each in time at its rate: enough that a moment in
+/// which this machine did something else loses nothing, little enough that a trial of seconds is not longer for it.
+const SAVED: Duration = Duration::from_millis(5);
 
 /// Two interfaces between which a device of ours forwards.
 pub const PROGRAM: ::lab::Device = ::lab::Device { kind: Kind::Program, bottleneck: None, loss: None };
@@ -30,6 +34,24 @@ pub fn device_cpus() -> Vec<usize> {
     let mut cpus = crate::environment::allowed_cpus().unwrap_or_default();
     cpus.pop();
     cpus
+}
+
+/// A lab's bottleneck, where trials are tried: what is not given holds 5 ms of its rate.
+///
+/// # Errors
+/// As of [`bottleneck`].
+pub fn of_trials(asked: &spec::Lab) -> Result<Option<Bottleneck>> {
+    let Some(rate) = asked.bottleneck.as_deref().copied() else { return Ok(None) };
+    let mut made = bottleneck(rate, asked.queue.as_deref().copied(), asked.burst.as_deref().copied(), 1500)?;
+    let saved = u128::from(made.bits_per_second) / 8 * SAVED.as_millis() / 1000;
+    let saved = u32::try_from(saved).unwrap_or(u32::MAX).max(2 * 1518);
+    if asked.burst.is_none() {
+        made.burst = saved;
+    }
+    if asked.queue.is_none() {
+        made.queue = saved;
+    }
+    Ok(Some(made))
 }
 
 /// A token bucket of this rate. What is not given follows from it: tokens for a millisecond, and room for two frames at

@@ -72,6 +72,7 @@ fn look(meter: &Meter, count: Option<u64>) -> Looked<'_, (u64, u64)> {
         snapshot,
         meter: (signed || meter.drops()).then_some(meter),
         delays: seen.latency,
+        again: None,
     }
 }
 

@@ -5,6 +5,7 @@ use anyhow::Result;
 use report::Report;
 
 pub mod bridge;
+pub(crate) mod clone;
 pub(crate) mod collect;
 pub mod edits;
 pub(crate) mod endpoint;

@@ -8,13 +8,8 @@ use ::lab::{Host, Lab, Located};
 use anyhow::{Context, Result, anyhow, bail};
 use report::units;
 use spec::{Bench, Consent, Cores, Dut, Pattern};
-use std::time::Duration;
 use traffic::expr::Size;
 use wire::Mac;
-
-/// The queue before a lab's bottleneck, and the tokens it saves, each in time at its rate: enough that a moment in which
-/// this machine did something else loses nothing, little enough that a trial of seconds is not longer for it.
-const SAVED: Duration = Duration::from_millis(5);
 
 /// One way that frames go; or all of a mesh, which is one run.
 #[derive(Debug)]
@@ -272,26 +267,7 @@ impl Ports {
             );
         }
         let ports = asked.ports.or(meshed.then_some(MESH_PORTS));
-        let bottleneck = match asked.bottleneck.as_deref().copied() {
-            None => None,
-            Some(rate) => {
-                let mut made = lab::bottleneck(
-                    rate,
-                    asked.queue.as_deref().copied(),
-                    asked.burst.as_deref().copied(),
-                    1500,
-                )?;
-                let saved = u128::from(made.bits_per_second) / 8 * SAVED.as_millis() / 1000;
-                let saved = u32::try_from(saved).unwrap_or(u32::MAX).max(2 * 1518);
-                if asked.burst.is_none() {
-                    made.burst = saved;
-                }
-                if asked.queue.is_none() {
-                    made.queue = saved;
-                }
-                Some(made)
-            }
-        };
+        let bottleneck = lab::of_trials(asked)?;
         let loss =
             asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
         if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {

@@ -55,6 +55,17 @@ impl Inlet {
         Ok(inlet)
     }
 
+    /// Takes only what a filter lets pass.
+    pub fn filter(&self, steps: &[crate::filter::Step]) -> Result<(), RxError> {
+        socket::filter(&self.socket, steps).map_err(|source| failed(&self.name, "SO_ATTACH_FILTER", source))
+    }
+
+    /// Shares frames out among the sockets of one number: both directions of a connection go to the same one (packet(7),
+    /// PACKET_FANOUT_HASH). After binding.
+    pub fn share(&self, group: u16) -> Result<(), RxError> {
+        self.set(libc::PACKET_FANOUT, "PACKET_FANOUT", &u32::from(group))
+    }
+
     /// Sets an option of packet sockets.
     pub fn set<T: Copy>(&self, option: i32, what: &'static str, value: &T) -> Result<(), RxError> {
         set(&self.socket, libc::SOL_PACKET, option, value).map_err(|source| failed(&self.name, what, source))

@@ -18,7 +18,7 @@ mod slots;
 mod together;
 
 pub use blocks::{Blocks, RETIRE};
-pub use slots::Slots;
+pub use slots::{Slots, Take};
 pub use together::Together;
 
 use std::io;

@@ -37,6 +37,19 @@ const PACKET_COPY_THRESH: i32 = 7;
 /// The socket address behind a slot's header.
 const ADDRESS: usize = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
+/// Which frames are received.
+#[derive(Debug, Clone, Copy)]
+pub struct Take<'a> {
+    /// Those that arrive, or leave, or both.
+    pub direction: Direction,
+    /// Those that this filter lets pass ([`filter`](crate::filter)), and as much of them as it says; empty: all.
+    pub filter: &'a [crate::filter::Step],
+    /// Sockets with the same number have frames shared out among them, each connection to one.
+    pub share: Option<u16>,
+    /// Those for any address.
+    pub promiscuous: bool,
+}
+
 /// Receives every frame that arrives on one interface. The interface takes frames for any address (promiscuous mode) for
 /// as long as this is open.
 #[derive(Debug)]
@@ -62,11 +75,39 @@ impl Slots {
     /// # Errors
     /// That there is no socket or no memory, or that the interface is not there.
     pub fn open(target: &Target, batch: usize) -> Result<Slots, RxError> {
-        let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V2, Direction::In)?;
+        let take = Take { direction: Direction::In, filter: &[], share: None, promiscuous: true };
+        Slots::open_some(target, batch, &take, (RING, SLOTS))
+    }
+
+    /// Starts to receive what `take` says, with so many bytes of memory for frames that wait.
+    ///
+    /// # Errors
+    /// As [`Slots::open`].
+    pub fn open_large(
+        target: &Target,
+        batch: usize,
+        take: &Take<'_>,
+        bytes: usize,
+    ) -> Result<Slots, RxError> {
+        Slots::open_some(target, batch, take, (bytes, usize::MAX))
+    }
+
+    fn open_some(
+        target: &Target,
+        batch: usize,
+        take: &Take<'_>,
+        (bytes, most): (usize, usize),
+    ) -> Result<Slots, RxError> {
+        let inlet = Inlet::open(target, libc::tpacket_versions::TPACKET_V2, take.direction)?;
+        // An interface's filter is there before its first frame is.
+        if !take.filter.is_empty() {
+            inlet.filter(take.filter)?;
+        }
         let longest = target.mtu as usize + 14 + 8;
         let slot_size = (longest + BEFORE).next_power_of_two().clamp(2048, 65536);
-        let slots = (RING / slot_size).min(SLOTS);
         let block = slot_size.max(4096);
+        let slots = (bytes / block).max(1) * (block / slot_size);
+        let slots = slots.min(most);
         let request = libc::tpacket_req {
             tp_block_size: block as u32,
             tp_block_nr: (slots * slot_size / block) as u32,
@@ -76,7 +117,7 @@ impl Slots {
         inlet.set(libc::PACKET_VNET_HDR, "PACKET_VNET_HDR", &1i32)?;
         inlet.set(PACKET_COPY_THRESH, "PACKET_COPY_THRESH", &1i32)?;
         // For the few frames that are too long for a slot; the FORCE form needs CAP_NET_ADMIN.
-        let _ = sockopt::set_socket_recv_buffer_size_force(&inlet, 8 << 20);
+        let _ = sockopt::set_socket_recv_buffer_size_force(&inlet, (bytes / 2).max(8 << 20));
         inlet.set(libc::PACKET_RX_RING, "PACKET_RX_RING", &request)?;
         let ring = inlet.map(slots * slot_size)?;
         let long = Map::anonymous(LONG * LONGEST, false).map_err(|errno| RxError::Io {
@@ -84,7 +125,10 @@ impl Slots {
             interface: target.name.clone(),
             source: errno.into(),
         })?;
-        inlet.start(true)?;
+        inlet.start(take.promiscuous)?;
+        if let Some(group) = take.share {
+            inlet.share(group)?;
+        }
         let batch = batch.clamp(1, slots / 2);
         let frames = Vec::with_capacity(batch);
         let counters = RxCounters::default();

@@ -109,7 +109,7 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
     let title = if transacts { "Transactions" } else { "Datagrams" };
     panels.push(Panel { title, kind: Kind::Scaled("/s"), lines: vec![("s0", "", per_second)] });
     panels.push(Panel {
-        title: "Latency of transactions so far",
+        title: "Latency of transactions",
         kind: Kind::Time,
         lines: vec![
             ("s2", "half of the transactions within", |i| Some(i.latency_p50_ns? as f64)),

@@ -7,6 +7,7 @@
 
 mod charts;
 mod endpoint;
+mod endpoint_search;
 pub(crate) mod escape;
 pub(crate) mod grid;
 mod marks;
@@ -48,6 +49,8 @@ pub fn render(report: &Report) -> String {
     }
     if report.result.endpoint.is_some() || report.result.served.is_some() {
         out += &endpoint::plots(report);
+    } else if report.result.endpoint_search.is_some() {
+        out += &endpoint_search::plots(report);
     } else if report.result.conversations.is_empty() {
         // Of a search only the trials count; the plots of a run would all be absent.
         if !searched || !report.intervals.is_empty() {
@@ -168,6 +171,7 @@ fn tiles(report: &Report) -> String {
         tiles.push(("Gap error, median", units::time(d.p50), format!("p99 {}", units::time(d.p99))));
     }
     tiles.extend(endpoint::tiles(report));
+    tiles.extend(endpoint_search::tiles(report));
     tiles.extend(search::tiles(report));
     let tile = |(name, value, more): &(&str, String, String)| {
         format!(

@@ -24,6 +24,12 @@ pub struct Endpoint {
     pub client: Option<String>,
     /// Connections at once in each direction, or flows of datagrams.
     pub connections: u64,
+    /// What came in so long before was not measured.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub warm_up_ns: u64,
+    /// With a warm-up, both ends begin to measure when it is over by their own clocks: at most so long apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows_apart_ns: Option<u64>,
     /// Bytes that went, a direction each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<EndpointStream>,
@@ -54,13 +60,19 @@ pub struct Endpoint {
 pub struct EndpointStream {
     /// The client sent, else the server.
     pub from_client: bool,
-    /// Bytes that the sender handed to its kernel,
+    /// Bytes that the sender handed to its kernel in its own measured time,
     pub sent_bytes: u64,
+    /// which was so long,
+    #[serde(default)]
+    pub sent_ns: u64,
     /// and so many bits a second.
     pub sent_bits_per_second: f64,
-    /// Bytes that the receiver got; left out where it could not be asked.
+    /// Bytes that the receiver got in its own measured time; left out where it could not be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
+    /// How long that was: by its clock, to its last byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_ns: Option<u64>,
     /// Bits a second that it got: the throughput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bits_per_second: Option<f64>,
@@ -328,7 +340,7 @@ pub struct End {
     /// the sum of congestion windows,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwnd_bytes: Option<u64>,
-    /// segments that this end sent again.
+    /// segments that this end sent again in the measured time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
     /// Calls with MSG_ZEROCOPY that completed,
@@ -372,7 +384,7 @@ pub struct EndpointInterval {
     /// Rate at which data arrived, as the sender's kernel reckons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery_bits_per_second: Option<f64>,
-    /// Median latency of all transactions up to the end of this stretch.
+    /// Median latency of the transactions that were answered in this stretch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_p50_ns: Option<u64>,
     /// The 99th percentile of the same.
@@ -439,6 +451,17 @@ impl Endpoint {
         let all: Option<Vec<f64>> =
             self.streams.iter().map(|stream| stream.received_bits_per_second).collect();
         all.filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+
+    /// What the measured times of both ends have to do with each other.
+    fn windows(&self) -> Option<String> {
+        let apart = self.windows_apart_ns.filter(|_| !self.streams.is_empty())?;
+        Some(format!(
+            "each end measures from the end of its own warm-up ({}) on, at most {} apart: what is sent and what is received differ by \
+             what went in that time and what was under way",
+            units::time(self.warm_up_ns),
+            units::time(apart)
+        ))
     }
 
     /// What happened, in one sentence without its full stop.
@@ -554,6 +577,7 @@ impl Section for Tested {
                 stream_facts(stream),
             ));
         }
+        lines.extend(e.windows().map(|said| Line::text("windows", said)));
         if let Some(t) = &e.transactions {
             lines.push(Line::facts("rate", transaction_facts(t)));
             lines.extend(
@@ -628,6 +652,7 @@ impl Section for Tested {
         if let Some(under) = &e.under_load {
             facts.add("bufferbloat grade", &format!("{} ({})", under.grade, under.rule));
         }
+        facts.maybe("windows", e.windows());
         if let Some(c) = &e.confidence {
             facts.add("repeated", &confidence_facts(c).join(", "));
         }
@@ -695,14 +720,16 @@ fn stream_facts(stream: &EndpointStream) -> Vec<String> {
         if stream.from_client { ["this host", "the server"] } else { ["the server", "this host"] };
     let mut facts = vec![match (stream.received_bytes, stream.received_bits_per_second) {
         (Some(bytes), Some(rate)) => {
-            format!("{} at {} received by {to}", units::bytes(bytes), units::bit_rate(rate))
+            let within = stream.received_ns.map_or_else(String::new, |ns| format!(" in {}", units::time(ns)));
+            format!("{} at {} received by {to}{within}", units::bytes(bytes), units::bit_rate(rate))
         }
         _ => format!("what {to} received is not known"),
     }];
     facts.push(format!(
-        "{} at {} sent by {from}",
+        "{} at {} sent by {from} in {}",
         units::bytes(stream.sent_bytes),
-        units::bit_rate(stream.sent_bits_per_second)
+        units::bit_rate(stream.sent_bits_per_second),
+        units::time(stream.sent_ns)
     ));
     if let Some(d) = &stream.datagrams {
         facts.push(format!(

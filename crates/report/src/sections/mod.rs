@@ -6,10 +6,12 @@
 
 pub mod bridge;
 pub mod by_hand;
+pub mod cloning;
 pub mod collection;
 pub mod conversations;
 pub mod counters;
 pub mod endpoint;
+pub mod endpoint_search;
 pub mod environment;
 pub mod flows;
 pub mod intervals;
@@ -70,7 +72,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 16] = [
+pub(crate) const ALL: [&dyn Section; 17] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
@@ -81,7 +83,9 @@ pub(crate) const ALL: [&dyn Section; 16] = [
     &flows::OfFlows,
     &metering::Metered,
     &collection::Collected,
+    &cloning::Copied,
     &endpoint::Tested,
+    &endpoint_search::Searched,
     &pacing::Pace,
     &by_hand::ByHand,
     &counters::Counted,

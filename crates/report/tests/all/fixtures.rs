@@ -118,7 +118,9 @@ pub fn lossy_replay() -> Report {
         reflection: None,
         metering: None,
         collection: None,
+        cloned: None,
         endpoint: None,
+        endpoint_search: None,
         served: None,
         passages: Vec::new(),
         tx: Some(Tx {

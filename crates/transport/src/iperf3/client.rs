@@ -98,6 +98,9 @@ impl Client {
         }
         let mptcp = self.params.mptcp;
         let socket = open::control(&self.host, self.port, self.family, &self.local, mptcp).map_err(failed)?;
+        if let Some(keep_alive) = &self.local.keep_alive {
+            keep_alive.set(&socket).map_err(failed)?;
+        }
         let mut random = [0; 36];
         rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty()).map_err(failed)?;
         let cookie = Cookie::new(random);

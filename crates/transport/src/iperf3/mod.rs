@@ -18,7 +18,7 @@ pub mod time;
 mod udp;
 
 pub use client::{Client, Failure};
-pub use open::Local;
+pub use open::{KeepAlive, Local};
 pub use server::{Limits, Server};
 
 use endpoint::iperf3::results::Output;

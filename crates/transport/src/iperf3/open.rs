@@ -20,6 +20,37 @@ const TRIES: u32 = 10;
 /// program runs, and looks like loss on the way.
 const UDP_BUFFER: u32 = 4 << 20;
 
+/// SO_KEEPALIVE of the control connection, in seconds and tries; None: as the kernel has it (net.ipv4.tcp_keepalive_*).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Without a word for so long, it is asked (TCP_KEEPIDLE).
+    pub idle: Option<u32>,
+    /// Again after so long (TCP_KEEPINTVL).
+    pub interval: Option<u32>,
+    /// So often (TCP_KEEPCNT).
+    pub count: Option<u32>,
+}
+
+impl KeepAlive {
+    /// Sets it.
+    ///
+    /// # Errors
+    /// The kernel does not take one of them.
+    pub fn set(&self, socket: &impl AsFd) -> io::Result<()> {
+        sys::set_int(socket, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+        let all = [
+            (libc::TCP_KEEPIDLE, self.idle),
+            (libc::TCP_KEEPINTVL, self.interval),
+            (libc::TCP_KEEPCNT, self.count),
+        ];
+        for (name, value) in all {
+            let Some(value) = value else { continue };
+            sys::set_int(socket, libc::IPPROTO_TCP, name, i32::try_from(value).unwrap_or(i32::MAX))?;
+        }
+        Ok(())
+    }
+}
+
 /// How this host's sockets are to be, beside what the parameters say.
 #[derive(Debug, Clone, Default)]
 pub struct Local {
@@ -31,6 +62,8 @@ pub struct Local {
     pub device: Option<String>,
     /// A connection whose data is not acknowledged for so long ends (TCP_USER_TIMEOUT).
     pub send_timeout: Option<Duration>,
+    /// The control connection is asked whether its peer is still there.
+    pub keep_alive: Option<KeepAlive>,
     /// A connection is set up within so long.
     pub connect_timeout: Option<Duration>,
 }
@@ -92,6 +125,7 @@ pub fn streams(
             bind: local.bind,
             port: local.port.map(|port| port.saturating_add(offset)),
             device: local.device.clone(),
+            flow_label: (params.flow_label > 0).then_some(params.flow_label),
             ..options(params, sender)
         };
         let link = match params.protocol {

@@ -89,6 +89,8 @@ pub struct Server {
     pub file: Option<PathBuf>,
     /// A connection whose data is not acknowledged for so long ends.
     pub send_timeout: Option<Duration>,
+    /// Control connections are asked whether their peers are still there.
+    pub keep_alive: Option<super::open::KeepAlive>,
     /// For the output: what uname(2) says.
     pub system: String,
     /// Who may test.
@@ -397,6 +399,10 @@ impl<'a> Accepting<'a> {
         'a: 'scope,
     {
         let Pending { stream, peer, number, .. } = pending;
+        // Options that the kernel does not take were refused when the server began.
+        if let Some(keep_alive) = &self.shared.server.keep_alive {
+            let _ = keep_alive.set(&stream);
+        }
         let Ok(mut control) = Control::new(stream) else { return };
         let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
         let mut sessions = self.shared.sessions();

@@ -152,6 +152,7 @@ impl Client {
     pub fn prepare(self, test: &Test) -> Result<Prepared> {
         send_method(test.end.send_method.as_deref()).map_err(ClientError::Test)?;
         receive_method(test.end.receive_method.as_deref()).map_err(ClientError::Test)?;
+        let test = &bounded(test, &self.limits)?;
         let plan = &test.plan;
         if matches!(self.place, Place::Unix(_)) && (plan.datagrams || is_each(plan.work)) {
             let said = "over a Unix socket there are streams and transactions over one connection (tcp-stream, tcp-maerts, \
@@ -212,6 +213,26 @@ impl Client {
     }
 }
 
+/// The server has a bound on what it is sent in datagrams: who says no rate sends at that one.
+fn bounded(test: &Test, limits: &Limits) -> Result<Test> {
+    let mut test = test.clone();
+    let sends = test.plan.datagrams && test.plan.work == Work::Stream { from: Sender::Client };
+    let flows = u64::from(test.plan.flows.max(1));
+    if limits.bits_per_second > 0 && sends {
+        let most = (limits.bits_per_second / flows).max(1);
+        if let Some(asked) = test.end.bits_per_second.filter(|asked| *asked > most) {
+            let said = format!(
+                "{} bits a second were asked for, and the server permits {}",
+                asked.saturating_mul(flows),
+                limits.bits_per_second
+            );
+            return Err(ClientError::Test(said));
+        }
+        test.end.bits_per_second.get_or_insert(most);
+    }
+    Ok(test)
+}
+
 /// Over a connection each, to ports that the server draws.
 fn is_each(work: Work) -> bool {
     matches!(work, Work::Each | Work::Open)
@@ -266,11 +287,13 @@ impl Prepared {
     pub fn start(mut self) -> Result<Running> {
         let plan = &self.test.plan;
         let channel = &mut self.client.channel;
+        let asked = Instant::now();
         channel.say(&ToServer::Start)?;
         match hear(channel, STEP)? {
             ToClient::Started => {}
             _ => return Err(ClientError::OutOfPlace("something else than `started`".to_owned())),
         }
+        let apart = asked.elapsed();
         let [request, response, size] =
             [plan.request, plan.response, plan.size].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
         let lasts = Duration::from_nanos(plan.duration_ns);
@@ -336,6 +359,7 @@ impl Prepared {
             flows,
             receives,
             lasts,
+            apart,
             theirs,
             results: None,
             error: None,
@@ -407,6 +431,7 @@ pub struct Running {
     flows: Flows,
     receives: bool,
     lasts: Duration,
+    apart: Duration,
     theirs: Sample,
     results: Option<Box<Results>>,
     error: Option<ClientError>,
@@ -427,6 +452,8 @@ pub struct Outcome {
     pub theirs: Option<Box<Results>>,
     /// How long transactions took, in ns, without the warm-up.
     pub latency: Histogram,
+    /// The server began at most so long before this end: it had been asked to, and had not answered yet.
+    pub apart: Duration,
     /// What went wrong between the ends.
     pub error: Option<ClientError>,
     /// The connection, for another test; where nothing went wrong.
@@ -487,7 +514,7 @@ impl Running {
 
     /// Ends what has not ended, and gathers what both ends came to.
     pub fn finish(self) -> Outcome {
-        let Running { mut client, test, flows, receives, results, mut error, .. } = self;
+        let Running { mut client, test, mut flows, receives, results, mut error, apart, .. } = self;
         let stop = flows.stop.clone();
         let mut theirs = results;
         if !receives || error.is_some() {
@@ -497,6 +524,7 @@ impl Running {
                 std::thread::sleep(Duration::from_millis(5));
             }
             stop.set();
+            flows.close();
         }
         if error.is_none() && theirs.is_none() {
             error = client.channel.say(&ToServer::Stop).err().map(ClientError::from);
@@ -515,6 +543,7 @@ impl Running {
             }
         }
         if receives {
+            flows.close();
             // What was sent arrives before the connection's end does; of datagrams nobody says that there are no more.
             let settles = if test.plan.datagrams { Duration::from_millis(200) } else { STEP };
             let by = Instant::now() + settles;
@@ -525,6 +554,6 @@ impl Running {
         }
         let (ours, latency) = flows.finish();
         let client = error.is_none().then_some(client);
-        Outcome { ours, theirs, latency, error, client }
+        Outcome { ours, theirs, latency, apart, error, client }
     }
 }

@@ -128,12 +128,15 @@ pub(super) struct Flows {
     began: Instant,
     warm_up: Duration,
     base: Option<Base>,
+    used: Option<Reading>,
 }
 
 /// When measuring began, and what was counted by then.
 struct Base {
     at: Instant,
     counts: [u64; 6],
+    /// Segments that were sent again by then.
+    retransmits: u64,
     cpu: Reading,
     kernel: Option<counters::Snapshot>,
 }
@@ -144,7 +147,7 @@ impl Flows {
         let all = gathered(all, manner);
         let mut flows = Vec::with_capacity(all.len());
         // Without a warm-up all is measured from before the first byte.
-        let base = warm_up.is_zero().then(|| Base::now([0; 6]));
+        let base = warm_up.is_zero().then(|| Base::now(Instant::now(), [0; 6], 0));
         let began = Instant::now();
         let stop = manner.until.stop.clone();
         for (number, (doing, sockets)) in all.into_iter().enumerate() {
@@ -156,17 +159,31 @@ impl Flows {
                 }
             }
         }
-        Ok(Flows { flows, memory: manner.memory, stop, began, warm_up, base })
+        Ok(Flows { flows, memory: manner.memory, stop, began, warm_up, base, used: None })
     }
 
     /// To be called often: measuring begins when the warm-up is over.
     pub fn tick(&mut self) {
         if self.base.is_none() && self.began.elapsed() >= self.warm_up {
+            // Counts and time are of one moment: what is dearer to read comes after.
+            let (at, counts) = (Instant::now(), self.counts());
             for flow in &self.flows {
                 flow.latency.take();
             }
-            self.base = Some(Base::now(self.counts()));
+            self.base = Some(Base::now(at, counts, self.retransmits()));
         }
+    }
+
+    /// Its own work is over, though what others have to say may still come: what processors are used for is not of it any more.
+    pub fn close(&mut self) {
+        self.used.get_or_insert_with(Reading::now);
+    }
+
+    /// Segments that were sent again so far, over all connections.
+    fn retransmits(&self) -> u64 {
+        let sockets = self.flows.iter().filter(|flow| flow.is_tcp).flat_map(|flow| flow.sockets.iter());
+        let infos = sockets.filter_map(|socket| TcpInfo::of(socket).ok());
+        infos.map(|info| u64::from(info.total_retrans.unwrap_or(0))).sum()
     }
 
     /// When [`Flows::tick`] has something to do.
@@ -301,7 +318,7 @@ impl Flows {
             for (count, before) in counts.iter_mut().zip(base.counts) {
                 *count = count.saturating_sub(before);
             }
-            results.cpu = Some(base.cpu.until(&Reading::now()));
+            results.cpu = Some(base.cpu.until(&self.used.take().unwrap_or_else(Reading::now)));
             let now = base.kernel.as_ref().and(counters::Snapshot::here().ok());
             let difference =
                 base.kernel.as_ref().zip(now).map(|(before, now)| counters::difference(before, &now));
@@ -317,6 +334,8 @@ impl Flows {
         ] = counts;
         results.jitter_ns = jitter.0 / jitter.1.max(1);
         results.tcp = TcpNow::of(&infos);
+        let before = base.as_ref().map_or(0, |base| base.retransmits);
+        results.retransmits = results.tcp.map(|tcp| tcp.retransmits.saturating_sub(before));
         let mut latency = Histogram::new();
         for one in latency_of {
             one.add_to(&mut latency);
@@ -326,9 +345,9 @@ impl Flows {
 }
 
 impl Base {
-    fn now(counts: [u64; 6]) -> Base {
+    fn now(at: Instant, counts: [u64; 6], retransmits: u64) -> Base {
         let (cpu, kernel) = (Reading::now(), counters::Snapshot::here().ok());
-        Base { at: Instant::now(), counts, cpu, kernel }
+        Base { at, counts, retransmits, cpu, kernel }
     }
 }
 

@@ -179,6 +179,9 @@ pub struct Results {
     /// All connections together, at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp: Option<TcpNow>,
+    /// Segments that they sent again in the measured time. None over other sockets, and from earlier versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retransmits: Option<u64>,
     /// Of connections that were to be opened, the warm-up included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub opened: Option<Opened>,

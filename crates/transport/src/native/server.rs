@@ -1,5 +1,6 @@
 //! The server: accepts, admits, and has each client's tests done. Safe to be left running: everything has a limit and a deadline.
 
+mod bound;
 mod entrance;
 mod session;
 

@@ -229,6 +229,24 @@ fn more_than_the_server_permits_is_refused_and_less_is_done_after_that() {
 }
 
 #[test]
+fn datagrams_are_sent_no_faster_than_the_server_permits() {
+    let limits = Limits { bits_per_second: 4_000_000, ..Limits::default() };
+    served(ServerOptions { limits, ..ServerOptions::default() }, |place, _| {
+        let mut test = test(Work::Stream { from: Sender::Client }, true);
+        // As fast as it goes: at the server's rate.
+        let outcome = run(connect(place, None).expect("connects"), &test);
+        assert!(outcome.error.is_none(), "{:?}", outcome.error);
+        let most = 4e6 / 8.0 * outcome.ours.seconds + 10_000.0;
+        assert!(outcome.ours.bytes > 0 && (outcome.ours.bytes as f64) < most, "{}", outcome.ours.bytes);
+        test.end.bits_per_second = Some(3_000_000);
+        match connect(place, None).expect("connects").prepare(&test) {
+            Err(ClientError::Test(said)) => assert!(said.contains("permits 4000000"), "{said}"),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+#[test]
 fn a_client_that_vanishes_in_the_middle_ends_its_test_only() {
     served(ServerOptions::default(), |place, standing| {
         let mut long = test(Work::Stream { from: Sender::Server }, false);

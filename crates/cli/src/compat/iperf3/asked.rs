@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use transport::iperf3::{Client, Limits, Local, Server};
+use transport::iperf3::{Client, KeepAlive, Limits, Local, Server};
 
 /// Options of a server.
 #[derive(Debug, Args)]
@@ -177,6 +177,18 @@ pub struct Asking {
 }
 
 impl Asking {
+    /// In decimal, or as hexadecimal and octal numbers are written, as strtol(3) reads it.
+    fn flow_label(&self) -> Result<u32> {
+        let Some(text) = &self.flowlabel else { return Ok(0) };
+        let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => (digits, 16),
+            None if text.len() > 1 && text.starts_with('0') => (text.as_str(), 8),
+            None => (text.as_str(), 10),
+        };
+        let label = u32::from_str_radix(digits, radix).ok().filter(|label| (1..1 << 20).contains(label));
+        label.with_context(|| format!("-L {}: a flow label is 1 to 1048575 (0xfffff)", printable(text)))
+    }
+
     /// A server has few of them.
     pub fn refuse_on_server(&self) -> Result<()> {
         only(
@@ -285,11 +297,6 @@ impl Asking {
         refuse(&[
             ("-Z", self.zerocopy && self.udp, "datagrams are sent with --gsro"),
             ("-N", self.no_delay && self.udp, "it is TCP's: leave it out"),
-            (
-                "-L",
-                self.flowlabel.is_some(),
-                "the kernel makes flow labels (net.ipv6.auto_flowlabels): leave it out",
-            ),
             ("--gsro", self.gsro && !self.udp, "TCP has it by itself (`ethtool -k`): leave it out"),
         ])?;
         Ok(Params {
@@ -310,7 +317,7 @@ impl Asking {
             nodelay: self.no_delay,
             mptcp,
             tos: self.tos()?,
-            flow_label: 0,
+            flow_label: self.flow_label()?,
             server_affinity: server_core,
             congestion: self.congestion.clone(),
             title: self.title.clone(),
@@ -387,6 +394,34 @@ fn cores(args: &Iperf3) -> Result<(Option<u32>, Option<u32>)> {
     Ok((if own.is_empty() { None } else { core(own)? }, server.map_or(Ok(None), core)?))
 }
 
+/// `--cntl-ka[=IDLE/INTV/CNT]`; what is left out is as the kernel has it.
+fn keep_alive(args: &Iperf3) -> Result<Option<KeepAlive>> {
+    let Some(given) = &args.cntl_ka else { return Ok(None) };
+    let Some(text) = given else { return Ok(Some(KeepAlive::default())) };
+    let wrong =
+        || format!("--cntl-ka={}: give IDLE/INTV/CNT, seconds and tries, such as 10/5/3", printable(text));
+    let mut parts = Vec::new();
+    for part in text.split('/') {
+        let number = match part {
+            "" => None,
+            // What the kernel takes.
+            digits => Some(digits.parse().ok().filter(|n| (1..=32_767).contains(n)).with_context(wrong)?),
+        };
+        parts.push(number);
+    }
+    if parts.len() > 3 || parts.get(2).copied().flatten().is_some_and(|count: u32| count > 127) {
+        bail!(wrong());
+    }
+    let at = |n: usize| parts.get(n).copied().flatten();
+    if let (Some(idle), Some(interval)) = (at(0), at(1))
+        && let Some(count) = at(2)
+        && idle <= interval.saturating_mul(count)
+    {
+        bail!("--cntl-ka={}: as iperf3 has it, IDLE is longer than INTV times CNT", printable(text));
+    }
+    Ok(Some(KeepAlive { idle: at(0), interval: at(1), count: at(2) }))
+}
+
 /// The client.
 pub fn client(args: &Iperf3, signals: &Signals, system: String) -> Result<Client> {
     let asking = &args.asking;
@@ -409,6 +444,7 @@ pub fn client(args: &Iperf3, signals: &Signals, system: String) -> Result<Client
             port: asking.cport,
             device: device.or(of.map(str::to_owned)),
             send_timeout: args.snd_timeout.map(Duration::from_millis),
+            keep_alive: keep_alive(args)?,
             connect_timeout: asking.connect_timeout.map(Duration::from_millis),
         },
         params,
@@ -461,6 +497,7 @@ pub fn server(args: &Iperf3, signals: &Signals, system: String) -> Result<Server
         core: cores(args)?.0,
         file: args.file.clone(),
         send_timeout: args.snd_timeout.map(Duration::from_millis),
+        keep_alive: keep_alive(args)?,
         system,
         check,
         stop: Arc::clone(&signals.stop),

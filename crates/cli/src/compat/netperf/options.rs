@@ -331,9 +331,10 @@ fn buffers(letter: char, text: &str, o: &mut Options) -> Result<()> {
 
 fn refused_global(letter: char) -> String {
     let (what, mend) = match letter {
-        'N' => {
-            ("a test without a control connection", "start `netdyno netserver` there, or use `netdyno send`")
-        }
+        'N' => (
+            "a test without a control connection",
+            "nobody there would have agreed to it: start `netdyno netserver`, or use `netdyno send`",
+        ),
         'w' | 'b' => (
             "sends in intervals",
             "give a rate: -q BYTES_PER_SECOND after --, or `netdyno endpoint udp-stream --rate`",

@@ -170,6 +170,32 @@ pub fn collected(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     vec![Line::from(vec![label("records", manner), text.into()])]
 }
 
+/// Sessions that are copied.
+pub fn cloned(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
+    let Some(c) = now.cloned else { return Vec::new() };
+    let sessions = format!(
+        "{} seen, {} copied, {} open now, {} cut; {} frames dropped",
+        count(c.sessions),
+        count(c.copied_sessions),
+        count(c.open_sessions),
+        count(c.cut_sessions),
+        count(c.dropped_frames)
+    );
+    let target = format!(
+        "{} connections, {} failed; {} of {} bytes sent; {} answers compared, {} differ",
+        count(c.connected),
+        count(c.unconnected),
+        count(c.sent_bytes),
+        count(c.due_bytes),
+        count(c.compared),
+        count(c.different)
+    );
+    vec![
+        Line::from(vec![label("sessions", manner), sessions.into()]),
+        Line::from(vec![label("target", manner), target.into()]),
+    ]
+}
+
 /// An endpoint test, or a server of such.
 pub fn endpoint(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     let Some(e) = now.endpoint else { return Vec::new() };

@@ -8,6 +8,7 @@
 
 mod outcome;
 mod parts;
+pub(crate) mod search;
 mod server;
 
 use super::{Run, passive};
@@ -15,6 +16,7 @@ use crate::panel::{Names, Panel};
 use crate::session::{Looked, Session};
 use ::transport::native::{Client, Host, Outcome, Place, Running, Sample};
 use anyhow::{Context, Result};
+use histogram::Histogram;
 use outcome::Round;
 use parts::{Part, Parts};
 use report::{Code, EndpointInterval, Report, Resolved};
@@ -79,6 +81,7 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
     let client = bench.connect(&parts)?;
     let ends = client.ends();
     let host = client.host().clone();
+    let limit = client.limits().bits_per_second;
     session.meet();
     session.say(
         Code::Begun,
@@ -104,6 +107,13 @@ fn run(args: &Endpoint, session: &Session) -> Result<Report> {
         endpoint.local.settings = outcome::settings(&Host::here());
     }
     outcome::judge(&mut report, args, &parts, &rounds, idle.as_ref(), &bench.place, ends);
+    if limit > 0 && parts.all.iter().any(|part| !part.is_transactions()) {
+        let said = format!(
+            "the server lets a test have {} at most: what is measured may be that",
+            report::units::bit_rate(limit as f64)
+        );
+        report.warnings.add(Code::WentWithout, said);
+    }
     if session.is_stopped() {
         report.result.verdict.fall_short(Code::Stopped, "stopped before its time was over");
     }
@@ -164,11 +174,20 @@ impl Bench<'_> {
             running.push((part, prepared.start()?));
         }
         let whole = (!parts.by_amount()).then(|| parts.lasts());
-        let watched = self.session.watch(panel, whole, |_| look(&mut running));
+        let mut timed = Timed::default();
+        // Measuring begins when the warm-up is over, and not at the next tenth of a second.
+        let first = next_look(&running);
+        let watched = self.session.watch_from(panel, whole, first, |_| look(&mut running, &mut timed));
         if self.session.is_stopped() {
             running.iter().for_each(|(_, running)| running.stop());
         }
         let mut intervals: Vec<EndpointInterval> = watched.samples.intervals().map(interval).collect();
+        for (number, interval) in intervals.iter_mut().enumerate() {
+            let mut within = report::Interval::default();
+            watched.spreads.fill(number + 1, &mut within);
+            interval.latency_p50_ns = within.latency_p50_ns;
+            interval.latency_p99_ns = within.latency_p99_ns;
+        }
         // Who looked while nothing went on yet.
         intervals.retain(|interval| interval.end_ns > interval.start_ns);
         // All are stopped at about the same time: each waits for its own end's results only.
@@ -198,26 +217,50 @@ struct Seen {
     cwnd_bytes: Option<u64>,
     retransmits: Option<u64>,
     delivery: Option<u64>,
-    latency: [Option<u64>; 2],
 }
 
-fn look(running: &mut [(&Part, Running)]) -> Looked<'static, Seen> {
+fn next_look(running: &[(&Part, Running)]) -> Option<Duration> {
+    running.iter().filter_map(|(_, running)| running.next_look()).min()
+}
+
+/// How long transactions took, from look to look.
+#[derive(Default)]
+struct Timed {
+    measuring: bool,
+    /// At the look before, since counting began or began anew.
+    before: Histogram,
+    /// The warm-up included.
+    all: Histogram,
+}
+
+impl Timed {
+    /// Takes what is counted now; says what is new.
+    fn since(&mut self, now: Histogram, measuring: bool) -> Histogram {
+        // When measuring begins it is counted anew; of what came between the look before and then nothing is known.
+        if measuring && !self.measuring {
+            (self.measuring, self.before) = (true, Histogram::new());
+        }
+        let new = now.since(&self.before);
+        self.before = now;
+        self.all.merge(&new);
+        new
+    }
+}
+
+fn look(running: &mut [(&Part, Running)], timed: &mut Timed) -> Looked<'static, Seen> {
     let mut over = true;
     let mut now = snapshot::Endpoint::default();
     let mut seen = Seen::default();
-    for (part, running) in running {
+    let mut new = Histogram::new();
+    for (part, running) in running.iter_mut() {
         // Streams beside transactions end with them.
         over &= running.look();
         let ours = running.ours();
         if part.is_transactions() {
-            let latency = running.latency();
+            new = timed.since(running.latency(), running.is_measuring());
             *now.transactions.get_or_insert(0) += ours.count;
             seen.bytes += ours.bytes;
             seen.count = now.transactions;
-            if !latency.is_empty() {
-                seen.latency = [Some(latency.p50()), Some(latency.p99())];
-                [now.latency_p50_ns, now.latency_p99_ns] = seen.latency;
-            }
             if part.alone {
                 tcp(&mut now, &mut seen, &ours);
             }
@@ -235,8 +278,12 @@ fn look(running: &mut [(&Part, Running)]) -> Looked<'static, Seen> {
             tcp(&mut now, &mut seen, &running.theirs());
         }
     }
+    if !new.is_empty() {
+        now.latency_p50_ns = Some(new.p50());
+        now.latency_p99_ns = Some(new.p99());
+    }
     let snapshot = Snapshot { endpoint: Some(now), ..Snapshot::default() };
-    Looked::of(seen, over, snapshot)
+    Looked { delays: timed.all.clone(), again: next_look(running), ..Looked::of(seen, over, snapshot) }
 }
 
 /// What the sender's kernel knows of its connections.
@@ -262,7 +309,28 @@ fn interval([(start_ns, before), (end_ns, now)]: [(u64, Seen); 2]) -> EndpointIn
         cwnd_bytes: now.cwnd_bytes,
         retransmits: now.retransmits.map(|count| count.saturating_sub(before.retransmits.unwrap_or(0))),
         delivery_bits_per_second: now.delivery.map(|rate| 8.0 * rate as f64),
-        latency_p50_ns: now.latency[0],
-        latency_p99_ns: now.latency[1],
+        latency_p50_ns: None,
+        latency_p99_ns: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latency_is_of_the_time_since_the_look_before_also_when_it_is_counted_anew() {
+        let (mut timed, mut now) = (Timed::default(), Histogram::new());
+        now.record_n(1000, 10);
+        assert_eq!(timed.since(now.clone(), false).count(), 10);
+        now.record_n(9000, 2);
+        let new = timed.since(now.clone(), false);
+        assert!(new.count() == 2 && new.p50() > 8900, "{new:?}");
+        // Measuring has begun, and more came than in all of the warm-up.
+        let mut now = Histogram::new();
+        now.record_n(500, 100);
+        assert_eq!(timed.since(now.clone(), true).count(), 100);
+        assert_eq!(timed.since(now, true).count(), 0);
+        assert_eq!(timed.all.count(), 112);
     }
 }

@@ -1,5 +1,6 @@
 //! One client's control connection at the server.
 
+use super::bound::Bound;
 use super::{BACKLOG, Counted, Shared, refuse};
 use crate::crowd::desk::Desk;
 use crate::exchange::{Exchange, MOST};
@@ -328,6 +329,7 @@ impl Client {
         let heard = self.say(ToClient::Started).and_then(|()| self.watch(session, &mut flows, &plan, lasts));
         let goes_on = match &heard {
             Ok(Heard::Stop) => {
+                flows.close();
                 settle(&flows, &plan);
                 true
             }
@@ -357,7 +359,18 @@ impl Client {
         let by = Instant::now() + lasts;
         let interval = Duration::from_nanos(plan.interval_ns).max(OFTEN);
         let mut told = Instant::now();
+        // TCP is read no faster than that; who sends datagrams has to keep to it by himself.
+        let limit = self.shared.options.limits.bits_per_second;
+        let receives = plan.datagrams && plan.work == Work::Stream { from: Sender::Client };
+        let mut bound = (limit > 0 && receives).then(|| Bound::new(limit));
         loop {
+            if let Some(bound) = &mut bound
+                && !bound.holds(flows.sample(false).bytes, flows.elapsed())
+            {
+                let said =
+                    format!("datagrams came faster than the {limit} bits a second that this server permits");
+                return Ok(Heard::Refused(Refused::new(Reason::Limit, said)));
+            }
             flows.tick();
             let next = [Some(LOOK), flows.next_tick()].into_iter().flatten().min().unwrap_or(LOOK);
             match self.channel.hear(next) {

@@ -1,0 +1,124 @@
+//! The arguments of `netdyno clone`.
+
+use super::{Output, word};
+use clap::{Args, ValueHint};
+use spec::{Adopt, ClonePace, Ratio, Written};
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::rate::Rate;
+use traffic::schedule::Speed;
+
+#[derive(Debug, Args)]
+pub struct Clone {
+    /// Captures whose clients are copied, in this order, as one.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "from", requires = "server")]
+    pub captures: Vec<PathBuf>,
+    /// Capture the traffic of a server: the interface where it is seen, both directions, and the server's port: eth0:80,
+    /// eth0:10.0.0.1:80.
+    #[arg(long, value_name = "IFACE:[ADDR:]PORT", conflicts_with = "captures", value_parser = source)]
+    pub from: Option<(String, String)>,
+    /// The server in captures.
+    #[arg(long, value_name = "[ADDR:]PORT", requires = "captures")]
+    pub server: Option<String>,
+    /// The target: what clients say to the server is said to it, too.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    /// Copies come from addresses of this prefix (10.99.0.0/16), and keep clients' ports. The prefix is local to this host as long as
+    /// it runs; the target needs a route to it. Default: from this host's own address.
+    #[arg(long, value_name = "PREFIX")]
+    pub source_prefix: Option<String>,
+    /// Connections to the target for each session: 4, 1.3 (a second one for three in ten). Default: 1.
+    #[arg(long, value_name = "NUMBER")]
+    pub copies: Option<f64>,
+    /// Copy a share of the sessions, each whole: 10%.
+    #[arg(long, value_name = "SHARE")]
+    pub sample: Option<Written<Ratio>>,
+    /// Which sessions those are: the same number chooses the same ones. Default: drawn, and printed with the result.
+    #[arg(long, value_name = "NUMBER")]
+    pub seed: Option<u64>,
+    /// When a client's bytes are said: wallclock (when they come), causal (not before the target has answered what the server had),
+    /// causal+think (and as much later as the client took).
+    #[arg(long, value_name = "WHEN", default_value = "wallclock", value_parser = word::<ClonePace>())]
+    pub pace: ClonePace,
+    /// Sessions that are open at the start: syn-only (none), idle (after a silence in which all was acknowledged), http-boundary (at a
+    /// segment that begins with an HTTP/1 request).
+    #[arg(long, value_name = "WHICH", default_value = "syn-only", value_parser = word::<Adopt>())]
+    pub adopt: Adopt,
+    /// The silence after which --adopt idle adopts. Default: 200ms.
+    #[arg(long, value_name = "TIME")]
+    pub idle_time: Option<Written<Duration>>,
+    /// A gap in what a client said ends its copies after so long. Default: 3s.
+    #[arg(long, value_name = "TIME")]
+    pub gap_time: Option<Written<Duration>>,
+    /// A session of which nothing was heard for so long is over. Default: 1h.
+    #[arg(long, value_name = "TIME")]
+    pub forget_after: Option<Written<Duration>>,
+    /// Play captures so many times as fast as they were captured. Default: 1x.
+    #[arg(long, value_name = "FACTOR", requires = "captures")]
+    pub speed: Option<Written<Speed>>,
+    /// Copy by N threads, each with sessions of its own. Default: 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: Option<u32>,
+    /// Copy at most so many sessions at once. Default: 100000.
+    #[arg(long, value_name = "SESSIONS")]
+    pub max_sessions: Option<Written<u64>>,
+    /// Copy at most so many new sessions a second.
+    #[arg(long, value_name = "SESSIONS")]
+    pub max_new: Option<Written<u64>>,
+    /// Copy no new session while clients say more than this: 100mbps.
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<Written<Rate>>,
+    /// Let the share of sessions that are copied grow from none to all in so long.
+    #[arg(long, value_name = "TIME")]
+    pub ramp: Option<Written<Duration>>,
+    /// Allow a target that is no private address.
+    #[arg(long)]
+    pub allow_public_target: bool,
+    /// Capture and count, and connect to nobody.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Copy for this long. Default: until interrupted, or until the captures end.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// An interface, and the server behind it.
+fn source(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once(':').filter(|(on, server)| !on.is_empty() && !server.is_empty());
+    let (on, server) = parts.ok_or("give an interface and the server's port: eth0:80, eth0:10.0.0.1:80")?;
+    Ok((on.to_owned(), server.to_owned()))
+}
+
+impl Clone {
+    /// The job, and where its result goes.
+    pub fn job(self) -> (spec::Job, Output) {
+        let (on, server) = self.from.unzip();
+        let job = spec::Cloning {
+            on,
+            captures: self.captures,
+            server: server.or(self.server).unwrap_or_default(),
+            to: self.to,
+            source_prefix: self.source_prefix,
+            copies: self.copies,
+            sample: self.sample,
+            seed: self.seed,
+            pace: self.pace,
+            adopt: self.adopt,
+            idle_time: self.idle_time,
+            gap_time: self.gap_time,
+            forget_after: self.forget_after,
+            speed: self.speed,
+            threads: self.threads,
+            max_sessions: self.max_sessions,
+            max_new: self.max_new,
+            max_rate: self.max_rate,
+            ramp: self.ramp,
+            public_target: self.allow_public_target,
+            dry_run: self.dry_run,
+            duration: self.duration,
+        };
+        (job.into(), self.output)
+    }
+}

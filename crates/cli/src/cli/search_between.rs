@@ -1,0 +1,261 @@
+//! `netdyno search socket-buffer` and `netdyno search transactions`: searches between two endpoints.
+
+use super::{Output, explained_word, readable, word};
+use ::lab::Loss;
+use clap::{Args, ValueHint};
+use spec::{
+    Buffers, Confidence, Cores, Dut, EndpointRate, EndpointTest, Family, Faults, Ratio, ReceiveMethod,
+    SendMethod, Written,
+};
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::Rate;
+
+/// The test that is done again and again, and between whom.
+#[derive(Debug, Clone, Args)]
+pub struct Between {
+    /// The server (netdyno endpoint serve): HOST or HOST:PORT. Its port, if none is said, is 12866.
+    #[arg(value_name = "HOST", required_unless_present_any = ["lab", "resume"])]
+    pub host: Option<String>,
+    /// Try it in a lab of its own: two hosts, the server at one of them, gone when this ends (docs/lab.md).
+    #[arg(long, conflicts_with = "host")]
+    pub lab: bool,
+    /// What stands between the hosts of the lab: a bridge or a router. Default: a router if it has a limit or a loss, else one
+    /// cable.
+    #[arg(long, value_name = "KIND", requires = "lab", value_parser = word::<Dut>())]
+    pub lab_dut: Option<Dut>,
+    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
+    #[arg(long, value_name = "RATE", requires = "lab")]
+    pub lab_bottleneck: Option<Written<Rate>>,
+    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
+    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
+    pub lab_queue: Option<Written<u64>>,
+    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
+    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
+    pub lab_burst: Option<Written<u64>>,
+    /// What the device in the lab loses, evenly: 1%, 1/1000.
+    #[arg(long, value_name = "SHARE", requires = "lab", value_parser = readable::<Loss>)]
+    pub lab_loss: Option<String>,
+    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
+    /// ('delay 5ms', docs/impair.md).
+    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
+    pub lab_impair: Option<Faults>,
+    /// Only this Internet protocol: 4 or 6.
+    #[arg(long, value_name = "VERSION", default_value = "any", value_parser = word::<Family>())]
+    pub family: Family,
+    /// A file whose first line is the server's token.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
+    /// Connections at once, a thread each. Default: 1.
+    #[arg(short, long, value_name = "N")]
+    pub parallel: Option<u32>,
+    /// Measure each trial for this long. Default: 5s; in a lab 1s.
+    #[arg(long, value_name = "TIME")]
+    pub trial_duration: Option<Written<Duration>>,
+    /// Do not measure what comes in so long before. Default: 200ms.
+    #[arg(long, value_name = "TIME")]
+    pub warm_up: Option<Written<Duration>>,
+    /// Bytes of a request. Default: 1.
+    #[arg(long, value_name = "BYTES")]
+    pub request: Option<Written<u64>>,
+    /// Bytes of a response. Default: 1.
+    #[arg(long, value_name = "BYTES")]
+    pub response: Option<Written<u64>>,
+    /// TCP_NODELAY at both ends; transactions have it anyway.
+    #[arg(long)]
+    pub nodelay: bool,
+    /// Congestion control at both ends: cubic, bbr, reno, ...
+    #[arg(long, value_name = "NAME")]
+    pub congestion: Option<String>,
+    /// DSCP of what both ends send: 0 to 63, ef, cs1, af41.
+    #[arg(long, value_name = "DSCP")]
+    pub dscp: Option<String>,
+    /// Receiving polls the device for so long (SO_BUSY_POLL), at both ends: 50us.
+    #[arg(long, value_name = "TIME")]
+    pub busy_poll: Option<Written<Duration>>,
+    /// Pin threads here: N cores, or a list (0-3,6).
+    #[arg(long, value_name = "CORES")]
+    pub cores: Option<Written<Cores>>,
+    /// Pin threads at the server, too.
+    #[arg(long, value_name = "CORES")]
+    pub remote_cores: Option<Written<Cores>>,
+    /// Own address.
+    #[arg(long, value_name = "ADDR")]
+    pub from: Option<String>,
+    /// Own interface (SO_BINDTODEVICE).
+    #[arg(long, value_name = "IFACE")]
+    pub device: Option<String>,
+    /// Go on with the search that this result (a folder of --report, its result.json, or what --json printed) is of, at its
+    /// first trial that was not done. All else is as it was asked for then.
+    #[arg(long = "continue", value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub resume: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "For example:  netdyno search socket-buffer server --buffers 4Ki..4Mi --report out
+              netdyno search socket-buffer --lab --lab-impair 'delay 5ms'
+At the far end: netdyno endpoint serve (docs/endpoint.md).")]
+pub struct SocketBuffer {
+    #[command(flatten)]
+    pub between: Between,
+    /// What is done with each size: tcp-stream, tcp-maerts, udp-stream, udp-maerts, tcp-rr or udp-rr.
+    #[arg(long, value_name = "TEST", default_value = "tcp-stream", value_parser = explained_word::<EndpointTest>())]
+    pub test: EndpointTest,
+    /// Sizes that are asked for (SO_SNDBUF and SO_RCVBUF, at both ends), in bytes: a list (16k,128k,1M), or a range by
+    /// doubling. The kernel's own tuning is tried besides.
+    #[arg(long, value_name = "SIZES", default_value = "4Ki..4Mi")]
+    pub buffers: Written<Buffers>,
+    /// Try each size this often at least.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+    /// And repeat each until its mean is so sure: 95%,10% is within 5 % of the mean, 95 times in 100.
+    #[arg(long, value_name = "LEVEL,WIDTH")]
+    pub confidence: Option<Written<Confidence>>,
+    /// With --confidence, repeat at most so often. Default: 10.
+    #[arg(long, value_name = "N", requires = "confidence")]
+    pub iterations: Option<u32>,
+    /// What share of the best result is enough.
+    #[arg(long, value_name = "SHARE", default_value = "95%")]
+    pub enough: Written<Ratio>,
+    /// Bytes of a stream's message (of one call), or of a datagram. Default: 131072; datagrams 1472 over IPv4 and 1452 over IPv6.
+    #[arg(long, value_name = "BYTES")]
+    pub size: Option<Written<u64>>,
+    /// Transactions in flight over each connection. Default: 1.
+    #[arg(long, value_name = "N")]
+    pub burst: Option<u32>,
+    /// Load of all connections together: 500mbps, 100kpps, 20ktps. Default: as fast as it goes.
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Written<EndpointRate>>,
+    /// How a stream's bytes are sent: write, sendfile, splice, zerocopy.
+    #[arg(long, value_name = "HOW", default_value = "write", value_parser = word::<SendMethod>())]
+    pub method: SendMethod,
+    /// How they are received: read; trunc or splice never touch the data.
+    #[arg(long, value_name = "HOW", default_value = "read", value_parser = word::<ReceiveMethod>())]
+    pub receive_method: ReceiveMethod,
+    /// The kernel cuts large buffers into datagrams (UDP_SEGMENT).
+    #[arg(long)]
+    pub gso: bool,
+    /// The kernel puts datagrams together for the receiver (UDP_GRO).
+    #[arg(long)]
+    pub gro: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "For example:  netdyno search transactions server --p99 200us
+              netdyno search transactions server --test udp-rr --percentile 99.9 --below 1ms --report out
+              netdyno search transactions --lab --p99 1ms
+At the far end: netdyno endpoint serve (docs/endpoint.md).")]
+pub struct Transactions {
+    #[command(flatten)]
+    pub between: Between,
+    /// What is offered: tcp-rr or udp-rr.
+    #[arg(long, value_name = "TEST", default_value = "tcp-rr", value_parser = explained_word::<EndpointTest>())]
+    pub test: EndpointTest,
+    /// The bound of the 99th percentile: 200us.
+    #[arg(long, value_name = "TIME", required_unless_present_any = ["below", "resume"])]
+    pub p99: Option<Written<Duration>>,
+    /// The bound of another percentile (--percentile).
+    #[arg(long, value_name = "TIME", conflicts_with = "p99")]
+    pub below: Option<Written<Duration>>,
+    /// Which percentile of the latency is bounded: 50 to 99.999, or 100 for the longest.
+    #[arg(long, value_name = "N", default_value_t = 99.0, conflicts_with = "p99")]
+    pub percentile: f64,
+    /// Offer no more than this: 50ktps. Default: up from what a closed loop reaches, which is tried first.
+    #[arg(long, value_name = "RATE")]
+    pub max: Option<Written<EndpointRate>>,
+    /// Offer no less than this. Default: a thousandth of the greatest.
+    #[arg(long, value_name = "RATE")]
+    pub min: Option<Written<EndpointRate>>,
+    /// How near the highest rate that passes and the lowest that fails must come, relative to the rate.
+    #[arg(long, value_name = "SHARE", default_value = "2%")]
+    pub precision: Written<Ratio>,
+    /// Trials that must pass at the rate that was found.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub confirm: u32,
+    /// Transactions in flight over each connection at most. Default: 1024, and 16 in the closed loop.
+    #[arg(long, value_name = "N")]
+    pub burst: Option<u32>,
+    /// Wait awake for requests and responses, at both ends: takes two cores whole.
+    #[arg(long)]
+    pub spin: bool,
+}
+
+impl Between {
+    fn parts(self, test: EndpointTest) -> (spec::Endpoint, Option<spec::Lab>, Option<PathBuf>, Output) {
+        let lab = self.lab.then_some(spec::Lab {
+            dut: self.lab_dut,
+            bottleneck: self.lab_bottleneck,
+            queue: self.lab_queue,
+            burst: self.lab_burst,
+            loss: self.lab_loss,
+            impair: self.lab_impair,
+            ports: None,
+        });
+        let endpoint = spec::Endpoint {
+            test,
+            host: self.host.unwrap_or_default(),
+            family: self.family,
+            token_file: self.token_file,
+            parallel: self.parallel,
+            duration: self.trial_duration,
+            warm_up: self.warm_up,
+            request: self.request,
+            response: self.response,
+            nodelay: self.nodelay,
+            congestion: self.congestion,
+            dscp: self.dscp,
+            busy_poll: self.busy_poll,
+            cores: self.cores,
+            remote_cores: self.remote_cores,
+            from: self.from,
+            device: self.device,
+            ..spec::Endpoint::default()
+        };
+        (endpoint, lab, self.resume, self.output)
+    }
+}
+
+impl SocketBuffer {
+    /// The job, the result to go on from, and where the result goes.
+    pub fn job(self) -> (spec::EndpointSearch, Option<PathBuf>, Output) {
+        let (endpoint, lab, resume, output) = self.between.parts(self.test);
+        let endpoint = spec::Endpoint {
+            confidence: self.confidence,
+            iterations: self.iterations,
+            size: self.size,
+            burst: self.burst,
+            rate: self.rate,
+            method: self.method,
+            receive_method: self.receive_method,
+            gso: self.gso,
+            gro: self.gro,
+            ..endpoint
+        };
+        let find = spec::SocketBuffer {
+            buffers: Some(self.buffers),
+            repetitions: Some(self.repetitions),
+            enough: Some(self.enough),
+        };
+        let find = spec::EndpointFind::SocketBuffer(find);
+        (spec::EndpointSearch { find, endpoint, lab }, resume, output)
+    }
+}
+
+impl Transactions {
+    /// The job, the result to go on from, and where the result goes.
+    pub fn job(self) -> (spec::EndpointSearch, Option<PathBuf>, Output) {
+        let (endpoint, lab, resume, output) = self.between.parts(self.test);
+        let endpoint = spec::Endpoint { burst: self.burst, spin: self.spin, ..endpoint };
+        let find = spec::EndpointFind::Transactions(spec::MostTransactions {
+            below: self.p99.or(self.below),
+            percentile: Some(self.percentile),
+            max: self.max,
+            min: self.min,
+            precision: Some(self.precision),
+            confirm: Some(self.confirm),
+        });
+        (spec::EndpointSearch { find, endpoint, lab }, resume, output)
+    }
+}

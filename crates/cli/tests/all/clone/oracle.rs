@@ -1,0 +1,267 @@
+//! A server and clients that know the truth: each request has a number of its own, and its body is a function of that number. The
+//! server says which came, on which connection, in which order, and which were wrong.
+
+use ::lab::Namespace;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What a server saw.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Of each connection that said anything: its client, and the numbers of its requests in the order they came.
+    pub connections: Vec<(SocketAddr, Vec<u64>)>,
+    /// Requests whose bytes are not what they must be.
+    pub bad: u64,
+}
+
+impl Seen {
+    /// How often each request came.
+    pub fn counts(&self) -> HashMap<u64, u64> {
+        let mut counts = HashMap::new();
+        self.connections.iter().flat_map(|(_, ids)| ids).for_each(|id| *counts.entry(*id).or_default() += 1);
+        counts
+    }
+
+    /// Connections whose requests are not those of one client, from the first, one by one.
+    pub fn disordered(&self) -> usize {
+        let in_order =
+            |ids: &Vec<u64>| ids.windows(2).all(|pair| pair[1] == pair[0] + 1) && ids[0] & 0xff_ffff == 0;
+        self.connections.iter().filter(|(_, ids)| !in_order(ids)).count()
+    }
+}
+
+/// The body of a request.
+pub fn body(id: u64, length: usize) -> Vec<u8> {
+    let mut state = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let next = |_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state as u8
+    };
+    (0..length).map(next).collect()
+}
+
+fn request(id: u64, length: usize) -> Vec<u8> {
+    if length == 0 {
+        return format!(
+            "GET /{id:016x} HTTP/1.1\r\nHost: oracle\r\nUser-Agent: clients of the oracle's own\r\n\r\n"
+        )
+        .into_bytes();
+    }
+    let mut bytes =
+        format!("POST /{id:016x} HTTP/1.1\r\nHost: oracle\r\nContent-Length: {length}\r\n\r\n").into_bytes();
+    bytes.extend(body(id, length));
+    bytes
+}
+
+/// A request at the front of some bytes: its number, its length, whether it is what it must be.
+fn parse(bytes: &[u8]) -> Option<(u64, usize, bool)> {
+    let head = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
+    let text = String::from_utf8_lossy(&bytes[..head]);
+    let length = text
+        .split("Content-Length: ")
+        .nth(1)
+        .map_or(0, |rest| rest.split('\r').next().unwrap_or("").parse().unwrap_or(0));
+    let whole = bytes.get(..head + length)?;
+    let id = text.split(['/', ' ']).nth(2).and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or(0);
+    Some((id, whole.len(), whole == request(id, length)))
+}
+
+/// A server that runs until it is asked what it saw.
+pub struct Server {
+    stop: Arc<AtomicBool>,
+    pub requests: Arc<AtomicU64>,
+    thread: JoinHandle<Seen>,
+}
+
+impl Server {
+    /// Answers each request with so many bytes behind the head.
+    pub fn start(namespace: &Namespace, at: &str, answer: usize) -> Server {
+        let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let namespace = namespace.try_clone().expect("a namespace");
+        let (own, counted, at) = (stop.clone(), requests.clone(), at.to_owned());
+        let (ready, listening) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            namespace.enter_current_thread().expect("a namespace");
+            let listener = TcpListener::bind(&at).expect("an address");
+            rustix::net::listen(&listener, 4096).expect("a backlog");
+            ready.send(()).expect("somebody waits");
+            serve(&listener, answer, &own, &counted)
+        });
+        listening.recv().expect("a server");
+        Server { stop, requests, thread }
+    }
+
+    /// What it saw.
+    pub fn seen(self) -> Seen {
+        self.stop.store(true, Relaxed);
+        self.thread.join().expect("a server")
+    }
+}
+
+fn serve(listener: &TcpListener, answer: usize, stop: &AtomicBool, requests: &AtomicU64) -> Seen {
+    struct Caller {
+        socket: TcpStream,
+        from: SocketAddr,
+        bytes: Vec<u8>,
+        ids: Vec<u64>,
+    }
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
+    let watch = |socket: std::os::fd::BorrowedFd<'_>, data: u64| {
+        epoll::add(&epoll, socket, epoll::EventData::new_u64(data), epoll::EventFlags::IN).expect("a socket");
+    };
+    use std::os::fd::AsFd;
+    listener.set_nonblocking(true).expect("a listener");
+    watch(listener.as_fd(), u64::MAX);
+    let mut seen = Seen::default();
+    let mut callers: Vec<Option<Caller>> = Vec::new();
+    let reply =
+        [format!("HTTP/1.1 200 OK\r\nContent-Length: {answer}\r\n\r\n").into_bytes(), vec![b'a'; answer]]
+            .concat();
+    let mut buffer = vec![0; 256 << 10];
+    let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
+    while !stop.load(Relaxed) {
+        events.clear();
+        let patience = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+        let _ = epoll::wait(&epoll, spare_capacity(&mut events), Some(&patience));
+        for event in &events {
+            let data = event.data.u64();
+            if data == u64::MAX {
+                while let Ok((socket, from)) = listener.accept() {
+                    socket.set_nonblocking(true).expect("a socket");
+                    let _ = socket.set_nodelay(true);
+                    watch(socket.as_fd(), callers.len() as u64);
+                    callers.push(Some(Caller { socket, from, bytes: Vec::new(), ids: Vec::new() }));
+                }
+                continue;
+            }
+            let place = &mut callers[data as usize];
+            let Some(caller) = place else { continue };
+            let count = match caller.socket.read(&mut buffer) {
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                Err(_) => 0,
+            };
+            if count == 0 {
+                seen.bad += u64::from(!caller.bytes.is_empty());
+                let Caller { from, ids, .. } = place.take().expect("a caller");
+                seen.connections.extend((!ids.is_empty()).then_some((from, ids)));
+                continue;
+            }
+            caller.bytes.extend_from_slice(&buffer[..count]);
+            let mut at = 0;
+            while let Some((id, length, good)) = parse(&caller.bytes[at..]) {
+                at += length;
+                seen.bad += u64::from(!good);
+                caller.ids.push(id);
+                requests.fetch_add(1, Relaxed);
+                // An answer of these tests fits the socket's buffer.
+                let _ = caller.socket.write_all(&reply);
+            }
+            caller.bytes.drain(..at);
+        }
+    }
+    for Caller { from, ids, bytes, .. } in callers.into_iter().flatten() {
+        seen.bad += u64::from(!bytes.is_empty());
+        seen.connections.extend((!ids.is_empty()).then_some((from, ids)));
+    }
+    seen
+}
+
+/// What clients do.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    pub connections: usize,
+    pub requests: u64,
+    /// All connections together.
+    pub per_second: u64,
+    /// Bytes of each request's body.
+    pub body: usize,
+    /// Each request has a connection of its own.
+    pub short: bool,
+}
+
+/// Runs clients from a namespace: how long their requests took, each in nanoseconds.
+pub fn run(namespace: &Namespace, to: &str, load: Load) -> Vec<u64> {
+    let to: SocketAddr = to.parse().expect("an address");
+    namespace.run_in(|| clients(to, load)).expect("a namespace")
+}
+
+fn clients(to: SocketAddr, load: Load) -> Vec<u64> {
+    struct Client {
+        socket: Option<TcpStream>,
+        said: u64,
+        sent: Option<Instant>,
+        heard: Vec<u8>,
+    }
+    let mut clients: Vec<Client> = (0..load.connections)
+        .map(|_| Client { socket: None, said: 0, sent: None, heard: Vec::new() })
+        .collect();
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
+    let connect = |data: usize| {
+        let socket = TcpStream::connect(to).expect("a connection");
+        socket.set_nodelay(true).expect("a socket");
+        let data = epoll::EventData::new_u64(data as u64);
+        epoll::add(&epoll, &socket, data, epoll::EventFlags::IN).expect("a socket");
+        socket
+    };
+    let mut took = Vec::new();
+    let mut buffer = vec![0; 256 << 10];
+    let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
+    let (start, mut begun, mut at) = (Instant::now(), 0u64, 0usize);
+    while (took.len() as u64) < load.requests {
+        assert!(start.elapsed() < Duration::from_secs(120), "the server does not answer");
+        let due = (start.elapsed().as_nanos() as u64 * load.per_second / 1_000_000_000).min(load.requests);
+        let mut looked = 0;
+        while begun < due && looked < load.connections {
+            looked += 1;
+            at = (at + 1) % load.connections;
+            let client = &mut clients[at];
+            if client.sent.is_some() {
+                continue;
+            }
+            let id = match load.short {
+                true => begun << 24,
+                false => (at as u64) << 24 | client.said,
+            };
+            let socket = client.socket.get_or_insert_with(|| connect(at));
+            client.sent = Some(Instant::now());
+            socket.write_all(&request(id, load.body)).expect("a request is taken");
+            client.said += 1;
+            begun += 1;
+            looked = 0;
+        }
+        events.clear();
+        let nothing =
+            Timespec { tv_sec: 0, tv_nsec: if begun < load.requests { 50_000 } else { 10_000_000 } };
+        let _ = epoll::wait(&epoll, spare_capacity(&mut events), Some(&nothing));
+        for event in &events {
+            let client = &mut clients[event.data.u64() as usize];
+            let Some(socket) = &mut client.socket else { continue };
+            let count = socket.read(&mut buffer).expect("an answer");
+            assert!(count > 0, "the server closed");
+            client.heard.extend_from_slice(&buffer[..count]);
+            let Some(head) = client.heard.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+            let text = String::from_utf8_lossy(&client.heard[..head]).into_owned();
+            let length: usize =
+                text.split("Length: ").nth(1).expect("a length").trim().parse().expect("a length");
+            if client.heard.len() < head + 4 + length {
+                continue;
+            }
+            client.heard.clear();
+            took.push(client.sent.take().expect("a request").elapsed().as_nanos() as u64);
+            if load.short {
+                client.socket = None;
+            }
+        }
+    }
+    took
+}

@@ -1,0 +1,327 @@
+//! `netdyno clone`: what clients say to a server is said to another one, over connections of our own.
+//!
+//! ```text
+//!   interface (a packet socket's ring, both directions, a filter in the kernel) \            +--> copies --> target
+//!                                                                                worker --> table
+//!   captures (at their own time) -----------------------------------------------/            (a thread each, sessions by hash)
+//! ```
+//!
+//! Nothing is sent but what connections to the target send; nothing of production is touched.
+
+mod copies;
+mod outcome;
+mod safety;
+mod worker;
+
+use super::{Run, passive};
+use crate::panel::Names;
+use crate::place::Place;
+use crate::session::{Looked, Session};
+use anyhow::{Context, Result, bail};
+use capture::Reader;
+use clone::addresses::Addresses;
+use clone::replica::Pace;
+use clone::sample::Copies as Number;
+use clone::table::{Adopt, Rules, Table};
+use copies::Copies;
+use port::filter::TcpServer;
+use port::local::LocalPrefix;
+use port::rx::{Direction, Slots, Take};
+use report::{Code, Interval, Report, Resolved, Source};
+use snapshot::{Snapshot, Title};
+use spec::{ClonePace, Cloning};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use worker::{Done, Shared, Standing, Worker};
+
+/// Memory for frames that wait, of all threads together: some 32,000 frames, an eighth of a second at 250,000 a second.
+const RING: usize = 64 << 20;
+/// Frames that are taken at once.
+const BATCH: usize = 256;
+/// Of each segment from the server so much is taken: its answers' heads. Bodies are counted by their numbers.
+const ANSWERS: u32 = 1400;
+const MOST_SESSIONS: usize = 100_000;
+const GAP: Duration = Duration::from_secs(3);
+const FORGET: Duration = Duration::from_secs(3600);
+const IDLE: Duration = Duration::from_millis(200);
+
+impl Run for Cloning {
+    fn run(&self, session: Session) -> Result<Report> {
+        run(self, &session)
+    }
+}
+
+/// Where clients' bytes come from.
+enum From {
+    Live(Box<Place>),
+    Captures,
+}
+
+fn run(args: &Cloning, session: &Session) -> Result<Report> {
+    passive::check(args)?;
+    let (server, port) = args.server().context("`.server` has no port")?;
+    let to = target(&args.to)?;
+    let prefix = args.prefix();
+    let from = match &args.on {
+        Some(on) => From::Live(Box::new(Place::find(on)?)),
+        None => From::Captures,
+    };
+    let place = match &from {
+        From::Live(place) => Some(&**place),
+        From::Captures => None,
+    };
+    safety::refuse(args, (server, port), to, place)?;
+    super::collect::allow_many();
+    let _local = match prefix.filter(|_| !args.dry_run) {
+        Some((first, bits)) => Some(LocalPrefix::add(first, bits).with_context(|| {
+            format!("`.source_prefix` {first}/{bits} cannot be made local to this host (run as root)")
+        })?),
+        None => None,
+    };
+    if !args.dry_run {
+        let own = prefix.and_then(|(first, bits)| {
+            let mut all = Addresses::new(first, bits, 0, 1)?;
+            let taken = all.take(first, 1024 + (std::process::id() % 60_000) as u16, 0)?;
+            Some(SocketAddr::new(all.address(taken), taken.port))
+        });
+        safety::canary(to, own, prefix.is_some())?;
+    }
+    let threads = args.threads.unwrap_or(1);
+    let rules = rules(args, (server, port), to)?;
+    let pace = match args.pace {
+        ClonePace::Wallclock => Pace::Wallclock,
+        ClonePace::Causal => Pace::Causal,
+        ClonePace::CausalThink => Pace::CausalThink,
+    };
+    let shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
+    let mut workers = Vec::new();
+    for (lane, shared) in (0..threads).zip(&shared) {
+        let addresses = match prefix {
+            None => None,
+            Some((first, bits)) => {
+                Some(Addresses::new(first, bits, lane, threads).with_context(|| {
+                    format!("`.source_prefix` has no address for each of {threads} threads")
+                })?)
+            }
+        };
+        let copies = Copies::new(to, pace, addresses, args.dry_run).context("epoll")?;
+        workers.push(Worker::new(Table::new(rules), copies, shared.clone()));
+    }
+    let mut report = begin(args, place, session)?;
+    session.heed();
+    session.meet();
+    let handles = start(args, &from, to, (server, port), workers)?;
+    // Whoever waits for these words may begin now: what comes is captured.
+    session.say(Code::Begun, begun(args, (server, port), to));
+    let title = Title {
+        rx: Some(place.map_or_else(|| "captures".to_owned(), |place| place.spec.clone())),
+        tx: Some(to.to_string()),
+        ..passive::title("clone")
+    };
+    let places = place.map_or(&[][..], std::slice::from_ref);
+    let mut panel = passive::panel(session, title, &report, places, Names::unknown(0))?;
+    let mut warned = false;
+    let duration = args.duration.as_deref().copied();
+    let watched = session.watch(&mut panel, duration, |at_ns| {
+        let sum = sum(&shared);
+        if !warned && at_ns > safety::LOOK_NS {
+            warned = true;
+            if let Some(said) =
+                safety::direction(args, (server, port), &sum.funnel.frames, &sum.funnel.sessions)
+            {
+                session.say(Code::CaptureOneSided, format!("Warning: {said}"));
+            }
+        }
+        let over = shared.iter().all(|shared| shared.done.load(Relaxed));
+        let f = &sum.funnel;
+        Looked::of((f.frames.captured, f.said.sent), over, snapshot(&sum))
+    });
+    shared.iter().for_each(|shared| shared.over.store(true, Relaxed));
+    let done: Vec<Done> = handles.into_iter().map(|handle| handle.join().unwrap_or_default()).collect();
+    session.board.end();
+    report.intervals = watched.samples.intervals().map(interval).collect();
+    watched.judge(&mut report);
+    outcome::fill(&mut report, args, &done);
+    outcome::judge(&mut report, args, (server, port), &done);
+    Ok(report)
+}
+
+fn target(to: &str) -> Result<SocketAddr> {
+    let found = to
+        .to_socket_addrs()
+        .with_context(|| format!("`.to` {to}: give HOST:PORT, such as 10.0.0.2:80 or [2001:db8::2]:80"))?;
+    found.into_iter().next().with_context(|| format!("`.to` {to} has no address"))
+}
+
+fn rules(args: &Cloning, (server, port): (Option<IpAddr>, u16), to: SocketAddr) -> Result<Rules> {
+    let number = Number::new(args.copies.unwrap_or(1.0)).context("`.copies` is no number of copies")?;
+    let copies = match args.sample.as_deref() {
+        Some(share) => number.of_share(share.0),
+        None => number,
+    };
+    // A capture's time passes faster, and so do its gaps.
+    let (times, of) =
+        args.speed.as_deref().map_or((1, 1), |speed| (speed.numerator.max(1), speed.denominator));
+    let scaled = |time: Duration| (time.as_nanos() * u128::from(of) / u128::from(times)) as u64;
+    let ns = |given: &Option<spec::Written<Duration>>, default: Duration| {
+        given.as_deref().copied().unwrap_or(default)
+    };
+    Ok(Rules {
+        server,
+        port,
+        adopt: match args.adopt {
+            spec::Adopt::SynOnly => Adopt::SynOnly,
+            spec::Adopt::Idle => Adopt::Idle(scaled(ns(&args.idle_time, IDLE))),
+            spec::Adopt::HttpBoundary => Adopt::HttpBoundary,
+        },
+        copies,
+        seed: args.seed.unwrap_or(0),
+        most_sessions: args.max_sessions.as_deref().map_or(MOST_SESSIONS, |most| *most as usize),
+        most_new: args.max_new.as_deref().copied(),
+        most_bits: args.max_rate.as_deref().and_then(|rate| match rate {
+            traffic::rate::Rate::Bits { bits_per_second, .. } => Some(*bits_per_second),
+            _ => None,
+        }),
+        ramp_ns: ns(&args.ramp, Duration::ZERO).as_nanos() as u64,
+        gap_ns: scaled(ns(&args.gap_time, GAP)),
+        idle_ns: ns(&args.forget_after, FORGET).as_nanos() as u64,
+        // In a capture, who has the target's address is somebody of that time.
+        target: args
+            .on
+            .as_ref()
+            .map(|_| to.ip())
+            .filter(|target| !target.is_loopback() && server != Some(*target)),
+        own: args.prefix(),
+    })
+}
+
+fn begin(args: &Cloning, place: Option<&Place>, session: &Session) -> Result<Report> {
+    let duration = args.duration.as_deref().copied();
+    let mut report = match place {
+        Some(place) => passive::report("clone", place, (None, duration)),
+        None => {
+            let mut report = Report::new("clone");
+            let files = args.captures.iter().map(|path| path.display().to_string()).collect();
+            report.resolved = Resolved {
+                duration_ns: duration.map(|d| d.as_nanos() as u64),
+                source: Some(Source::Files { files }),
+                ..Resolved::default()
+            };
+            report.environment = crate::environment::collect();
+            report
+        }
+    };
+    if args.on.is_some() && args.source_prefix.is_none() && !args.dry_run {
+        let said = "copies come from this host's own address, not from their clients': at most some 28,000 connections \
+                    at once, and in any minute of those that it closes itself";
+        report
+            .warnings
+            .add(Code::WentWithout, (said, "give `.source_prefix` to keep ports and to have more"));
+    }
+    session.warn(&[]);
+    Ok(report)
+}
+
+fn begun(args: &Cloning, (server, port): (Option<IpAddr>, u16), to: SocketAddr) -> String {
+    let of =
+        server.map_or_else(|| format!("port {port}"), |server| SocketAddr::new(server, port).to_string());
+    let at = args.on.clone().unwrap_or_else(|| "captures".to_owned());
+    let does = if args.dry_run { "counting, connecting to nobody" } else { "copying" };
+    format!("{does}: sessions of {of} at {at} onto {to}; Ctrl-C ends and reports")
+}
+
+type Handle = std::thread::JoinHandle<Done>;
+
+fn start(
+    args: &Cloning,
+    from: &From,
+    to: SocketAddr,
+    (server, port): (Option<IpAddr>, u16),
+    workers: Vec<Worker>,
+) -> Result<Vec<Handle>> {
+    let lanes = workers.len() as u64;
+    let mut handles = Vec::new();
+    let thread = || std::thread::Builder::new().name("clone".to_owned());
+    match from {
+        From::Live(place) => {
+            // The target's frames are not taken, if it has the server's port and is seen here.
+            let except = Some(to.ip()).filter(|ip| to.port() == port && server != Some(*ip));
+            let filter = TcpServer { address: server, port, answers: ANSWERS, except }.steps();
+            let group = (lanes > 1).then_some((std::process::id() & 0xffff) as u16);
+            let take = Take { direction: Direction::Both, filter: &filter, share: group, promiscuous: true };
+            let target = place.target();
+            let loopback = place.interface.name == "lo";
+            let open = || Slots::open_large(&target, BATCH, &take, RING / lanes as usize);
+            let rings = workers.iter().map(|_| open()).collect::<Result<Vec<_>, _>>();
+            let rings = place.run_in(|| rings)?;
+            for (worker, ring) in workers.into_iter().zip(rings?) {
+                handles.push(thread().spawn(move || worker.live(ring, loopback))?);
+            }
+        }
+        From::Captures => {
+            let speed = args
+                .speed
+                .as_deref()
+                .copied()
+                .unwrap_or(traffic::schedule::Speed { numerator: 1, denominator: 1 });
+            for (lane, worker) in (0..).zip(workers) {
+                let readers = args.captures.iter().map(|path| {
+                    Reader::open(path).with_context(|| format!("`.captures` {}", path.display()))
+                });
+                let readers: Vec<Reader> = readers.collect::<Result<_>>()?;
+                handles.push(thread().spawn(move || worker.captures(readers, speed, (lane, lanes)))?);
+            }
+        }
+    }
+    if handles.is_empty() {
+        bail!("there is no thread to copy");
+    }
+    Ok(handles)
+}
+
+fn sum(shared: &[Shared]) -> Standing {
+    let mut sum = Standing::default();
+    for one in shared {
+        let one = *one.standing.lock().unwrap_or_else(PoisonError::into_inner);
+        sum.funnel.add(&one.funnel);
+        sum.dropped += one.dropped;
+        sum.open += one.open;
+        sum.compared += one.compared;
+        sum.different += one.different;
+    }
+    sum
+}
+
+fn snapshot(sum: &Standing) -> Snapshot {
+    let Standing { funnel: f, dropped, open, compared, different } = sum;
+    let s = &f.sessions;
+    Snapshot {
+        cloned: Some(snapshot::Cloned {
+            frames: f.frames.captured,
+            dropped_frames: *dropped,
+            sessions: s.seen,
+            open_sessions: *open,
+            copied_sessions: s.copied + s.adopted,
+            cut_sessions: s.gaps + s.missed + s.truncated + s.too_early,
+            connected: f.copies.connected,
+            unconnected: f.copies.refused + f.copies.timed_out + f.copies.no_address + f.copies.failed,
+            due_bytes: f.said.due,
+            sent_bytes: f.said.sent,
+            compared: *compared,
+            different: *different,
+        }),
+        ..Snapshot::default()
+    }
+}
+
+fn interval([(start_ns, before), (end_ns, now)]: [(u64, (u64, u64)); 2]) -> Interval {
+    Interval {
+        start_ns,
+        end_ns,
+        rx_frames: Some(now.0 - before.0),
+        tx_bytes: Some(now.1 - before.1),
+        ..Interval::default()
+    }
+}

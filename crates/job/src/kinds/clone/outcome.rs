@@ -1,0 +1,210 @@
+//! What a clone came to: the result's figures, and whether all was done that was asked.
+
+use super::safety;
+use super::worker::Done;
+use clone::exchange::{Comparison, Difference};
+use clone::framing::Line;
+use clone::funnel::Funnel;
+use histogram::Histogram;
+use report::{
+    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedSent,
+    ClonedSessions, Code, Distribution, Report, units,
+};
+use spec::Cloning;
+use std::net::IpAddr;
+
+/// Differences that the result lists.
+const MOST_LISTED: usize = 100;
+
+macro_rules! same_fields {
+    ($from:expr, $to:ident: $($field:ident)+) => {{
+        let from = $from;
+        $to { $($field: from.$field,)+ }
+    }};
+}
+
+fn sum(done: &[Done]) -> (Funnel, Comparison) {
+    let (mut funnel, mut comparison) = (Funnel::default(), Comparison::default());
+    for one in done {
+        funnel.add(&one.funnel);
+        comparison.add(&one.comparison);
+    }
+    (funnel, comparison)
+}
+
+pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
+    let (funnel, comparison) = sum(done);
+    report.result.cloned = Some(Cloned {
+        frames: same_fields!(funnel.frames, ClonedFrames: captured from_clients from_server other_flows other_protocols fragments
+            malformed truncated syns syn_acks syn_acks_alone strays),
+        dropped_frames: done.iter().map(|done| done.dropped).sum(),
+        sessions: same_fields!(funnel.sessions, ClonedSessions: seen half_open refused waiting midstream sampled_out over_sessions
+            over_rate ramped_out own copied adopted gaps missed truncated too_early idle replaced),
+        bytes: same_fields!(funnel.bytes, ClonedBytes: captured delivered behind_gaps repeated different wild),
+        connections: same_fields!(funnel.copies, ClonedConnections: wanted connected refused timed_out no_address failed unfinished
+            closed_early reset_early overfull impatient),
+        sent: same_fields!(funnel.said, ClonedSent: due sent unconnected after_close overfull reset unfinished received),
+        answers: (!args.dry_run).then(|| answers(&comparison, args.speed.is_none())),
+        contradictions: funnel.contradictions(),
+        cpu_ns: done.iter().map(|done| done.cpu_ns).sum(),
+    });
+}
+
+/// `true_time`: a capture that is played faster says nothing of how long its server took.
+fn answers(c: &Comparison, true_time: bool) -> ClonedAnswers {
+    let of =
+        |histogram: &Histogram| (histogram.count() > 0).then(|| Distribution::whole(histogram)).flatten();
+    let online = |histogram: &Histogram| if true_time { of(histogram) } else { None };
+    let ranked = c.ranked();
+    let listed = ranked.iter().take(MOST_LISTED).map(|(difference, count, example)| {
+        let (kind, online, target) = match difference {
+            Difference::Line(online, target) => ("first_line", text(online), text(target)),
+            Difference::Size(line, online, target) => {
+                let of = |size: u64| {
+                    if line.is_empty() { format!("{size} bytes") } else { format!("{line}, {size} bytes") }
+                };
+                ("size", of(*online), of(*target))
+            }
+        };
+        ClonedDifference {
+            kind: kind.to_owned(),
+            online,
+            target,
+            count: *count,
+            example: example.to_string(),
+        }
+    });
+    ClonedAnswers {
+        compared: c.compared,
+        same: c.same,
+        lines_differ: c.lines_differ,
+        sizes_differ: c.sizes_differ,
+        online_unanswered: c.online_unanswered,
+        target_unanswered: c.target_unanswered,
+        unframed_sessions: c.unframed_sessions,
+        online_first_byte_ns: online(&c.online_first),
+        online_last_byte_ns: online(&c.online_last),
+        target_first_byte_ns: of(&c.target_first),
+        target_last_byte_ns: of(&c.target_last),
+        delay_ns: of(&c.delay),
+        differences: listed.collect(),
+        other_differences: c.other_kinds
+            + ranked.iter().skip(MOST_LISTED).map(|(_, count, _)| count).sum::<u64>(),
+    }
+}
+
+fn text(line: &Line) -> String {
+    if line.is_empty() { "nothing".to_owned() } else { line.to_string() }
+}
+
+pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16), done: &[Done]) {
+    let (funnel, _) = sum(done);
+    let Some(cloned) = report.result.cloned.clone() else { return };
+    let verdict = &mut report.result.verdict;
+    let counted = units::counted;
+    for wrong in &cloned.contradictions {
+        verdict.fall_short(
+            Code::CountersDisagree,
+            format!("what became of the copies does not add up: {wrong}"),
+        );
+    }
+    for fault in done.iter().filter_map(|done| done.fault.as_ref()) {
+        verdict.fall_short(Code::SourceFailed, format!("capturing was interrupted: {fault}"));
+    }
+    if let Some(said) = safety::direction(args, server, &funnel.frames, &funnel.sessions) {
+        verdict.fall_short(Code::CaptureOneSided, said);
+    }
+    if cloned.dropped_frames > 0 {
+        let said = format!(
+            "{} were lost before they could be looked at, and sessions with them",
+            counted(cloned.dropped_frames, "frame")
+        );
+        verdict.fall_short(Code::MeterMissed, (said, "sample sessions, or give it more threads"));
+    }
+    let s = &cloned.sessions;
+    if s.truncated > 0 {
+        let said =
+            format!("{} ended with a segment that was captured in part", counted(s.truncated, "session"));
+        verdict.fall_short(Code::FramesCut, (said, "capture whole frames: a snap length of 262144"));
+    }
+    if s.cut() > s.truncated {
+        let said = format!(
+            "{} were copied up to a gap: {} lacked bytes that the server has, which is this capture's loss",
+            counted(s.cut() - s.truncated, "session"),
+            units::count(s.missed)
+        );
+        verdict.fall_short(Code::SessionsNotCopied, said);
+    }
+    if s.own > 0 {
+        let said = format!(
+            "{} came from copies' own addresses or from the target, and were not copied again",
+            counted(s.own, "session")
+        );
+        verdict.fall_short(
+            Code::CopiesCameBack,
+            (said, "does the target hand its requests on to the server that is copied?"),
+        );
+    }
+    let left = s.over_sessions + s.over_rate;
+    if left > 0 {
+        let said =
+            format!("{} were not copied, because of the limits that were given", counted(left, "session"));
+        report.warnings.add(Code::SessionsNotCopied, said);
+    }
+    if cloned.frames.fragments > 0 {
+        let said = format!(
+            "{} were left out: IP packets in pieces are not put together",
+            counted(cloned.frames.fragments, "frame")
+        );
+        report.warnings.add(Code::FragmentsLeftOut, said);
+    }
+    if cloned.bytes.different > 0 {
+        let said = format!(
+            "{} came again with other content; the first were copied",
+            counted(cloned.bytes.different, "byte")
+        );
+        report.warnings.add(Code::FramesOdd, said);
+    }
+    if args.dry_run {
+        return;
+    }
+    let verdict = &mut report.result.verdict;
+    let c = &cloned.connections;
+    let failures = c.failures();
+    let failed: u64 = failures.iter().map(|(_, count)| count).sum();
+    if failed > 0 {
+        let why = failures.iter().filter(|(_, count)| *count > 0);
+        let why: Vec<String> = why.map(|(what, count)| format!("{} {what}", units::count(*count))).collect();
+        let said = format!(
+            "{} of {} to the target did not come about: {}",
+            units::count(failed),
+            counted(c.wanted, "connection"),
+            why.join(", ")
+        );
+        match c.no_address {
+            0 => verdict.fall_short(Code::TargetUnreachable, said),
+            _ => verdict.fall_short(
+                Code::TargetUnreachable,
+                (said, "give `.source_prefix`, or a larger one: each address has some 64,000 ports"),
+            ),
+        }
+    }
+    let unsaid = cloned.sent.due - cloned.sent.sent.min(cloned.sent.due);
+    if unsaid > cloned.sent.unconnected {
+        let said = format!(
+            "{} of {} were not said to the target, though it was connected to",
+            units::bytes(unsaid - cloned.sent.unconnected),
+            units::bytes(cloned.sent.due)
+        );
+        verdict.fall_short(Code::BytesUnsent, said);
+    }
+    if let Some(answers) = cloned.answers.as_ref().filter(|answers| answers.different() > 0) {
+        let said = format!(
+            "{} of {} differ from the server's, {} more are missing",
+            units::count(answers.lines_differ + answers.sizes_differ),
+            counted(answers.compared, "answer"),
+            units::count(answers.target_unanswered)
+        );
+        report.warnings.add(Code::TargetDiffers, said);
+    }
+}

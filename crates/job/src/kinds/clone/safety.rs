@@ -1,0 +1,181 @@
+//! What keeps a clone from doing harm, and from counting nothing without a word: targets that are refused, the connection that is
+//! tried before all others, and what the first seconds of a capture must show.
+
+use crate::place::Place;
+use anyhow::{Result, bail};
+use clone::funnel::{Frames, Sessions};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
+use spec::Cloning;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+
+/// The canary's connection has so long to come about, in seconds.
+const CANARY_S: i64 = 2;
+/// After so long the capture is judged.
+pub const LOOK_NS: u64 = 3_000_000_000;
+
+/// Refuses targets that would harm somebody.
+pub fn refuse(
+    args: &Cloning,
+    (server, port): (Option<IpAddr>, u16),
+    to: SocketAddr,
+    place: Option<&Place>,
+) -> Result<()> {
+    if server == Some(to.ip()) && to.port() == port {
+        bail!("`.to` {to} is the server that is copied: give another target");
+    }
+    if to.ip().is_unspecified() || to.ip().is_multicast() || to.port() == 0 {
+        bail!("`.to` {to} is no address of a server");
+    }
+    if !args.public_target && !is_private(to.ip()) {
+        bail!(
+            "`.to` {to} is a public address: copies of real clients' data are not sent there, unless `.public_target` \
+             (--allow-public-target) says so"
+        );
+    }
+    if let Some((first, bits)) = args.prefix() {
+        if first.is_ipv4() != to.is_ipv4() {
+            bail!("`.source_prefix` {first}/{bits} and `.to` {to} are not of one family");
+        }
+        let inside = |address: IpAddr| within(address, first, bits);
+        for (what, address) in [("`.to`", Some(to.ip())), ("`.server`", server)] {
+            if let Some(address) = address.filter(|address| inside(*address)) {
+                bail!(
+                    "{what} {address} lies in `.source_prefix` {first}/{bits}, which becomes this host's own: give another prefix"
+                );
+            }
+        }
+    }
+    let Some(place) = place else { return Ok(()) };
+    // A server of any address and this port: the target would be one as well.
+    let here = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
+    if server.is_none() && to.port() == port && place.run_in(|| here(to.ip()))? {
+        bail!(
+            "`.to` {to} is an address of the host whose port {port} is copied: copies would be copied again; give the \
+             server's address ({}:ADDR:{port})",
+            place.spec
+        );
+    }
+    Ok(())
+}
+
+fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {
+    match (address, first) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(32u32.saturating_sub(bits.into())).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(a), IpAddr::V6(b)) => {
+            (a.to_bits() ^ b.to_bits()).checked_shr(128u32.saturating_sub(bits.into())).unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
+/// Of addresses that nobody in the Internet has: RFC 1918, 6598, 4193, 2544, loopback, link-local and documentation.
+fn is_private(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [a, b, ..] = v4.octets();
+            v4.is_private()
+                || v4.is_loopback()
+                || v4.is_link_local()
+                || v4.is_documentation()
+                || (a == 100 && b & 0xc0 == 64)
+                || (a == 198 && b & 0xfe == 18)
+        }
+        IpAddr::V6(v6) => {
+            let [a, b, ..] = v6.segments();
+            v6.is_loopback() || a & 0xfe00 == 0xfc00 || a & 0xffc0 == 0xfe80 || (a == 0x2001 && b == 0xdb8)
+        }
+    }
+}
+
+/// A connection to the target, as copies will be made, before the first of them: nothing is begun whose answers find no way back.
+pub fn canary(to: SocketAddr, from: Option<SocketAddr>, with_prefix: bool) -> Result<()> {
+    let own = from.map_or_else(String::new, |from| format!(" from {}", from.ip()));
+    let socket = match super::copies::begin(to, from) {
+        Ok(socket) => socket,
+        Err(errno) => bail!("the target {to} cannot be connected to{own}: {errno}"),
+    };
+    let mut asked = [PollFd::new(&socket, PollFlags::OUT)];
+    let there = poll(&mut asked, Some(&Timespec { tv_sec: CANARY_S, tv_nsec: 0 }))?;
+    if there == 0 {
+        let remedy = match with_prefix {
+            true => {
+                "the target's answers need a route for `.source_prefix` to this host (on the target: ip route add PREFIX via THIS-HOST)"
+            }
+            false => "is it the right address, and does a firewall drop connections?",
+        };
+        bail!(
+            "the target {to} does not answer a connection{own} within {CANARY_S} s: nothing was begun; {remedy}"
+        );
+    }
+    match sockopt::socket_error(&socket)? {
+        Ok(()) => {}
+        Err(errno) => bail!("the target {to} cannot be connected to{own}: {errno}; nothing was begun"),
+    }
+    Ok(())
+}
+
+/// What is wrong with what was captured, and the filter that would be right.
+pub fn direction(
+    args: &Cloning,
+    (server, port): (Option<IpAddr>, u16),
+    frames: &Frames,
+    sessions: &Sessions,
+) -> Option<String> {
+    let filter = match server {
+        Some(server) => format!("tcp and host {server} and port {port}"),
+        None => format!("tcp and port {port}"),
+    };
+    let at = args.on.as_deref().unwrap_or("the captures");
+    let look = match &args.on {
+        Some(on) => {
+            let name = on.split('@').next().unwrap_or(on);
+            format!("compare with: tcpdump -ni {name} '{filter}'")
+        }
+        None => format!("the captures need what `{filter}` takes, both directions"),
+    };
+    let (clients, answers) = (frames.from_clients, frames.from_server);
+    if clients + answers == 0 {
+        let seen = match frames.captured {
+            0 => "no frame".to_owned(),
+            other => format!("{} of others", report::units::counted(other, "frame")),
+        };
+        return Some(format!(
+            "nothing of a TCP server at {} was captured at {at} ({seen}): is it the interface that its clients' packets come in by, \
+             and the server's port? {look}",
+            server.map_or_else(|| format!("port {port}"), |server| SocketAddr::new(server, port).to_string())
+        ));
+    }
+    if clients == 0 {
+        return Some(format!(
+            "only one direction is captured at {at}: {} from port {port}, none to it. What clients say is not there, so that \
+             nothing can be copied: is the server's port right, or does the mirror lack a direction? {look}",
+            report::units::counted(answers, "segment")
+        ));
+    }
+    if answers == 0 {
+        return Some(format!(
+            "only one direction is captured at {at}: {} to port {port}, none from it. Without answers it is not known what the \
+             server took, and nothing is compared: do they leave by another interface? {look}",
+            report::units::counted(clients, "segment")
+        ));
+    }
+    if frames.syn_acks_alone > 0 && frames.syns == 0 {
+        return Some(format!(
+            "{} without a SYN are captured at {at}: sessions' first segments come in by another way; {look}",
+            report::units::counted(frames.syn_acks_alone, "SYN-ACK")
+        ));
+    }
+    let taken = sessions.copied + sessions.adopted;
+    if frames.syns == 0 && taken == 0 && sessions.waiting + sessions.midstream > 0 {
+        return Some(format!(
+            "{} were open before the start, and none began since: with `.adopt` {} they are not copied; give \
+             `.adopt` idle or http-boundary",
+            report::units::counted(sessions.waiting + sessions.midstream, "session"),
+            args.adopt
+        ));
+    }
+    None
+}

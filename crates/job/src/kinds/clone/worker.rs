@@ -1,0 +1,291 @@
+//! A thread that copies: frames of a ring or of captures go to `clone::table`, what comes of them to `copies`. Each thread has
+//! sessions of its own; the kernel shares out an interface's frames by connection, and of captures each thread reads all and takes
+//! its share.
+
+use super::copies::{Copies, RING, now_real};
+use anyhow::{Context, Result};
+use capture::Reader;
+use clone::exchange::Comparison;
+use clone::funnel::{Frames, Funnel};
+use clone::packet::{NoSegment, read};
+use clone::sample::siphash;
+use clone::table::Table;
+use port::rx::{Kind, Rx as _, Slots};
+use rustix::event::epoll;
+use rustix::thread::ClockId;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use traffic::schedule::Speed;
+use wire::LinkType;
+
+/// The longest that nothing is looked at.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// After some frames it rests for a moment: what comes meanwhile is taken together, and waking up for each would cost more than all
+/// else. It is a part of the delay.
+const NAP: Duration = Duration::from_micros(40);
+/// With more than these at once there is no rest.
+const FEW: usize = 64;
+const TICK_NS: u64 = 10_000_000;
+const TOLD_NS: u64 = 50_000_000;
+const SWEEP_NS: u64 = 10_000_000_000;
+/// When nothing more is captured, copies have so long to say the rest and hear the answers.
+pub const DRAIN_NS: u64 = 3_000_000_000;
+/// The same of captures, which are to be said whole.
+pub const DRAIN_CAPTURE_NS: u64 = 15_000_000_000;
+
+/// How a thread stands.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Standing {
+    pub funnel: Funnel,
+    pub dropped: u64,
+    pub open: u64,
+    pub compared: u64,
+    pub different: u64,
+}
+
+/// What a thread found.
+#[derive(Debug, Default)]
+pub struct Done {
+    pub funnel: Funnel,
+    pub dropped: u64,
+    pub comparison: Comparison,
+    pub cpu_ns: u64,
+    pub fault: Option<String>,
+}
+
+/// What a thread shares with who watches it.
+#[derive(Debug, Clone, Default)]
+pub struct Shared {
+    pub standing: Arc<Mutex<Standing>>,
+    pub over: Arc<AtomicBool>,
+    /// It has nothing more to do.
+    pub done: Arc<AtomicBool>,
+}
+
+#[derive(Debug)]
+pub struct Worker {
+    table: Table,
+    copies: Copies,
+    frames: Frames,
+    shared: Shared,
+    told_ns: u64,
+    looked_ns: u64,
+    swept_ns: u64,
+    dropped: u64,
+}
+
+impl Worker {
+    pub fn new(table: Table, copies: Copies, shared: Shared) -> Worker {
+        Worker {
+            table,
+            copies,
+            frames: Frames::default(),
+            shared,
+            told_ns: 0,
+            looked_ns: 0,
+            swept_ns: now_real(),
+            dropped: 0,
+        }
+    }
+
+    /// A frame of those that are this thread's.
+    fn frame(&mut self, link: LinkType, bytes: &[u8], length: usize, now_ns: u64) {
+        self.frames.captured += 1;
+        match read(link, bytes, length) {
+            Ok(segment) => {
+                let Worker { table, copies, .. } = self;
+                table.segment(&segment, now_ns, &mut |id, event| copies.event(id, event, now_ns));
+            }
+            Err(NoSegment::Other) => self.frames.other_protocols += 1,
+            Err(NoSegment::Fragment) => self.frames.fragments += 1,
+            Err(NoSegment::Malformed) => self.frames.malformed += 1,
+        }
+    }
+
+    fn funnel(&self) -> Funnel {
+        let Frames { captured, other_protocols, fragments, malformed, .. } = self.frames;
+        Funnel {
+            frames: Frames { captured, other_protocols, fragments, malformed, ..self.table.frames },
+            sessions: self.table.counts,
+            bytes: self.table.bytes,
+            copies: self.copies.counted,
+            said: self.copies.said,
+        }
+    }
+
+    fn tell(&mut self, now_ns: u64) {
+        self.told_ns = now_ns;
+        let of = &self.copies.comparison;
+        let standing = Standing {
+            funnel: self.funnel(),
+            dropped: self.dropped,
+            open: self.table.open() as u64,
+            compared: of.compared,
+            different: of.lines_differ + of.sizes_differ + of.target_unanswered,
+        };
+        *self.shared.standing.lock().unwrap_or_else(PoisonError::into_inner) = standing;
+    }
+
+    /// What is due by `now_ns`, which is the capture's time; copies have this host's.
+    fn tick(&mut self, now_ns: u64) {
+        let Worker { table, copies, .. } = self;
+        if now_ns.saturating_sub(self.looked_ns) >= TICK_NS {
+            self.looked_ns = now_ns;
+            table.look(now_ns, &mut |id, event| copies.event(id, event, now_ns));
+        }
+        if now_ns.saturating_sub(self.swept_ns) >= SWEEP_NS {
+            self.swept_ns = now_ns;
+            table.sweep(now_ns, &mut |id, event| copies.event(id, event, now_ns));
+        }
+        if now_ns.saturating_sub(self.told_ns) >= TOLD_NS {
+            self.tell(now_ns);
+        }
+    }
+
+    /// How long it may wait for something to happen.
+    fn patience(&mut self, now_ns: u64) -> Duration {
+        let next = self.copies.timers(now_ns);
+        next.map_or(PATIENCE, |at| Duration::from_nanos(at.saturating_sub(now_ns)).min(PATIENCE))
+    }
+
+    /// Copies what a ring has, until it is over. Frames of a loopback come twice: as they leave they are passed over.
+    pub fn live(mut self, mut ring: Slots, loopback: bool) -> Done {
+        let mut fault = None;
+        let events = &mut room();
+        let data = epoll::EventData::new_u64(RING);
+        let mut deaf = epoll::add(self.copies.epoll(), &ring, data, epoll::EventFlags::IN).is_err();
+        let mut counted_ns = 0;
+        while !self.shared.over.load(Relaxed) {
+            let patience = if deaf { Duration::from_millis(1) } else { Duration::ZERO };
+            let count = match ring.advance(patience) {
+                Ok(count) => count,
+                Err(error) => {
+                    fault.get_or_insert_with(|| error.to_string());
+                    // It may come back.
+                    deaf = true;
+                    std::thread::sleep(PATIENCE);
+                    0
+                }
+            };
+            for frame in ring.frames() {
+                if !(loopback && frame.kind == Kind::Outgoing) {
+                    self.frame(LinkType::ETHERNET, frame.bytes, frame.length, frame.stamp.ns);
+                }
+            }
+            ring.give_back();
+            let now_ns = now_real();
+            self.tick(now_ns);
+            if now_ns.saturating_sub(counted_ns) > TOLD_NS {
+                counted_ns = now_ns;
+                self.dropped = ring.counters().dropped;
+            }
+            let patience = self.patience(now_ns);
+            if count == 0 {
+                self.copies.wait(events, patience);
+            } else {
+                self.copies.wait(events, Duration::ZERO);
+                if count < FEW {
+                    std::thread::sleep(NAP);
+                }
+            }
+        }
+        self.dropped = ring.counters().dropped;
+        let _ = epoll::delete(self.copies.epoll(), &ring);
+        drop(ring);
+        self.finish(DRAIN_NS, fault)
+    }
+
+    /// Copies what captures have, at their own time or faster; of their connections the `lane`th of `lanes` shares.
+    pub fn captures(mut self, readers: Vec<Reader>, speed: Speed, (lane, lanes): (u64, u64)) -> Done {
+        let start_ns = now_real();
+        let mut first_ns = None;
+        let mut fault = None;
+        for mut reader in readers {
+            if let Err(error) = self.capture(&mut reader, speed, (lane, lanes), start_ns, &mut first_ns) {
+                fault.get_or_insert_with(|| format!("{error:#}"));
+            }
+        }
+        self.finish(DRAIN_CAPTURE_NS, fault)
+    }
+
+    fn capture(
+        &mut self,
+        reader: &mut Reader,
+        speed: Speed,
+        (lane, lanes): (u64, u64),
+        start_ns: u64,
+        first_ns: &mut Option<u64>,
+    ) -> Result<()> {
+        let events = &mut room();
+        while let Some(record) = reader.next_record().context("reading the capture")? {
+            let first = *first_ns.get_or_insert(record.time_ns);
+            let passed = u128::from(record.time_ns.saturating_sub(first));
+            let due = passed * u128::from(speed.denominator) / u128::from(speed.numerator.max(1));
+            let due_ns = start_ns.saturating_add(u64::try_from(due).unwrap_or(u64::MAX));
+            loop {
+                let now_ns = now_real();
+                if self.shared.over.load(Relaxed) {
+                    return Ok(());
+                }
+                let left = Duration::from_nanos(due_ns.saturating_sub(now_ns));
+                let patience = self.patience(now_ns).min(left);
+                self.copies.wait(events, patience);
+                if left.is_zero() {
+                    break;
+                }
+                self.tick(now_ns);
+            }
+            if mine(record.link, record.data, lane, lanes) {
+                self.frame(record.link, record.data, record.wire_len as usize, due_ns);
+            }
+            self.tick(due_ns);
+        }
+        Ok(())
+    }
+
+    /// Nothing more is captured: sessions end as they stand, and their copies say what is left.
+    fn finish(mut self, drain_ns: u64, fault: Option<String>) -> Done {
+        let start_ns = now_real();
+        let events = &mut room();
+        let Worker { table, copies, .. } = &mut self;
+        table.finish(start_ns, &mut |id, event| copies.event(id, event, start_ns));
+        loop {
+            let now_ns = now_real();
+            if self.copies.len() == 0 || now_ns.saturating_sub(start_ns) > drain_ns {
+                break;
+            }
+            let patience = self.patience(now_ns);
+            self.copies.wait(events, patience);
+            if now_ns.saturating_sub(self.told_ns) >= TOLD_NS {
+                self.tell(now_ns);
+            }
+        }
+        self.copies.end();
+        self.tell(now_real());
+        let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+        let cpu_ns = u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(time.tv_nsec).unwrap_or(0);
+        let funnel = self.funnel();
+        self.shared.done.store(true, Relaxed);
+        Done { funnel, dropped: self.dropped, comparison: self.copies.comparison, cpu_ns, fault }
+    }
+}
+
+/// For events that are told at once.
+fn room() -> Vec<epoll::Event> {
+    Vec::with_capacity(512)
+}
+
+/// Both directions of a connection are the same thread's; what is no connection is the first one's.
+fn mine(link: LinkType, frame: &[u8], lane: u64, lanes: u64) -> bool {
+    if lanes == 1 {
+        return true;
+    }
+    let layers = wire::layers::Layers::parse(link, frame);
+    let Some(flow) = wire::flow::FlowKey::of(&layers, frame).key() else { return lane == 0 };
+    let flow = flow.conversation();
+    let ports = [flow.source_port().to_be_bytes(), flow.destination_port().to_be_bytes()].concat();
+    let addresses = format!("{} {}", flow.source(), flow.destination());
+    siphash([7, 7], &[ports, addresses.into_bytes()].concat()) % lanes == lane
+}

@@ -1,0 +1,62 @@
+//! A prefix that is this host's own for a while: a route of the local table (`ip route add local PREFIX dev lo`), so that sockets may
+//! be bound to any address of it and what comes for them is taken in.
+
+use crate::netlink::{CREATE, Message, NetlinkError, REQUEST, Socket};
+use rustix::io::Errno;
+use std::net::IpAddr;
+
+/// Of who made the route, for whoever looks at it (`ip route show table local`, proto 110): no routing daemon's.
+const PROTOCOL: u8 = 110;
+
+/// The route, taken back when this is dropped. After a SIGKILL it stays: `ip route del local PREFIX dev lo`.
+#[derive(Debug)]
+pub struct LocalPrefix {
+    message: Option<Message>,
+}
+
+impl LocalPrefix {
+    /// Makes a prefix local, in the calling thread's network namespace. One that is there already stays, now and afterwards.
+    ///
+    /// # Errors
+    /// That it is not permitted, or the loopback is down.
+    pub fn add(first: IpAddr, bits: u8) -> Result<LocalPrefix, NetlinkError> {
+        let loopback = crate::interface::Interface::by_name("lo").map_or(1, |interface| interface.index);
+        let (family, address) = match first {
+            IpAddr::V4(first) => (libc::AF_INET, first.octets().to_vec()),
+            IpAddr::V6(first) => (libc::AF_INET6, first.octets().to_vec()),
+        };
+        // struct rtmsg: family, lengths of the prefixes, TOS, table, who made it, scope, type; then flags.
+        let fixed = [
+            family as u8,
+            bits,
+            0,
+            0,
+            libc::RT_TABLE_LOCAL,
+            PROTOCOL,
+            libc::RT_SCOPE_HOST,
+            libc::RTN_LOCAL,
+            0,
+            0,
+            0,
+            0,
+        ];
+        let message = |kind: u16, flags: u16| {
+            let message = Message::new(kind, flags).fixed(&fixed).attr(libc::RTA_DST, &address);
+            message.attr_u32(libc::RTA_OIF, loopback)
+        };
+        match Socket::route()?.request(message(libc::RTM_NEWROUTE, CREATE)) {
+            Ok(_) => Ok(LocalPrefix { message: Some(message(libc::RTM_DELROUTE, REQUEST)) }),
+            Err(error) if error.errno() == Some(Errno::EXIST) => Ok(LocalPrefix { message: None }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Drop for LocalPrefix {
+    fn drop(&mut self) {
+        if let (Some(message), Ok(mut socket)) = (self.message.take(), Socket::route()) {
+            // One that is gone already was taken back by somebody else.
+            let _ = socket.request(message);
+        }
+    }
+}

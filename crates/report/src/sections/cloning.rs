@@ -1,0 +1,472 @@
+//! What became of sessions that were copied to another server, from the frames that were captured to the answers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Line, Section};
+use crate::distribution::Distribution;
+use crate::figure::{Measured, figures};
+use crate::html::grid::Facts;
+use crate::model::Report;
+use crate::units;
+
+/// What became of sessions that were copied (`netdyno clone`), stage by stage: the parts of each stage add up to the whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cloned {
+    /// Frames that were captured.
+    pub frames: ClonedFrames,
+    /// Frames that the kernel had no room for, or that never reached us: what was in them is not known.
+    pub dropped_frames: u64,
+    /// Sessions.
+    pub sessions: ClonedSessions,
+    /// Bytes that clients said in sessions that were copied.
+    pub bytes: ClonedBytes,
+    /// Connections to the target.
+    pub connections: ClonedConnections,
+    /// Bytes that were to be said to the target.
+    pub sent: ClonedSent,
+    /// The answers of both servers beside each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<ClonedAnswers>,
+    /// What does not add up. There must be none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<String>,
+    /// CPU time of the threads that copied, in nanoseconds.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub cpu_ns: u64,
+}
+
+/// Frames, and the segments in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedFrames {
+    /// Frames that came from the capture.
+    pub captured: u64,
+    /// TCP segments from a client to the server,
+    pub from_clients: u64,
+    /// and back.
+    pub from_server: u64,
+    /// TCP of others.
+    pub other_flows: u64,
+    /// Other protocols.
+    pub other_protocols: u64,
+    /// Pieces of IP packets, which are not put together.
+    pub fragments: u64,
+    /// Frames whose headers cannot be read.
+    pub malformed: u64,
+    /// Segments from clients of which a part was not captured: they are among the segments.
+    pub truncated: u64,
+    /// SYNs, without ACK, among the segments from clients,
+    pub syns: u64,
+    /// SYNs with ACK among those from the server,
+    pub syn_acks: u64,
+    /// and those of them whose SYN was not seen.
+    pub syn_acks_alone: u64,
+    /// Segments of no session: what comes behind its end, or without a beginning that could be one.
+    pub strays: u64,
+}
+
+/// Sessions by what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedSessions {
+    /// Seen on the wire.
+    pub seen: u64,
+    /// SYNs whose connection never came about.
+    pub half_open: u64,
+    /// The server refused them.
+    pub refused: u64,
+    /// Open before the start, and waiting for a moment to be adopted.
+    pub waiting: u64,
+    /// Open before the start, and never adopted.
+    pub midstream: u64,
+    /// Not chosen.
+    pub sampled_out: u64,
+    /// Not taken, because there were too many at once,
+    pub over_sessions: u64,
+    /// or too many new ones a second,
+    pub over_rate: u64,
+    /// or because copies were to become more slowly.
+    pub ramped_out: u64,
+    /// Of copies of ours that came back: from our addresses, or from the target.
+    pub own: u64,
+    /// Copied from their beginning,
+    pub copied: u64,
+    /// or from somewhere in between.
+    pub adopted: u64,
+    /// Of those that are copied: ended with a gap, because a segment was neither captured nor sent again,
+    pub gaps: u64,
+    /// with bytes that the server has and the capture has not,
+    pub missed: u64,
+    /// with a segment that was captured in part,
+    pub truncated: u64,
+    /// or with more out of order than there is room for.
+    pub too_early: u64,
+    /// Ended because nothing came for long.
+    pub idle: u64,
+    /// Ended by a new one of the same addresses and ports.
+    pub replaced: u64,
+}
+
+/// Bytes that clients said in sessions that are copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedBytes {
+    /// Captured, each once.
+    pub captured: u64,
+    /// In order, and handed on to be said again.
+    pub delivered: u64,
+    /// Never in order: behind a gap.
+    pub behind_gaps: u64,
+    /// Captured again.
+    pub repeated: u64,
+    /// Captured again, and different.
+    pub different: u64,
+    /// Too far ahead to belong to their connection.
+    pub wild: u64,
+}
+
+/// Connections to the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedConnections {
+    /// Wanted: sessions times copies.
+    pub wanted: u64,
+    /// Established.
+    pub connected: u64,
+    /// The target refused.
+    pub refused: u64,
+    /// The target did not answer in time.
+    pub timed_out: u64,
+    /// No address and port were free.
+    pub no_address: u64,
+    /// The kernel had another reason.
+    pub failed: u64,
+    /// The copying ended before.
+    pub unfinished: u64,
+    /// Among the established: the target closed, while its client still spoke,
+    pub closed_early: u64,
+    /// or reset,
+    pub reset_early: u64,
+    /// or they were given up, because too much waited for the target.
+    pub overfull: u64,
+    /// Requests that were not held until their answer any more, because it did not come.
+    pub impatient: u64,
+}
+
+/// Bytes that were to be said to the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedSent {
+    /// Delivered bytes times copies.
+    pub due: u64,
+    /// Taken by the sockets.
+    pub sent: u64,
+    /// Not sent, because the connection did not come about,
+    pub unconnected: u64,
+    /// because the target closed or reset it,
+    pub after_close: u64,
+    /// because too much waited,
+    pub overfull: u64,
+    /// because the client reset its connection,
+    pub reset: u64,
+    /// or because the copying ended.
+    pub unfinished: u64,
+    /// Bytes that the target answered.
+    pub received: u64,
+}
+
+/// The answers of the server and of the target beside each other, request by request; of each session's first copy.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedAnswers {
+    /// Requests that both answered.
+    pub compared: u64,
+    /// And alike: by first line and size of HTTP/1, by kind and size of Redis, by size of any other protocol.
+    pub same: u64,
+    /// They begin differently.
+    pub lines_differ: u64,
+    /// They begin alike, and their sizes differ.
+    pub sizes_differ: u64,
+    /// Requests that the server did not answer, as far as the capture shows.
+    pub online_unanswered: u64,
+    /// Requests that the target did not answer, though the server did.
+    pub target_unanswered: u64,
+    /// Sessions whose requests or answers could not be followed to their end.
+    pub unframed_sessions: u64,
+    /// From the request's last byte to the answer's first, at the server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_first_byte_ns: Option<Distribution>,
+    /// And to its last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub online_last_byte_ns: Option<Distribution>,
+    /// The same of the target, from when the request was said to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_first_byte_ns: Option<Distribution>,
+    /// And to its last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_last_byte_ns: Option<Distribution>,
+    /// From when a request was captured until it was said to the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<Distribution>,
+    /// In what answers differ, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<ClonedDifference>,
+    /// Differences of kinds that are not listed.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub other_differences: u64,
+}
+
+/// In what answers differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedDifference {
+    /// `first_line` or `size`.
+    pub kind: String,
+    /// The server's.
+    pub online: String,
+    /// The target's.
+    pub target: String,
+    /// How often.
+    pub count: u64,
+    /// What one of these requests began with; empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub example: String,
+}
+
+figures! {
+    /// Sessions that were copied, from their beginning or adopted.
+    SESSIONS = "cloned_sessions", "sessions copied", Count;
+    /// Connections to the target that came about.
+    CONNECTED = "cloned_connections", "connections to the target", Count;
+    /// Connections to the target that did not come about.
+    UNCONNECTED = "clone_failed_connections", "connections that failed", Count, Lower;
+    /// Bytes that were said to the target.
+    SENT = "cloned_bytes", "bytes said to the target", Count;
+    /// Bytes that were to be said to the target and were not.
+    UNSENT = "clone_unsent_bytes", "bytes not said", Count, Lower;
+    /// Frames that were lost before they could be looked at.
+    DROPPED = "clone_dropped_frames", "frames dropped while capturing", Count, Lower;
+    /// Answers of the target that differ from the server's.
+    DIFFERENT = "clone_different_answers", "answers that differ", Count, Lower;
+    /// Median time from the capture of a request until it was said to the target.
+    DELAY = "clone_delay_p50_ns", "delay until said, median", Ns, Lower;
+    /// Its 99th percentile.
+    DELAY_P99 = "clone_delay_p99_ns", "delay until said, 99 %", Ns, Lower;
+    /// Median time to the first byte of the target's answer.
+    TARGET_FIRST = "clone_target_first_byte_p50_ns", "target's first byte, median", Ns, Lower;
+    /// Median time to the first byte of the server's answer.
+    ONLINE_FIRST = "clone_online_first_byte_p50_ns", "server's first byte, median", Ns;
+}
+
+impl ClonedSessions {
+    /// Sessions that are copied.
+    pub fn taken(&self) -> u64 {
+        self.copied + self.adopted
+    }
+
+    /// Those that ended before their clients did.
+    pub fn cut(&self) -> u64 {
+        self.gaps + self.missed + self.truncated + self.too_early
+    }
+
+    /// Those that were not copied, with the reasons.
+    pub fn left(&self) -> [(&'static str, u64); 9] {
+        [
+            ("half open", self.half_open),
+            ("refused by the server", self.refused),
+            ("open before the start", self.midstream + self.waiting),
+            ("sampled out", self.sampled_out),
+            ("beyond max-sessions", self.over_sessions),
+            ("beyond max-new or max-rate", self.over_rate),
+            ("beyond the ramp", self.ramped_out),
+            ("copies that came back", self.own),
+            ("forgotten", self.idle),
+        ]
+    }
+}
+
+impl ClonedConnections {
+    /// Connections that did not come about, with the reasons.
+    pub fn failures(&self) -> [(&'static str, u64); 5] {
+        [
+            ("refused", self.refused),
+            ("timed out", self.timed_out),
+            ("without a free address", self.no_address),
+            ("failed otherwise", self.failed),
+            ("unfinished at the end", self.unfinished),
+        ]
+    }
+}
+
+impl ClonedAnswers {
+    /// Answers that differ.
+    pub fn different(&self) -> u64 {
+        self.lines_differ + self.sizes_differ + self.target_unanswered
+    }
+}
+
+fn there<const N: usize>(all: [(&'static str, u64); N]) -> impl Iterator<Item = String> {
+    all.into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(what, count)| format!("{} {what}", units::count(count)))
+}
+
+pub(super) struct Copied;
+
+impl Section for Copied {
+    fn figures(&self, report: &Report) -> Vec<Measured> {
+        let Some(c) = &report.result.cloned else { return Vec::new() };
+        let mut all = vec![
+            SESSIONS.count(c.sessions.taken()),
+            CONNECTED.count(c.connections.connected),
+            UNCONNECTED.count(c.connections.wanted - c.connections.connected.min(c.connections.wanted)),
+            SENT.count(c.sent.sent),
+            UNSENT.count(c.sent.due - c.sent.sent.min(c.sent.due)),
+            DROPPED.count(c.dropped_frames),
+        ];
+        if let Some(a) = &c.answers {
+            all.push(DIFFERENT.count(a.different()).of(a.compared));
+            all.extend(a.delay_ns.iter().flat_map(|d| [DELAY.count(d.p50), DELAY_P99.count(d.p99)]));
+            all.extend(a.target_first_byte_ns.iter().map(|d| TARGET_FIRST.count(d.p50)));
+            all.extend(a.online_first_byte_ns.iter().map(|d| ONLINE_FIRST.count(d.p50)));
+        }
+        all
+    }
+
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let Some(c) = &report.result.cloned else { return Vec::new() };
+        let f = &c.frames;
+        let mut captured = vec![
+            units::counted(f.captured, "frame"),
+            format!("{} from clients", units::count(f.from_clients)),
+            format!("{} from the server", units::count(f.from_server)),
+            format!("{} dropped", units::count(c.dropped_frames)),
+        ];
+        captured.extend(there([
+            ("of other flows", f.other_flows),
+            ("of other protocols", f.other_protocols),
+            ("fragments", f.fragments),
+            ("malformed", f.malformed),
+            ("cut off", f.truncated),
+        ]));
+        let s = &c.sessions;
+        let mut sessions = vec![
+            units::counted(s.seen, "session"),
+            format!("{} copied", units::count(s.copied)),
+            format!("{} adopted", units::count(s.adopted)),
+        ];
+        sessions.extend(there(s.left()));
+        let mut cut: Vec<String> = there([
+            ("with a gap", s.gaps),
+            ("with bytes that only the server has", s.missed),
+            ("with a segment captured in part", s.truncated),
+            ("with too much out of order", s.too_early),
+        ])
+        .collect();
+        if c.bytes.different > 0 {
+            cut.push(format!("{} came again and differ", units::counted(c.bytes.different, "byte")));
+        }
+        let n = &c.connections;
+        let mut connections = vec![
+            units::counted(n.wanted, "connection"),
+            format!("{} established", units::count(n.connected)),
+        ];
+        connections.extend(there(n.failures()));
+        connections.extend(there([
+            ("closed early by the target", n.closed_early),
+            ("reset by the target", n.reset_early),
+            ("given up, too much waited", n.overfull),
+            ("no longer held", n.impatient),
+        ]));
+        let b = &c.sent;
+        let mut sent = vec![
+            format!("{} of {}", units::bytes(b.sent), units::bytes(b.due)),
+            format!("{} answered", units::bytes(b.received)),
+        ];
+        sent.extend(there([
+            ("bytes without a connection", b.unconnected),
+            ("bytes after the target closed", b.after_close),
+            ("bytes given up", b.overfull),
+            ("bytes before a reset", b.reset),
+            ("bytes unfinished", b.unfinished),
+        ]));
+        let mut lines = vec![
+            Line::facts("captured", captured),
+            Line::facts("sessions", sessions),
+            Line::facts("cut", cut),
+            Line::facts("target", connections),
+            Line::facts("sent", sent),
+        ];
+        if let Some(a) = &c.answers {
+            let mut answers = vec![
+                units::counted(a.compared, "answer"),
+                format!("{} alike", units::count(a.same)),
+                format!("{} differ", units::count(a.lines_differ + a.sizes_differ)),
+            ];
+            answers.extend(there([
+                ("unanswered by the target", a.target_unanswered),
+                ("unanswered by the server", a.online_unanswered),
+                ("sessions not followed", a.unframed_sessions),
+            ]));
+            lines.push(Line::facts("answers", answers));
+            for (label, of) in [
+                ("server", [&a.online_first_byte_ns, &a.online_last_byte_ns]),
+                ("target", [&a.target_first_byte_ns, &a.target_last_byte_ns]),
+            ] {
+                let times = ["first byte", "last byte"].into_iter().zip(of).filter_map(|(what, of)| {
+                    let of = of.as_ref()?;
+                    Some(format!("{what} {} (99 %: {})", units::time(of.p50), units::time(of.p99)))
+                });
+                lines.push(Line::facts(label, times.collect()));
+            }
+            if let Some(delay) = &a.delay_ns {
+                let facts = [("median", delay.p50), ("99 %", delay.p99), ("max", delay.max)];
+                let facts = facts.map(|(what, ns)| format!("{what} {}", units::time(ns))).to_vec();
+                lines.push(Line::facts("delay", facts));
+            }
+            for difference in a.differences.iter().take(MOST_LINES) {
+                lines.push(Line::text("differ", difference.sentence()));
+            }
+        }
+        lines
+    }
+
+    fn times<'r>(&self, report: &'r Report) -> Vec<(&'static str, &'r Distribution)> {
+        let Some(a) = report.result.cloned.as_ref().and_then(|c| c.answers.as_ref()) else {
+            return Vec::new();
+        };
+        let all = [
+            ("server's first byte", &a.online_first_byte_ns),
+            ("target's first byte", &a.target_first_byte_ns),
+            ("server's last byte", &a.online_last_byte_ns),
+            ("target's last byte", &a.target_last_byte_ns),
+            ("delay until said", &a.delay_ns),
+        ];
+        all.into_iter().filter_map(|(name, of)| Some((name, of.as_ref()?))).collect()
+    }
+
+    fn facts(&self, report: &Report, facts: &mut Facts) {
+        let Some(c) = &report.result.cloned else { return };
+        facts.add("sessions seen", &units::count(c.sessions.seen));
+        facts.add("sessions copied", &units::count(c.sessions.taken()));
+        facts.add("sessions cut", &units::count(c.sessions.cut()));
+        facts.add("connections to the target", &units::count(c.connections.connected));
+        facts.add("bytes said to the target", &units::bytes(c.sent.sent));
+        facts.add("frames dropped", &units::count(c.dropped_frames));
+        if let Some(a) = &c.answers {
+            facts.add("answers compared", &units::count(a.compared));
+            facts.add("answers that differ", &units::count(a.different()));
+        }
+        for difference in c.answers.iter().flat_map(|a| &a.differences).take(MOST_LINES) {
+            facts.add("difference", &difference.sentence());
+        }
+    }
+}
+
+/// Differences that the summary lists; the result has more.
+const MOST_LINES: usize = 8;
+
+impl ClonedDifference {
+    fn sentence(&self) -> String {
+        let example = match self.example.as_str() {
+            "" => String::new(),
+            example => format!(", such as {}", units::printable(example)),
+        };
+        let [online, target] = [&self.online, &self.target].map(|text| units::printable(text));
+        format!("{}: {online} became {target}{example}", units::count(self.count))
+    }
+}

@@ -1,0 +1,234 @@
+//! A clone: what clients say to a server is said to another one, over connections of our own.
+
+use crate::check::{Contradiction, hold};
+use crate::kind::Kind;
+use crate::no;
+use crate::words::words;
+use crate::written::{Ratio, Written};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use traffic::rate::Rate;
+use traffic::schedule::Speed;
+
+words! {
+    /// When a client's bytes are said to the target.
+    ClonePace {
+        /// When they come.
+        Wallclock = "wallclock",
+        /// Not before the target has answered what the server had answered when the client said them.
+        Causal = "causal",
+        /// And as much later as the client took.
+        CausalThink = "causal+think",
+    }
+}
+
+words! {
+    /// Which sessions that are open at the start are copied from somewhere in between.
+    Adopt {
+        /// None: only sessions whose SYN is seen.
+        SynOnly = "syn-only",
+        /// At the first segment after a silence in which all was acknowledged.
+        Idle = "idle",
+        /// At a segment that begins with an HTTP/1 request, behind an answer.
+        HttpBoundary = "http-boundary",
+    }
+}
+
+/// What clients say to a server is said to another one.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cloning {
+    /// The interface where the server's traffic is captured, both directions (IFACE, or IFACE@NAMESPACE).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Or these captures, in this order, as one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub captures: Vec<PathBuf>,
+    /// The server whose clients are copied: PORT, ADDR:PORT or [ADDR]:PORT. Without an address, any with that port.
+    pub server: String,
+    /// The target: HOST:PORT.
+    pub to: String,
+    /// Copies come from addresses of this prefix (10.99.0.0/16), whose clients' ports are kept. For as long as it runs the prefix is
+    /// local to this host (a route of table local); the target needs a route to it. Default: from the host's own address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_prefix: Option<String>,
+    /// Connections to the target for each session; 1.3: two of three sessions in ten. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copies: Option<f64>,
+    /// The share of sessions that are copied, each whole. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Written<Ratio>>,
+    /// Which sessions those are. Default: drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// When a client's bytes are said.
+    #[serde(default)]
+    pub pace: ClonePace,
+    /// Sessions that are open at the start.
+    #[serde(default)]
+    pub adopt: Adopt,
+    /// The silence after which a session is adopted. Default: 200ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_time: Option<Written<Duration>>,
+    /// A gap in what a client said ends its copies after so long. Default: 3s.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_time: Option<Written<Duration>>,
+    /// A session of which nothing was heard for so long is over. Default: 1h.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forget_after: Option<Written<Duration>>,
+    /// Captures are played so many times as fast as they were captured. Default: 1x.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Written<Speed>>,
+    /// Threads, each with sessions of its own. Default: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
+    /// Sessions that are copied at once. Default: 100000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_sessions: Option<Written<u64>>,
+    /// New sessions a second that are copied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_new: Option<Written<u64>>,
+    /// What clients say in copied sessions, in bits a second (100mbps): while it is more, no new session is copied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<Written<Rate>>,
+    /// The share of sessions that are copied grows from none to all in so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<Written<Duration>>,
+    /// A target that is no private address is allowed.
+    #[serde(default, skip_serializing_if = "no")]
+    pub public_target: bool,
+    /// Captures and counts, and connects to nobody.
+    #[serde(default, skip_serializing_if = "no")]
+    pub dry_run: bool,
+    /// For so long. Default: until it is stopped, or the captures end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Written<Duration>>,
+}
+
+impl Cloning {
+    /// The server's address, if there is one, and its port.
+    pub fn server(&self) -> Option<(Option<IpAddr>, u16)> {
+        let (address, port) = match self.server.rsplit_once(':') {
+            None => (None, self.server.as_str()),
+            Some((address, port)) => {
+                (Some(address.trim_start_matches('[').trim_end_matches(']').parse().ok()?), port)
+            }
+        };
+        port.parse().ok().filter(|port| *port > 0).map(|port| (address, port))
+    }
+
+    /// The prefix that copies come from: its first address and its length.
+    pub fn prefix(&self) -> Option<(IpAddr, u8)> {
+        let (address, bits) = self.source_prefix.as_ref()?.split_once('/')?;
+        let (address, bits): (IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+        let first = match address {
+            IpAddr::V4(address) => {
+                let kept = u32::MAX.checked_shl(32u32.checked_sub(bits.into())?).unwrap_or(0);
+                IpAddr::from((address.to_bits() & kept).to_be_bytes())
+            }
+            IpAddr::V6(address) => {
+                let kept = u128::MAX.checked_shl(128u32.checked_sub(bits.into())?).unwrap_or(0);
+                IpAddr::from((address.to_bits() & kept).to_be_bytes())
+            }
+        };
+        Some((first, bits))
+    }
+}
+
+impl Kind for Cloning {
+    fn yes_disrupt(&self) -> &[String] {
+        // It takes nothing from anybody.
+        &[]
+    }
+
+    fn draw(&mut self, seed: u64) {
+        self.seed.get_or_insert(seed);
+    }
+
+    fn check(&self) -> Result<(), Contradiction> {
+        let sources = usize::from(self.on.is_some()) + usize::from(!self.captures.is_empty());
+        let copies = self.copies.is_some_and(|copies| !(copies > 0.0 && copies <= 1000.0));
+        let bits = self.max_rate.as_deref().is_some_and(|rate| !matches!(rate, Rate::Bits { .. }));
+        let zero = |time: &Option<Written<Duration>>| time.as_deref().is_some_and(Duration::is_zero);
+        hold(
+            "",
+            &[
+                (
+                    "on",
+                    sources == 0,
+                    "there is nothing to copy; give the interface where the server's traffic is seen, or captures",
+                ),
+                ("captures", sources == 2, "it copies what arrives at `on`, or captures; leave out one"),
+                (
+                    "server",
+                    self.server().is_none(),
+                    "give the server's port, or its address and port: 80, 10.0.0.1:80, [2001:db8::1]:80",
+                ),
+                (
+                    "source_prefix",
+                    self.source_prefix.is_some() && self.prefix().is_none(),
+                    "give a prefix that is routed to this host: 10.99.0.0/16, fd00:99::/64",
+                ),
+                ("copies", copies, "give a number of copies above 0, at most 1000: 4, 1.3, 0.5"),
+                (
+                    "speed",
+                    self.speed.is_some() && self.on.is_some(),
+                    "what arrives comes at its own time; leave it out",
+                ),
+                (
+                    "idle_time",
+                    self.idle_time.is_some() && self.adopt != Adopt::Idle,
+                    "only `adopt` idle waits for silence; leave it out, or give `adopt` idle",
+                ),
+                ("gap_time", zero(&self.gap_time), "segments come out of order: give it more, such as 3s"),
+                (
+                    "threads",
+                    self.threads == Some(0),
+                    "one thread at least has to work: leave it out, or give 1",
+                ),
+                (
+                    "threads",
+                    self.threads.is_some_and(|threads| threads > 64),
+                    "more than 64 threads are not used: give fewer",
+                ),
+                ("max_rate", bits, "give bits a second: 100mbps"),
+            ],
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(server: &str, from: &str) -> Cloning {
+        Cloning { server: server.to_owned(), source_prefix: Some(from.to_owned()), ..Cloning::default() }
+    }
+
+    #[test]
+    fn servers_and_prefixes_are_read() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
+        for (text, server) in [
+            ("80", Some((None, 80))),
+            ("10.0.0.1:8080", Some((Some(ip("10.0.0.1")), 8080))),
+            ("[2001:db8::1]:80", Some((Some(ip("2001:db8::1")), 80))),
+            ("0", None),
+            ("host:80", None),
+            ("70000", None),
+        ] {
+            assert_eq!(job(text, "").server(), server, "{text}");
+        }
+        for (text, prefix) in [
+            ("10.99.7.1/16", Some((ip("10.99.0.0"), 16))),
+            ("10.9.0.1/32", Some((ip("10.9.0.1"), 32))),
+            ("fd00:99::5/64", Some((ip("fd00:99::"), 64))),
+            ("10.0.0.0/33", None),
+            ("10.0.0.0", None),
+        ] {
+            assert_eq!(job("80", text).prefix(), prefix, "{text}");
+        }
+    }
+}
