@@ -72,7 +72,7 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 17] = [
+pub(crate) const ALL: [&dyn Section; 18] = [
     &sent::Sent,
     &ports::Ports,
     &environment::Machine,
