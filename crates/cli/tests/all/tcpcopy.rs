@@ -189,7 +189,8 @@ fn the_doctor_says_which_segment_is_missing_where() {
         // This host drops what the target answers.
         let dir = folder();
         let rules = path(&dir, "rules");
-        let drop = "table ip t { chain c { type filter hook input priority 0; ip saddr 10.77.2.2 drop\n} }";
+        let drop =
+            "table ip t {\nchain c {\ntype filter hook input priority 0\nip saddr 10.77.2.2 drop\n}\n}\n";
         std::fs::write(&rules, drop).expect("a file");
         start(inside(&three.online, &format!("nft -f {rules}"))).wait().ok();
         let (code, steps) = doctor(&three, "--from o0:80 --to 10.77.2.2:80");
