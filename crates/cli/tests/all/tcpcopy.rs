@@ -80,7 +80,7 @@ fn a_capture_is_copied_offline_and_faster() {
 
 #[test]
 fn what_cannot_be_is_refused_by_name_with_what_to_do() {
-    let with = |words: &str| run(&format!("netdyno tcpcopy -x 80-10.77.2.2:80 {words}"));
+    let with = |words: &str| run(format!("netdyno tcpcopy -x 80-10.77.2.2:80 {words}"));
     with("-i x -I 10").refused(&["-I is not supported", "-a TIMES"]);
     with("-i x -T 3").refused(&["-T is not supported", "run it again"]);
     with("-i eth0,eth1").refused(&["-i with several interfaces is not supported"]);
