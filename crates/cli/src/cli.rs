@@ -10,7 +10,7 @@ pub mod counters;
 pub mod edit;
 pub mod endpoint;
 pub mod impair;
-mod job;
+pub mod job;
 pub mod lab;
 pub mod live;
 pub mod probe;
@@ -117,6 +117,15 @@ pub enum Command {
     /// Meter flows with softflowd's everyday options (docs/from-softflowd.md).
     #[command(disable_version_flag = true)]
     Softflowd(Box<crate::compat::softflowd::Softflowd>),
+    /// Copy live TCP sessions with tcpcopy's options (docs/from-tcpcopy.md).
+    #[command(disable_version_flag = true)]
+    Tcpcopy(Box<crate::compat::tcpcopy::Tcpcopy>),
+    /// intercept's options: nothing is needed of it; says so and ends (docs/from-tcpcopy.md).
+    #[command(disable_version_flag = true)]
+    Intercept(Box<crate::compat::tcpcopy::Intercept>),
+    /// mirror's options: refused, with the command that copies without it (docs/from-tcpcopy.md).
+    #[command(disable_version_flag = true)]
+    Mirror(Box<crate::compat::tcpcopy::Mirror>),
     /// Measure TCP and UDP with iperf3's options, as its client or server (docs/from-iperf3.md).
     #[command(disable_version_flag = true, infer_long_args = true)]
     Iperf3(Box<crate::compat::iperf3::Iperf3>),

@@ -6,17 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Settings of a job, and what this client offers beside the job, that are typed as they are called: `trial_duration` is
 /// `--trial-duration`.
-const ALIKE: &str = "active_timeout against all axis back balance biflow both_ways buffer buffers burst calibration \
-    catch_up check_content clickhouse clock collect continue cores count direction drop dst_mac duration \
+const ALIKE: &str = "active_timeout adopt against all axis back balance biflow both_ways buffer buffers burst calibration \
+    catch_up check_content clickhouse clock collect continue copies cores count direction drop dst_mac duration \
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
     include iterations json_lines kafka lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
     max_connections measure method metrics min mptcp on only_side oversize parallel port precision preload probe quiet_time rate \
-    repetitions replace_mac resolve round_trip short sides sign signatures size skip_corrupt src_mac step streams template timeout \
+    repetitions replace_mac resolve round_trip server short sides sign signatures size skip_corrupt source_prefix src_mac step streams \
+    template timeout \
     timestamps to token_file trial_duration ttl tui tx_timestamps unique_ip until_gap user write yes_disrupt";
 
 /// The others, and how they are typed.
 const OTHERWISE: &[(&str, &str)] = &[
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
+    ("captures", "`netdyno clone FILE --server PORT`"),
     ("how", "--meter"),
     ("json", "`--json`"),
     ("lab.impair", "--lab-impair"),
@@ -30,6 +32,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("preload: false", "--stream"),
     ("rate: top", "--topspeed"),
     ("reflect", "`netdyno reflect --on IFACE`"),
+    ("public_target", "--allow-public-target"),
     ("report", "`--report DIR`"),
     ("to_ethernet", "`netdyno replay --to-ethernet --src-mac MAC --dst-mac MAC`"),
 ];

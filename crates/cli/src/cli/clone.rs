@@ -1,15 +1,65 @@
 //! The arguments of `netdyno clone`.
 
 use super::{Output, word};
-use clap::{Args, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use spec::{Adopt, ClonePace, Ratio, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::Rate;
 use traffic::schedule::Speed;
 
+/// What else there is to do with a clone.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Say of each step of a clone whether it is there: clients' SYN and ACK, the server's SYN-ACK, and those of one connection to the
+    /// target; what is missing where, and what to type next. Copies nothing. Exits with 1 if something is missing.
+    Doctor(Doctor),
+}
+
+/// The arguments of `netdyno clone doctor`, as those of `netdyno clone`.
 #[derive(Debug, Args)]
+pub struct Doctor {
+    /// The interface where the server's traffic is seen, and the server's port: eth0:80, eth0:10.0.0.1:80.
+    #[arg(long, value_name = "IFACE:[ADDR:]PORT", value_parser = source)]
+    pub from: (String, String),
+    /// The target.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub to: String,
+    /// The prefix that copies would come from. It is local to this host while the connection is tried.
+    #[arg(long, value_name = "PREFIX")]
+    pub source_prefix: Option<String>,
+    /// Allow a target that is no private address.
+    #[arg(long)]
+    pub allow_public_target: bool,
+    /// Listen at most so long; a whole handshake ends it earlier. Default: 5s.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Doctor {
+    /// The clone that is looked at.
+    pub fn job(self) -> spec::Cloning {
+        let (on, server) = self.from;
+        spec::Cloning {
+            on: Some(on),
+            server,
+            to: self.to,
+            source_prefix: self.source_prefix,
+            public_target: self.allow_public_target,
+            duration: self.duration,
+            ..spec::Cloning::default()
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Clone {
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
     /// Captures whose clients are copied, in this order, as one.
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "from", requires = "server")]
     pub captures: Vec<PathBuf>,
@@ -21,8 +71,8 @@ pub struct Clone {
     #[arg(long, value_name = "[ADDR:]PORT", requires = "captures")]
     pub server: Option<String>,
     /// The target: what clients say to the server is said to it, too.
-    #[arg(long, value_name = "HOST:PORT")]
-    pub to: String,
+    #[arg(long, value_name = "HOST:PORT", required = true)]
+    pub to: Option<String>,
     /// Copies come from addresses of this prefix (10.99.0.0/16), and keep clients' ports. The prefix is local to this host as long as
     /// it runs; the target needs a route to it. Default: from this host's own address.
     #[arg(long, value_name = "PREFIX")]
@@ -99,7 +149,7 @@ impl Clone {
             on,
             captures: self.captures,
             server: server.or(self.server).unwrap_or_default(),
-            to: self.to,
+            to: self.to.unwrap_or_default(),
             source_prefix: self.source_prefix,
             copies: self.copies,
             sample: self.sample,

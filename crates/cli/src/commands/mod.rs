@@ -2,6 +2,7 @@
 
 mod beforeafter;
 mod calibrate;
+mod clone;
 mod compare;
 mod consent;
 mod counters;
@@ -15,6 +16,7 @@ pub mod lab;
 mod resume;
 mod synth;
 
+use crate::cli::job::Typed;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
 use crate::output::{conclude, print};
@@ -26,6 +28,7 @@ use std::path::Path;
 pub fn dispatch(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Demo(args) => demo::run(args),
+        Command::Job(Typed::Clone(clone)) => clone::run(*clone),
         Command::Job(args) => jobs::typed(args.job()),
         Command::Craft(args) => craft::run(args),
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
@@ -40,6 +43,9 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Netserver { words } => crate::compat::netserver::run(&words),
         Command::Nprobe(args) => crate::compat::nprobe::run(&args),
         Command::Softflowd(args) => crate::compat::softflowd::run(&args),
+        Command::Tcpcopy(args) => crate::compat::tcpcopy::run(&args),
+        Command::Intercept(args) => crate::compat::tcpcopy::intercept(&args),
+        Command::Mirror(args) => crate::compat::tcpcopy::mirror(&args),
         Command::Iperf3(args) => crate::compat::iperf3::run(&args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),

@@ -12,6 +12,7 @@ mod presets;
 pub mod softflowd;
 pub mod tcpbridge;
 pub mod tcpcapinfo;
+pub mod tcpcopy;
 mod tcpdump;
 pub mod tcpliveplay;
 pub mod tcpprep;
@@ -24,14 +25,17 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The tools whose names netdyno answers to.
-const TOOLS: [&str; 12] = [
+const TOOLS: [&str; 15] = [
+    "intercept",
     "iperf3",
+    "mirror",
     "netperf",
     "netserver",
     "nprobe",
     "softflowd",
     "tcpbridge",
     "tcpcapinfo",
+    "tcpcopy",
     "tcpliveplay",
     "tcpprep",
     "tcpreplay",

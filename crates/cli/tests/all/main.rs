@@ -55,6 +55,7 @@ mod search_forms;
 mod sinks;
 mod stamps;
 mod synth;
+mod tcpcopy;
 mod tcpprep;
 mod tcpreplay;
 mod tcpreplay_edit;

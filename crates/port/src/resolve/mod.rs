@@ -164,6 +164,32 @@ pub fn source(interface: &str, address: IpAddr) -> Result<Option<IpAddr>, Resolv
     Ok(way_to(&mut kernel, link.index, address).map_err(failed)?.source)
 }
 
+/// The interface by which packets to `address` leave this host, if there is a route.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn way_out(address: IpAddr) -> Result<Option<String>, ResolveError> {
+    let address = address.to_canonical();
+    let failed = |source| ResolveError::Netlink { address, source };
+    let mut kernel = Socket::route().map_err(failed)?;
+    let bytes = octets(address);
+    let mut ask = [0; RTMSG];
+    ask[0] = family(address);
+    ask[1] = bytes.len() as u8 * 8;
+    let ask = Message::new(libc::RTM_GETROUTE, REQUEST).fixed(&ask).attr(libc::RTA_DST, &bytes);
+    let answers = match kernel.request(ask) {
+        Ok(answers) => answers,
+        // There is none.
+        Err(NetlinkError::Refused(_)) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let index = answers.first().and_then(|route| Attributes::after(route, RTMSG).u32(libc::RTA_OIF));
+    // Any socket of this namespace will do to ask by.
+    let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0));
+    let name = |index| rustix::net::netdevice::index_to_name(socket.as_ref().ok()?, index).ok();
+    Ok(index.and_then(name))
+}
+
 /// Addresses of groups map to Ethernet groups by rule (RFC 1112 section 6.4, RFC 2464 section 7).
 fn of_group(address: IpAddr) -> Option<Mac> {
     match address {

@@ -1,7 +1,7 @@
 //! `netdyno clone`: clients, the server that they talk to, and the target, each in a network namespace of its own; an oracle says what
 //! each server saw.
 
-mod oracle;
+pub mod oracle;
 
 use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};
 use ::lab::Namespace;
@@ -10,14 +10,14 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Clients 10.77.1.2 -- 10.77.1.1 the server 10.77.2.1 -- 10.77.2.2 the target.
-struct Three {
-    clients: Namespace,
-    online: Namespace,
-    target: Namespace,
+pub struct Three {
+    pub clients: Namespace,
+    pub online: Namespace,
+    pub target: Namespace,
 }
 
 impl Three {
-    fn new() -> Three {
+    pub fn new() -> Three {
         let [clients, online, target] = [(); 3]
             .map(|()| Namespace::new().unwrap_or_else(|error| panic!("these tests need root: {error}")));
         let three = Three { clients, online, target };
@@ -47,7 +47,7 @@ impl Three {
     }
 
     /// Servers of the oracle online and at the target.
-    fn servers(&self, answer: usize) -> [Server; 2] {
+    pub fn servers(&self, answer: usize) -> [Server; 2] {
         [Server::start(&self.online, "[::]:80", answer), Server::start(&self.target, "[::]:80", answer)]
     }
 
@@ -105,7 +105,7 @@ fn assert_copied(report: &Value, online: &Seen, target: &Seen, copies: u64) {
     assert_eq!((number(&a["compared"]), number(&a["same"])), (requests, requests), "{a}");
 }
 
-const LOAD: Load = Load { connections: 40, requests: 2000, per_second: 4000, body: 0, short: false };
+pub const LOAD: Load = Load { connections: 40, requests: 2000, per_second: 4000, body: 0, short: false };
 
 #[test]
 fn every_request_is_copied_once_in_order_and_the_clients_see_nothing_of_it() {

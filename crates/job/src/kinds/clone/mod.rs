@@ -9,6 +9,7 @@
 //! Nothing is sent but what connections to the target send; nothing of production is touched.
 
 mod copies;
+pub(crate) mod doctor;
 mod outcome;
 mod safety;
 mod worker;
@@ -81,11 +82,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         None => None,
     };
     if !args.dry_run {
-        let own = prefix.and_then(|(first, bits)| {
-            let mut all = Addresses::new(first, bits, 0, 1)?;
-            let taken = all.take(first, 1024 + (std::process::id() % 60_000) as u16, 0)?;
-            Some(SocketAddr::new(all.address(taken), taken.port))
-        });
+        let own = prefix.and_then(|(first, bits)| own_address(first, bits));
         safety::canary(to, own, prefix.is_some())?;
     }
     let threads = args.threads.unwrap_or(1);
@@ -146,6 +143,13 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     outcome::fill(&mut report, args, &done);
     outcome::judge(&mut report, args, (server, port), &done);
     Ok(report)
+}
+
+/// An address and port of a prefix, for the connection that is tried first.
+fn own_address(first: IpAddr, bits: u8) -> Option<SocketAddr> {
+    let mut all = Addresses::new(first, bits, 0, 1)?;
+    let taken = all.take(first, 1024 + (std::process::id() % 60_000) as u16, 0)?;
+    Some(SocketAddr::new(all.address(taken), taken.port))
 }
 
 fn target(to: &str) -> Result<SocketAddr> {

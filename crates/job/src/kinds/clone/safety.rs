@@ -30,7 +30,7 @@ pub fn refuse(
     if !args.public_target && !is_private(to.ip()) {
         bail!(
             "`.to` {to} is a public address: copies of real clients' data are not sent there, unless `.public_target` \
-             (--allow-public-target) says so"
+             says so"
         );
     }
     if let Some((first, bits)) = args.prefix() {
@@ -117,6 +117,14 @@ pub fn canary(to: SocketAddr, from: Option<SocketAddr>, with_prefix: bool) -> Re
     Ok(())
 }
 
+/// What tcpdump takes for the server's frames.
+pub fn filter((server, port): (Option<IpAddr>, u16)) -> String {
+    match server {
+        Some(server) => format!("tcp and host {server} and port {port}"),
+        None => format!("tcp and port {port}"),
+    }
+}
+
 /// What is wrong with what was captured, and the filter that would be right.
 pub fn direction(
     args: &Cloning,
@@ -124,10 +132,7 @@ pub fn direction(
     frames: &Frames,
     sessions: &Sessions,
 ) -> Option<String> {
-    let filter = match server {
-        Some(server) => format!("tcp and host {server} and port {port}"),
-        None => format!("tcp and port {port}"),
-    };
+    let filter = filter((server, port));
     let at = args.on.as_deref().unwrap_or("the captures");
     let look = match &args.on {
         Some(on) => {
