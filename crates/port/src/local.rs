@@ -1,12 +1,31 @@
 //! A prefix that is this host's own for a while: a route of the local table (`ip route add local PREFIX dev lo`), so that sockets may
 //! be bound to any address of it and what comes for them is taken in.
 
-use crate::netlink::{CREATE, Message, NetlinkError, REQUEST, Socket};
+use crate::netlink::{Attributes, CREATE, DUMP, Message, NetlinkError, REQUEST, Socket};
 use rustix::io::Errno;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Of who made the route, for whoever looks at it (`ip route show table local`, proto 110): no routing daemon's.
 const PROTOCOL: u8 = 110;
+
+/// struct ifaddrmsg.
+const IFADDRMSG: usize = 8;
+
+/// The addresses of all interfaces of the calling thread's network namespace.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn addresses() -> Result<Vec<IpAddr>, NetlinkError> {
+    let messages = Socket::route()?.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
+    let address = |message: &Vec<u8>| {
+        let attributes = Attributes::after(message, IFADDRMSG);
+        // Where there is a peer, IFA_ADDRESS is the peer's.
+        let bytes = attributes.get(libc::IFA_LOCAL).or(attributes.get(libc::IFA_ADDRESS))?;
+        let v4 = <[u8; 4]>::try_from(bytes).map(|bytes| IpAddr::V4(Ipv4Addr::from(bytes)));
+        v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes)))).ok()
+    };
+    Ok(messages.iter().filter_map(address).collect())
+}
 
 /// The route, taken back when this is dropped. After a SIGKILL it stays: `ip route del local PREFIX dev lo`.
 #[derive(Debug)]

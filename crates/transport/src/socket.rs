@@ -255,11 +255,10 @@ impl Options {
             number(socket, (TCP, libc::TCP_MAXSEG, "TCP_MAXSEG"), mss, "88 to 32767 bytes are possible")?;
         }
         if let Some(name) = &self.congestion {
-            sys::set_name(socket, TCP, libc::TCP_CONGESTION, name)
-                .map_err(|error| {
-                    let mend = congestions(&error);
-                    option("TCP_CONGESTION", name.clone(), error, &mend)
-                })?;
+            sys::set_name(socket, TCP, libc::TCP_CONGESTION, name).map_err(|error| {
+                let mend = congestions(&error);
+                option("TCP_CONGESTION", name.clone(), error, &mend)
+            })?;
         }
         Ok(())
     }
@@ -329,7 +328,8 @@ fn buffer(socket: &impl AsFd, word: &'static str, name: i32, bytes: u32) -> Resu
 }
 
 fn congestions(error: &io::Error) -> String {
-    let names = |which: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control"));
+    let names =
+        |which: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control"));
     match (error.raw_os_error(), names("allowed"), names("available")) {
         (Some(libc::EPERM), Ok(names), _) => format!(
             "others than {} (net.ipv4.tcp_allowed_congestion_control) need CAP_NET_ADMIN, which a server that left root does not have",

@@ -320,6 +320,10 @@ fn what_would_do_harm_is_refused_before_it_begins() {
     refused("--from o0:80 --to 10.77.2.2:81", &["10.77.2.2:81", "refused", "nothing was begun"]);
     refused("--from o0:80 --to 10.77.2.2:80 --source-prefix 10.98.0.0/16", &["10.98.", "ip route add"]);
     refused("--from o0:80 --to 10.77.2.2:80 --source-prefix 10.77.2.0/24", &["lies in"]);
+    refused(
+        "--from o0:80 --to 10.77.2.2:80 --source-prefix 10.77.1.0/24",
+        &["--source-prefix", "a network that this host is in, by 10.77.1.1"],
+    );
     let routes = start(inside(&three.online, "ip route show table local")).wait().ok();
     assert!(!routes.stdout.contains("10.98"), "{}", routes.stdout);
 }

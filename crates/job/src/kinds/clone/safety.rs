@@ -46,6 +46,14 @@ pub fn refuse(
             }
         }
     }
+    if let Some((first, bits)) = args.prefix()
+        && bits < if first.is_ipv4() { 32 } else { 128 }
+        && let Some(own) = port::local::addresses()?.into_iter().find(|own| within(*own, first, bits))
+    {
+        bail!(
+            "`.source_prefix` {first}/{bits} is of a network that this host is in, by {own}: while copies come from it,              no other host of it could be reached; give a prefix that is nobody's, such as 198.18.0.0/24"
+        );
+    }
     let Some(place) = place else { return Ok(()) };
     // A server of any address and this port: the target would be one as well.
     let here = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
