@@ -133,7 +133,6 @@ fn a_target_that_does_not_read_one_connection_holds_up_no_other() {
     let clone = three.clone("");
     let load = Load { connections: 8, requests: 160, per_second: 800, body: 60_000, short: false };
     oracle::run(&three.clients, "10.77.1.1:80", load);
-    // The first connection that the target took was the canary's or a copy's: if its place is a copy's, twenty requests wait.
     eventually("all others are served", || target.requests.load(Relaxed) >= 140);
     std::thread::sleep(Duration::from_millis(100));
     let before = target.requests.load(Relaxed);
@@ -219,22 +218,19 @@ fn super_packets_that_find_no_room_cut_their_sessions_and_no_others() {
     let three = Three::new();
     let [online, target] = three.servers(128);
     let clone = three.clone("");
-    let load =
-        |connections, requests, body| Load { connections, requests, per_second: 2000, body, short: false };
-    oracle::run(&three.clients, "10.77.1.1:80", load(4, 40, 60_000));
     clone.signal("STOP");
     // More than the socket's queue holds.
-    oracle::run(&three.clients, "10.77.1.1:80", load(6, 900, 60_000));
+    let load = Load { connections: 6, requests: 1600, per_second: 4000, body: 60_000, short: false };
+    oracle::run(&three.clients, "10.77.1.1:80", load);
     clone.signal("CONT");
+    std::thread::sleep(Duration::from_millis(500));
     let (ran, report) = ended(clone);
     ran.with(1);
     let frames = number(&cloned(&report)["frames"]["from_clients"]);
     let (online, target) = (online.seen(), target.seen());
+    assert_eq!(online.bad, 0);
     assert!(frames * 1500 < online.bytes, "there were no super-packets: {frames} for {} bytes", online.bytes);
-    assert_eq!(target.bad, number(&cloned(&report)["sessions"]["truncated"]), "requests in part: {report}");
-    let s = &cloned(&report)["sessions"];
-    assert!(number(&s["truncated"]) + number(&s["missed"]) > 0, "{report}");
-    assert_eq!(number(&cloned(&report)["sent"]["sent"]), target.bytes);
+    assert!(assert_honest(&report, &online, &target) > 0, "nothing was lost: {report}");
 }
 
 #[test]
@@ -292,14 +288,11 @@ fn fragments_are_counted_and_said() {
     let report = start(inside(&three.online, &line)).wait().json();
     let frames = &cloned(&report)["frames"];
     assert_eq!((number(&frames["captured"]), number(&frames["fragments"])), (1, 1), "{report}");
-    assert!(
-        report.to_string().contains("1 frame were left out")
-            || report.to_string().contains("IP packets in pieces")
-    );
+    assert!(report.to_string().contains("IP packets in pieces are not put together"), "{report}");
 }
 
 #[test]
-fn prometheus_and_the_screen_have_what_the_result_says() {
+fn prometheus_has_what_the_result_says() {
     let three = Three::new();
     let [online, target] = three.servers(128);
     let clone = three.clone("--metrics 127.0.0.1:9119");

@@ -81,7 +81,7 @@ fn parse(bytes: &[u8]) -> Option<(u64, usize, bool)> {
 pub struct Server {
     stop: Arc<AtomicBool>,
     pub requests: Arc<AtomicU64>,
-    /// While it is set, the first connection is not read.
+    /// While it is set, the second connection is not read: the first one is the canary's.
     pub holds: Arc<AtomicBool>,
     thread: JoinHandle<Seen>,
 }
@@ -154,7 +154,7 @@ fn serve(
                 }
                 continue;
             }
-            if data == 0 && holds.load(Relaxed) {
+            if data == 1 && holds.load(Relaxed) {
                 std::thread::sleep(Duration::from_micros(100));
                 continue;
             }
