@@ -52,6 +52,7 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 	@scripts/setup bench
 	cargo build --release --locked -p netdyno-bench
 	$(SUDO) $(TARGET)/release/netdyno-bench $(ARGS)
+	$(if $(findstring --only,$(ARGS)),,$(SUDO) env NETDYNO=$(NETDYNO) scripts/bench-endpoint $(if $(findstring --quick,$(ARGS)),1 1,3 2))
 
 docs: build ## write man pages and shell completions to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions

@@ -511,6 +511,11 @@ fn endpoint(job: &Endpoint) -> Result<(), Contradiction> {
             ("spin", job.spin && !test.transacts(), no_transactions),
             ("method", job.method != SendMethod::Write && !test.streams(), no_stream),
             ("method", job.method == SendMethod::Zerocopy && unix, "Unix sockets have no MSG_ZEROCOPY"),
+            (
+                "method",
+                job.method == SendMethod::Zerocopy && job.mptcp,
+                "Multipath TCP has no MSG_ZEROCOPY: leave out `mptcp`, or take another way",
+            ),
             ("receive_method", job.receive_method != ReceiveMethod::Read && !test.streams(), no_stream),
             (
                 "receive_method",

@@ -222,7 +222,7 @@ impl Options {
             number(socket, (libc::SOL_SOCKET, libc::SO_PRIORITY, "SO_PRIORITY"), priority, mend)?;
         }
         if let Some(us) = self.busy_poll {
-            let mend = "more than net.core.busy_read needs CAP_NET_ADMIN";
+            let mend = "more than net.core.busy_read needs CAP_NET_ADMIN, which a server that left root does not have";
             number(socket, (libc::SOL_SOCKET, libc::SO_BUSY_POLL, "SO_BUSY_POLL"), us, mend)?;
         }
         if let Some(rate) = self.pacing_rate {
@@ -256,7 +256,10 @@ impl Options {
         }
         if let Some(name) = &self.congestion {
             sys::set_name(socket, TCP, libc::TCP_CONGESTION, name)
-                .map_err(|error| option("TCP_CONGESTION", name.clone(), error, &congestions()))?;
+                .map_err(|error| {
+                    let mend = congestions(&error);
+                    option("TCP_CONGESTION", name.clone(), error, &mend)
+                })?;
         }
         Ok(())
     }
@@ -325,10 +328,15 @@ fn buffer(socket: &impl AsFd, word: &'static str, name: i32, bytes: u32) -> Resu
     number(socket, (libc::SOL_SOCKET, name, word), bytes, "")
 }
 
-fn congestions() -> String {
-    match std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
-        Ok(names) => format!("this host has {}; `modprobe tcp_NAME` adds others", names.trim()),
-        Err(_) => String::new(),
+fn congestions(error: &io::Error) -> String {
+    let names = |which: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{which}_congestion_control"));
+    match (error.raw_os_error(), names("allowed"), names("available")) {
+        (Some(libc::EPERM), Ok(names), _) => format!(
+            "others than {} (net.ipv4.tcp_allowed_congestion_control) need CAP_NET_ADMIN, which a server that left root does not have",
+            names.split_whitespace().collect::<Vec<_>>().join(", ")
+        ),
+        (_, _, Ok(names)) => format!("this host has {}; `modprobe tcp_NAME` adds others", names.trim()),
+        _ => String::new(),
     }
 }
 

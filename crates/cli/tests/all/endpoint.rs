@@ -166,6 +166,54 @@ fn an_end_that_is_killed_in_the_middle_is_missed_and_a_server_goes_on() {
 }
 
 #[test]
+fn settings_of_connections_reach_the_kernel_and_the_wire() {
+    let net = hosts();
+    let (_server, host) = (server(&net, "--mptcp --user root"), there(&net));
+    let run = |options: &str| {
+        let ran = net.run(format!("netdyno endpoint tcp-stream {host} {options} {BRIEF}"));
+        tested(&ran.json()).clone()
+    };
+    let mptcp = run("--mptcp");
+    assert_eq!((&mptcp["local"]["mptcp"], &mptcp["remote"]["mptcp"]), (&true.into(), &true.into()));
+    assert!(number(&mptcp["streams"][0]["received_bytes"]) > 0, "{mptcp}");
+    let zerocopy = run("--method zerocopy");
+    assert!(number(&zerocopy["local"]["zerocopy_calls"]) > 0, "{zerocopy}");
+    let paced = run("--pacing 40mbps");
+    let received = real(&paced["streams"][0]["received_bits_per_second"]);
+    // Bytes of frames are paced, and the first segments leave at once.
+    assert!(received > 0.0 && received < 60e6, "{paced}");
+    let chosen = run("--congestion reno --send-buffer 50000 --remote-receive-buffer 60000 --nodelay --cork");
+    assert_eq!(chosen["local"]["congestion"], "reno");
+    // The kernel doubles what is asked for (socket(7)).
+    assert_eq!(number(&chosen["local"]["send_buffer_bytes"]), 100_000);
+    assert_eq!(number(&chosen["remote"]["receive_buffer_bytes"]), 120_000);
+
+    // DSCP 46 in the header's second byte, as the far host sees it.
+    let mut seen = net.start_there("tcpdump -Z root -n -i rx0 -c 1 tcp and ip[1]&0xfc==0xb8");
+    seen.until_it_says("listening on");
+    run("--dscp ef");
+    seen.wait().ok();
+
+    let polled = net.run(format!("netdyno endpoint tcp-rr {host} --busy-poll 50us {BRIEF}")).ok().json();
+    assert!(number(&tested(&polled)["transactions"]["count"]) > 0);
+    net.run(format!("netdyno endpoint tcp-stream {host} --mptcp --method zerocopy"))
+        .refused(&["--method", "Multipath TCP has no MSG_ZEROCOPY"]);
+}
+
+#[test]
+fn ipv6_carries_streams_and_transactions_of_tcp_and_udp() {
+    let net = hosts();
+    let _server = server(&net, "");
+    for test in ["tcp-stream", "udp-stream --rate 20mbps", "tcp-rr", "udp-rr", "tcp-crr"] {
+        let report = net.run_there(format!("netdyno endpoint {test} ::1 {BRIEF}")).json();
+        let e = tested(&report);
+        assert_eq!(e["server"], "[::1]:12866", "{test}");
+        let (stream, exchange) = (&e["streams"][0]["received_bytes"], &e["transactions"]["count"]);
+        assert!(stream.as_u64().or(exchange.as_u64()).is_some_and(|count| count > 0), "{test}: {e}");
+    }
+}
+
+#[test]
 fn a_unix_socket_carries_what_tcp_does_and_refuses_the_rest() {
     let net = hosts();
     let path = net.file("socket");

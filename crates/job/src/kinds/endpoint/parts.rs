@@ -158,7 +158,8 @@ fn part(args: &Endpoint, place: &Place, own: &Options, work: Work, datagrams: bo
     let end = |sends: bool| End {
         nodelay: args.nodelay || (!stream && !datagrams && matches!(place, Place::Host(_))),
         cork: args.cork && sends,
-        congestion: args.congestion.clone(),
+        // Who only receives has nothing of it, and may not be permitted to choose.
+        congestion: args.congestion.clone().filter(|_| sends),
         pacing_rate: pacing.filter(|_| sends),
         tos,
         busy_poll,
@@ -181,7 +182,7 @@ fn part(args: &Endpoint, place: &Place, own: &Options, work: Work, datagrams: bo
         send_buffer: buffer(&args.remote_send_buffer),
         receive_buffer: buffer(&args.remote_receive_buffer),
         cores: cores(args.remote_cores.as_deref()),
-        ..end(!sends_here)
+        ..end(!sends_here || !stream)
     };
     let no_bytes = matches!(args.test, EndpointTest::TcpCc | EndpointTest::ConnectionRate);
     let sized =
