@@ -22,8 +22,12 @@ pub enum Pace {
     CausalThink,
 }
 
-/// Bytes that wait for the target, of one copy, at most.
-pub const MOST_WAITING: usize = 16 << 20;
+/// Memory for bytes that wait for the target, of one copy, at most.
+pub const MOST_HELD: usize = 16 << 20;
+/// What a piece of them takes beside its bytes.
+const PIECE: usize = 96;
+/// When the session is over, what waits is offered to the target for so long.
+pub const OFFER_NS: u64 = 30_000_000_000;
 /// An answer that does not come is waited for so long.
 pub const PATIENCE_NS: u64 = 10_000_000_000;
 /// The target has so long to close, after the client has.
@@ -123,6 +127,11 @@ impl Replica {
     /// Bytes that are not said yet.
     pub fn waiting(&self) -> usize {
         self.waiting as usize
+    }
+
+    /// The memory that they take: a client may say them one by one.
+    pub fn held(&self) -> usize {
+        self.waiting() + self.queue.as_ref().map_or(0, |queue| queue.len() * PIECE)
     }
 
     /// Does the client still speak, as far as it is known?
@@ -487,6 +496,16 @@ mod tests {
         assert_eq!(replica.next(Pace::Causal, 5), Step::Until(5 + PATIENCE_NS));
         assert_eq!(replica.next(Pace::Causal, 5 + PATIENCE_NS), Step::Write(GET));
         assert!(replica.was_impatient());
+    }
+
+    #[test]
+    fn bytes_that_come_one_by_one_count_with_what_keeps_them() {
+        let mut replica = Replica::new(false);
+        for _ in 0..1000 {
+            said(&mut replica, b"x", 0, 0, 1, 1);
+        }
+        assert_eq!((replica.waiting(), replica.held()), (1000, 1000 * (1 + PIECE)));
+        assert_eq!((replica.give_up(), replica.held()), (1000, 0));
     }
 
     #[test]

@@ -24,6 +24,10 @@ use wire::flow::{FlowHasher, FlowKey};
 
 /// Connections that are half open, at most; the oldest one goes first.
 const MOST_HALF_OPEN: usize = 65_536;
+/// Sessions that were open before the start, at most; the oldest one goes first. A flood of ACKs must not fill the memory.
+const MOST_STRANGE: usize = 131_072;
+/// Bytes of all sessions that wait for what precedes them, at most.
+const MOST_EARLY: u64 = 256 << 20;
 /// And for so long.
 const HALF_OPEN_NS: u64 = 30_000_000_000;
 /// Late segments of a session that is over belong to it for so long.
@@ -181,6 +185,8 @@ struct Session {
     answered: u32,
     /// Bits of the requests that wait for their answers, from the next one on: it has no body.
     bodyless: u32,
+    /// When it was first seen.
+    began_ns: u64,
     /// When the last answer ended.
     answer_ns: u64,
     /// When anything came last, in seconds.
@@ -217,10 +223,14 @@ pub struct Table {
     sessions: Slab<Session>,
     /// Numbers are used again: an entry whose session is not what it was is passed over.
     half_open: VecDeque<(u64, Id)>,
+    /// Those that wait to be adopted, with when they began.
+    strange: VecDeque<(u64, Id)>,
     lingering: VecDeque<(u64, FlowKey)>,
     /// When they are given up.
     gapped: Vec<(u64, FlowKey)>,
     copied: usize,
+    /// Bytes that wait for what precedes them.
+    early: u64,
     /// Since the first segment.
     start_ns: Option<u64>,
     second: (u64, u64),
@@ -243,9 +253,11 @@ impl Table {
             by_flow: HashMap::default(),
             sessions: Slab::default(),
             half_open: VecDeque::new(),
+            strange: VecDeque::new(),
             lingering: VecDeque::new(),
             gapped: Vec::new(),
             copied: 0,
+            early: 0,
             start_ns: None,
             second: (0, 0),
             bucket: (0, 0.0),
@@ -403,6 +415,9 @@ impl Table {
             }
         } else {
             self.counts.waiting += 1;
+            while self.strange.len() >= MOST_STRANGE {
+                self.drop_strange();
+            }
         }
         let id = self.insert(Session {
             flow,
@@ -423,22 +438,37 @@ impl Table {
             whole: 0,
             answered: 0,
             bodyless: 0,
+            began_ns: now_ns,
             answer_ns: now_ns,
             last_s: (now_ns / 1_000_000_000) as u32,
             gap: false,
             missed: false,
             truncated: false,
         });
-        if phase == Phase::HalfOpen {
-            self.half_open.push_back((now_ns, id));
+        match phase {
+            Phase::HalfOpen => self.half_open.push_back((now_ns, id)),
+            _ => self.strange.push_back((now_ns, id)),
         }
         id
+    }
+
+    fn drop_strange(&mut self) {
+        let Some((since, id)) = self.strange.pop_front() else { return };
+        let is_it = self
+            .sessions
+            .get(id)
+            .is_some_and(|session| session.phase == Phase::Waiting && session.began_ns == since);
+        if is_it {
+            self.counts.waiting -= 1;
+            self.counts.midstream += 1;
+            self.remove(id);
+        }
     }
 
     fn drop_half_open(&mut self) {
         let Some((since, id)) = self.half_open.pop_front() else { return };
         let is_it = self.sessions.get(id).is_some_and(|session| {
-            matches!(session.phase, Phase::HalfOpen | Phase::Answered) && session.answer_ns == since
+            matches!(session.phase, Phase::HalfOpen | Phase::Answered) && session.began_ns == since
         });
         if is_it {
             self.counts.half_open += 1;
@@ -464,6 +494,13 @@ impl Table {
                 // The handshake's third segment, or what follows it.
                 if !segment.has(ACK) || session.client.position(segment.seq) < 0 {
                     return;
+                }
+                // Who invents its address does not know the server's number: such connections come about nowhere.
+                if session.server_known && session.server_next != segment.ack {
+                    let ahead = segment.ack.wrapping_sub(session.server_next) as i32;
+                    if !(0..1 << 24).contains(&ahead) {
+                        return;
+                    }
                 }
                 self.open_or_leave(id, false, now_ns, emit);
             }
@@ -626,12 +663,14 @@ impl Table {
             session;
         let thought_ns = now_ns.saturating_sub(*answer_ns);
         let answers = *answered + u32::from(*protocol == Protocol::Turns && *turned);
+        let before = client.early() as u64;
         let mut asking = Asking { protocol, asks, asked, whole, answered, bodyless, turned };
         let room = client.add(segment.seq, segment.payload, &mut found, |bytes| {
             delivered += bytes.len() as u64;
             asking.follow(bytes, &mut |event| emit(id, event));
             emit(id, Event::Said { bytes, answers, thought_ns, asked: *asking.asked });
         });
+        self.early = self.early + session.client.early() as u64 - before;
         self.bytes.captured += found.new;
         self.bytes.delivered += delivered;
         self.bytes.repeated += found.repeated;
@@ -639,7 +678,7 @@ impl Table {
         self.bytes.wild += found.wild;
         self.bucket.1 -= delivered as f64;
         session.truncated |= segment.missing > 0;
-        if room.is_err() {
+        if room.is_err() || self.early > MOST_EARLY && session.client.early() > 0 {
             self.counts.too_early += 1;
             self.cut(id, emit);
             self.end(id, now_ns, emit);
@@ -673,7 +712,9 @@ impl Table {
         if session.finished && session.server_finished && matches!(session.phase, Phase::Open | Phase::Left) {
             if session.phase == Phase::Open {
                 self.copied -= 1;
-                self.bytes.behind_gaps += session.client.give_up();
+                let early = session.client.give_up();
+                self.bytes.behind_gaps += early;
+                self.early -= early;
             }
             session.phase = Phase::Over;
             self.linger(id, now_ns);
@@ -691,7 +732,9 @@ impl Table {
         let Some(session) = self.sessions.get_mut(id) else { return };
         if session.phase == Phase::Open {
             self.copied -= 1;
-            self.bytes.behind_gaps += session.client.give_up();
+            let early = session.client.give_up();
+            self.bytes.behind_gaps += early;
+            self.early -= early;
             emit(id, Event::Over);
         }
         session.phase = Phase::Over;
@@ -716,7 +759,9 @@ impl Table {
             }
             Phase::Open => {
                 self.copied -= 1;
-                self.bytes.behind_gaps += session.client.give_up();
+                let early = session.client.give_up();
+                self.bytes.behind_gaps += early;
+                self.early -= early;
                 emit(id, Event::Over);
             }
             Phase::Left | Phase::Over => {}

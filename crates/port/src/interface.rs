@@ -185,6 +185,19 @@ impl Interface {
         list(&mut Socket::route().map_err(failed)?).map_err(failed)
     }
 
+    /// Has it an address that other hosts reach, in the calling thread's network namespace?
+    ///
+    /// # Errors
+    /// What netlink answers.
+    pub fn has_address(&self) -> Result<bool, NetlinkError> {
+        // struct ifaddrmsg: family, length, flags, scope, then the interface's index.
+        let ask = Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; 8]);
+        let all = Socket::route()?.request(ask)?;
+        let own = |address: &Vec<u8>| crate::netlink::read_u32(address, 4) == Some(self.index);
+        let global = |address: &Vec<u8>| address.get(3) == Some(&libc::RT_SCOPE_UNIVERSE);
+        Ok(all.iter().any(|address| own(address) && global(address)))
+    }
+
     /// The longest frame it carries, with the Ethernet header and without FCS.
     pub fn max_frame(&self) -> usize {
         self.mtu as usize + 14

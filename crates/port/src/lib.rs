@@ -21,5 +21,6 @@ pub mod resolve;
 pub mod rx;
 pub mod socket;
 pub mod timestamps;
+pub mod tun;
 pub mod tx;
 pub mod watch;

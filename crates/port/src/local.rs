@@ -1,12 +1,17 @@
-//! A prefix that is this host's own for a while: a route of the local table (`ip route add local PREFIX dev lo`), so that sockets may
-//! be bound to any address of it and what comes for them is taken in.
+//! A prefix that is this host's own for a while: a route of the local table (`ip route add local PREFIX dev DEV`), so that sockets may
+//! be bound to any address of it and what comes for them is taken in. For `clone`.
+//!
+//! The route leads to an interface of this process's own: the kernel takes both back when the process ends, by SIGKILL as well.
 
 use crate::netlink::{Attributes, CREATE, DUMP, Message, NetlinkError, REQUEST, Socket};
+use crate::tun::Tun;
 use rustix::io::Errno;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Of who made the route, for whoever looks at it (`ip route show table local`, proto 110): no routing daemon's.
 const PROTOCOL: u8 = 110;
+/// The interface; the kernel chooses the number.
+const NAME: &str = "netdyno%d";
 
 /// struct ifaddrmsg.
 const IFADDRMSG: usize = 8;
@@ -27,19 +32,29 @@ pub fn addresses() -> Result<Vec<IpAddr>, NetlinkError> {
     Ok(messages.iter().filter_map(address).collect())
 }
 
-/// The route, taken back when this is dropped. After a SIGKILL it stays: `ip route del local PREFIX dev lo`.
+/// The route, taken back when this is dropped.
 #[derive(Debug)]
 pub struct LocalPrefix {
+    /// Where it leads to `lo`, because the kernel has no `tun`: how to take it back. After a SIGKILL it stays.
     message: Option<Message>,
+    _own: Option<Tun>,
 }
 
 impl LocalPrefix {
     /// Makes a prefix local, in the calling thread's network namespace. One that is there already stays, now and afterwards.
     ///
     /// # Errors
-    /// That it is not permitted, or the loopback is down.
+    /// That it is not permitted, or, where the kernel has no `tun`, that the loopback is down.
     pub fn add(first: IpAddr, bits: u8) -> Result<LocalPrefix, NetlinkError> {
-        let loopback = crate::interface::Interface::by_name("lo").map_or(1, |interface| interface.index);
+        let mut socket = Socket::route()?;
+        let own = Tun::make(NAME).ok().and_then(|own| {
+            let index = crate::interface::Interface::by_name(own.name()).ok()?.index;
+            let up = libc::IFF_UP as u32;
+            socket.request(Message::new(libc::RTM_NEWLINK, REQUEST).link(index, up, up)).ok()?;
+            Some((own, index))
+        });
+        let loopback = || crate::interface::Interface::by_name("lo").map_or(1, |interface| interface.index);
+        let index = own.as_ref().map_or_else(loopback, |(_, index)| *index);
         let (family, address) = match first {
             IpAddr::V4(first) => (libc::AF_INET, first.octets().to_vec()),
             IpAddr::V6(first) => (libc::AF_INET6, first.octets().to_vec()),
@@ -61,13 +76,23 @@ impl LocalPrefix {
         ];
         let message = |kind: u16, flags: u16| {
             let message = Message::new(kind, flags).fixed(&fixed).attr(libc::RTA_DST, &address);
-            message.attr_u32(libc::RTA_OIF, loopback)
+            message.attr_u32(libc::RTA_OIF, index)
         };
-        match Socket::route()?.request(message(libc::RTM_NEWROUTE, CREATE)) {
-            Ok(_) => Ok(LocalPrefix { message: Some(message(libc::RTM_DELROUTE, REQUEST)) }),
-            Err(error) if error.errno() == Some(Errno::EXIST) => Ok(LocalPrefix { message: None }),
+        match socket.request(message(libc::RTM_NEWROUTE, CREATE)) {
+            Ok(_) => {
+                let message = own.is_none().then(|| message(libc::RTM_DELROUTE, REQUEST));
+                Ok(LocalPrefix { message, _own: own.map(|(own, _)| own) })
+            }
+            Err(error) if error.errno() == Some(Errno::EXIST) => {
+                Ok(LocalPrefix { message: None, _own: None })
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// Does it go with the process, however that ends?
+    pub fn vanishes(&self) -> bool {
+        self.message.is_none()
     }
 }
 

@@ -77,7 +77,7 @@ impl Tap {
     fn handshake(&mut self) {
         self.client(SYN, 99, b"");
         self.server(SYN | ACK, 499, 100, b"");
-        self.client(ACK, 100, b"");
+        self.take(5000, true, ACK, (100, 500), b"", 0);
     }
 
     fn later(&mut self, ms: u64) {
@@ -97,7 +97,7 @@ fn a_session_is_opened_by_the_third_segment_and_its_end_is_told() {
     tap.client(SYN, 99, b"");
     tap.server(SYN | ACK, 499, 100, b"");
     assert!(tap.log().is_empty());
-    tap.client(ACK, 100, b"");
+    tap.take(5000, true, ACK, (100, 500), b"", 0);
     tap.client(ACK, 100, b"one");
     tap.server(ACK, 500, 103, b"ONE!");
     tap.client(ACK | FIN, 103, b"two");
@@ -138,7 +138,7 @@ fn ports_that_are_used_again_are_new_sessions() {
     tap.client(ACK, 100, b"old");
     tap.client(SYN, 7000, b"");
     tap.server(SYN | ACK, 1, 7001, b"");
-    tap.client(ACK, 7001, b"new");
+    tap.take(5000, true, ACK, (7001, 2), b"new", 0);
     let log = tap.log();
     assert_eq!(log[2..], ["0 Cut", "0 Over", "0 opened 1", "0 said new after 0 asked 1"]);
     assert_eq!((tap.table.counts.replaced, tap.table.counts.copied), (1, 2));
@@ -343,4 +343,51 @@ fn the_books_are_balanced_whatever_segments_come() {
         prop_assert_eq!(said, tap.table.bytes.delivered);
         prop_assert_eq!((tap.table.known(), tap.table.open(), tap.table.counts.waiting), (0, 0, 0));
     });
+}
+
+#[test]
+fn who_does_not_know_the_servers_number_opens_nothing() {
+    let mut tap = Tap::new(rules());
+    tap.client(SYN, 99, b"");
+    tap.server(SYN | ACK, 499, 100, b"");
+    for ack in [0, 499, 500 + (1 << 25)] {
+        tap.take(5000, true, ACK, (100, ack), b"invented", 0);
+    }
+    assert!(tap.log().is_empty());
+    tap.take(5000, true, ACK, (100, 500), b"", 0);
+    assert_eq!(tap.log(), ["0 opened 1"]);
+}
+
+#[test]
+fn a_flood_of_acks_is_bounded_and_each_is_counted() {
+    let mut tap = Tap::new(rules());
+    let all = MOST_STRANGE as u32 + 10_000;
+    for n in 0..all {
+        let client = IpAddr::from((0x0b00_0000 + n).to_be_bytes());
+        let flow = FlowKey::new(client, IpAddr::from([10, 0, 0, 2]), 6, 7, 80).unwrap();
+        let segment = Segment { flow, seq: n, ack: 0, flags: ACK, payload: b"x", missing: 0 };
+        tap.table.segment(&segment, 1, &mut Tap::note(&mut tap.log));
+    }
+    assert_eq!((tap.log().len(), tap.table.known()), (0, MOST_STRANGE));
+    let counts = tap.table.counts;
+    assert_eq!(
+        (counts.seen, counts.midstream, counts.waiting),
+        (u64::from(all), 10_000, MOST_STRANGE as u64)
+    );
+}
+
+#[test]
+fn what_waits_for_gaps_is_bounded_over_all_sessions() {
+    let mut tap = Tap::new(Rules { gap_ns: u64::MAX / 4, ..rules() });
+    let piece = vec![7; 4 << 20];
+    for client in 5000..5100 {
+        tap.take(client, true, SYN, (99, 0), b"", 0);
+        tap.take(client, false, SYN | ACK, (499, 100), b"", 0);
+        tap.take(client, true, ACK, (100, 500), b"", 0);
+        tap.take(client, true, ACK, (200, 500), &piece, 0);
+        assert!(tap.table.early <= MOST_EARLY + piece.len() as u64);
+    }
+    assert_eq!(tap.table.counts.too_early, 100 - MOST_EARLY / (4 << 20));
+    tap.table.finish(tap.now_ns, &mut |_, _| ());
+    assert_eq!((tap.table.early, tap.table.bytes.behind_gaps), (0, 100 * (4 << 20)));
 }

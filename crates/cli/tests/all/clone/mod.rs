@@ -1,6 +1,7 @@
 //! `netdyno clone`: clients, the server that they talk to, and the target, each in a network namespace of its own; an oracle says what
 //! each server saw.
 
+mod faults;
 pub mod oracle;
 
 use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};

@@ -19,6 +19,8 @@ pub struct Seen {
     pub connections: Vec<(SocketAddr, Vec<u64>)>,
     /// Requests whose bytes are not what they must be.
     pub bad: u64,
+    /// Bytes of requests, whole or not.
+    pub bytes: u64,
 }
 
 impl Seen {
@@ -49,7 +51,7 @@ pub fn body(id: u64, length: usize) -> Vec<u8> {
     (0..length).map(next).collect()
 }
 
-fn request(id: u64, length: usize) -> Vec<u8> {
+pub fn request(id: u64, length: usize) -> Vec<u8> {
     if length == 0 {
         return format!(
             "GET /{id:016x} HTTP/1.1\r\nHost: oracle\r\nUser-Agent: clients of the oracle's own\r\n\r\n"
@@ -79,6 +81,8 @@ fn parse(bytes: &[u8]) -> Option<(u64, usize, bool)> {
 pub struct Server {
     stop: Arc<AtomicBool>,
     pub requests: Arc<AtomicU64>,
+    /// While it is set, the second connection is not read: the first one is the canary's.
+    pub holds: Arc<AtomicBool>,
     thread: JoinHandle<Seen>,
 }
 
@@ -87,17 +91,18 @@ impl Server {
     pub fn start(namespace: &Namespace, at: &str, answer: usize) -> Server {
         let (stop, requests) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let namespace = namespace.try_clone().expect("a namespace");
-        let (own, counted, at) = (stop.clone(), requests.clone(), at.to_owned());
+        let holds = Arc::new(AtomicBool::new(false));
+        let (own, counted, at, held) = (stop.clone(), requests.clone(), at.to_owned(), holds.clone());
         let (ready, listening) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             namespace.enter_current_thread().expect("a namespace");
             let listener = TcpListener::bind(&at).expect("an address");
             rustix::net::listen(&listener, 4096).expect("a backlog");
             ready.send(()).expect("somebody waits");
-            serve(&listener, answer, &own, &counted)
+            serve(&listener, answer, &own, &counted, &held)
         });
         listening.recv().expect("a server");
-        Server { stop, requests, thread }
+        Server { stop, requests, holds, thread }
     }
 
     /// What it saw.
@@ -107,7 +112,13 @@ impl Server {
     }
 }
 
-fn serve(listener: &TcpListener, answer: usize, stop: &AtomicBool, requests: &AtomicU64) -> Seen {
+fn serve(
+    listener: &TcpListener,
+    answer: usize,
+    stop: &AtomicBool,
+    requests: &AtomicU64,
+    holds: &AtomicBool,
+) -> Seen {
     struct Caller {
         socket: TcpStream,
         from: SocketAddr,
@@ -143,6 +154,10 @@ fn serve(listener: &TcpListener, answer: usize, stop: &AtomicBool, requests: &At
                 }
                 continue;
             }
+            if data == 1 && holds.load(Relaxed) {
+                std::thread::sleep(Duration::from_micros(100));
+                continue;
+            }
             let place = &mut callers[data as usize];
             let Some(caller) = place else { continue };
             let count = match caller.socket.read(&mut buffer) {
@@ -156,6 +171,7 @@ fn serve(listener: &TcpListener, answer: usize, stop: &AtomicBool, requests: &At
                 seen.connections.extend((!ids.is_empty()).then_some((from, ids)));
                 continue;
             }
+            seen.bytes += count as u64;
             caller.bytes.extend_from_slice(&buffer[..count]);
             let mut at = 0;
             while let Some((id, length, good)) = parse(&caller.bytes[at..]) {

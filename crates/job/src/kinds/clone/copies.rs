@@ -6,7 +6,7 @@
 use clone::addresses::{Addresses, Taken};
 use clone::exchange::Comparison;
 use clone::funnel::{Copies as Counted, Said};
-use clone::replica::{MOST_WAITING, Pace, Replica, Step};
+use clone::replica::{MOST_HELD, OFFER_NS, Pace, Replica, Step};
 use clone::slab::Slab;
 use clone::table::{Event, Id};
 use rustix::buffer::spare_capacity;
@@ -33,8 +33,8 @@ const RESET_AGAIN_NS: u64 = 2_000_000;
 const AT_ONCE: usize = 256 << 10;
 /// Addresses that are tried when the kernel does not take one: an old connection may linger there.
 const TRIES: u32 = 8;
-/// Bytes that wait for the target, of all copies of a thread.
-const MOST_HELD: u64 = 512 << 20;
+/// Memory for bytes that wait for the target, of all copies of a thread.
+const MOST_HELD_BY_ALL: u64 = 512 << 20;
 const NONE: u32 = u32::MAX;
 /// The number of what is not a copy, in epoll.
 pub const RING: u64 = u64::MAX;
@@ -69,6 +69,8 @@ struct Copy {
     /// When it is looked at next, if nothing happens before.
     due_ns: u64,
     state: State,
+    /// Since the session is over: when the target last took something of what waits.
+    offered_ns: u64,
     /// The session is over, and no event comes any more.
     alone: bool,
 }
@@ -196,6 +198,7 @@ impl Copies {
                 taken: None,
                 due_ns: u64::MAX,
                 state: State::Connecting,
+                offered_ns: 0,
                 alone: false,
             };
             head = self.copies.insert(copy);
@@ -275,9 +278,9 @@ impl Copies {
         let Some(copy) = self.copies.get_mut(number) else { return };
         copy.state = State::Dead(why);
         copy.socket = None;
+        self.held = self.held.saturating_sub(copy.replica.held() as u64);
         let left = copy.replica.give_up();
         copy.replica.settle(true, &mut self.comparison);
-        self.held = self.held.saturating_sub(left);
         *unsaid(&mut self.said, why) += left;
         if let (Some(addresses), Some(taken)) = (&mut self.addresses, copy.taken.take()) {
             addresses.give_back(taken);
@@ -316,11 +319,13 @@ impl Copies {
             }
             self.said.sent += written as u64;
         }
-        let before = copy.replica.waiting();
+        let before = copy.replica.held();
         let said_ns = if written == bytes.len() { now_real() } else { now_ns };
         copy.replica.say((bytes, written), shared, (answers, thought_ns, asked), said_ns);
-        self.held += (copy.replica.waiting() - before) as u64;
-        if copy.replica.waiting() > MOST_WAITING || self.held > MOST_HELD {
+        let held = copy.replica.held();
+        self.held += (held - before) as u64;
+        // One that waits for nothing is not given up because others do.
+        if held > MOST_HELD || held > before && self.held > MOST_HELD_BY_ALL {
             self.counted.overfull += 1;
             self.tear(number, Why::Overfull);
         } else if written < bytes.len() && copy.state == State::Open {
@@ -362,13 +367,26 @@ impl Copies {
                     let whole = bytes.len();
                     match write(socket, bytes) {
                         Ok(count) => {
+                            let before = copy.replica.held();
                             copy.replica.wrote(count, now_real());
                             self.said.sent += count as u64;
-                            self.held = self.held.saturating_sub(count as u64);
-                            if count < whole {
-                                // The kernel says when there is room again.
+                            self.held = self.held.saturating_sub((before - copy.replica.held()) as u64);
+                            if count == whole {
+                                continue;
+                            }
+                            // The kernel says when there is room again. A target that never has any is not waited for for ever.
+                            if !copy.alone {
                                 return;
                             }
+                            if count > 0 || copy.offered_ns == 0 {
+                                copy.offered_ns = now_ns;
+                            }
+                            let until = copy.offered_ns + OFFER_NS;
+                            if now_ns < until {
+                                return self.time(number, until);
+                            }
+                            self.counted.overfull += 1;
+                            return self.tear(number, Why::Overfull);
                         }
                         Err(_) => return self.broke(number),
                     }
@@ -501,6 +519,7 @@ impl Copies {
         for number in self.copies.numbers() {
             let Some(copy) = self.copies.get_mut(number) else { continue };
             copy.alone = true;
+            self.held = self.held.saturating_sub(copy.replica.held() as u64);
             let left = copy.replica.give_up();
             self.said.unfinished += left;
             match copy.state {

@@ -75,7 +75,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     };
     safety::refuse(args, (server, port), to, place)?;
     super::collect::allow_many();
-    let _local = match prefix.filter(|_| !args.dry_run) {
+    let local = match prefix.filter(|_| !args.dry_run) {
         Some((first, bits)) => Some(LocalPrefix::add(first, bits).with_context(|| {
             format!("`.source_prefix` {first}/{bits} cannot be made local to this host (run as root)")
         })?),
@@ -107,6 +107,14 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         workers.push(Worker::new(Table::new(rules), copies, shared.clone()));
     }
     let mut report = begin(args, place, session)?;
+    if let (Some((first, bits)), Some(false)) = (prefix, local.as_ref().map(LocalPrefix::vanishes)) {
+        report.warnings.add(
+            Code::WentWithout,
+            format!(
+                "the kernel has no tun interface: after a SIGKILL the route stays (ip route del local {first}/{bits} dev lo)"
+            ),
+        );
+    }
     session.heed();
     session.meet();
     let handles = start(args, &from, to, (server, port), workers)?;
@@ -254,7 +262,12 @@ fn start(
             let except = Some(to.ip()).filter(|ip| to.port() == port && server != Some(*ip));
             let filter = TcpServer { address: server, port, answers: ANSWERS, except }.steps();
             let group = (lanes > 1).then_some((std::process::id() & 0xffff) as u16);
-            let take = Take { direction: Direction::Both, filter: &filter, share: group, promiscuous: true };
+            // A mirror's frames are for others; a server's own interface is left as it is.
+            let promiscuous = !place.run_in(|| match server {
+                Some(address) => safety::is_here(address),
+                None => place.interface.has_address().unwrap_or(false),
+            })?;
+            let take = Take { direction: Direction::Both, filter: &filter, share: group, promiscuous };
             let target = place.target();
             let loopback = place.interface.name == "lo";
             let open = || Slots::open_large(&target, BATCH, &take, RING / lanes as usize);

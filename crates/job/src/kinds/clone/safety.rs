@@ -56,8 +56,7 @@ pub fn refuse(
     }
     let Some(place) = place else { return Ok(()) };
     // A server of any address and this port: the target would be one as well.
-    let here = |address: IpAddr| UdpSocket::bind((address, 0)).is_ok();
-    if server.is_none() && to.port() == port && place.run_in(|| here(to.ip()))? {
+    if server.is_none() && to.port() == port && place.run_in(|| is_here(to.ip()))? {
         bail!(
             "`.to` {to} is an address of the host whose port {port} is copied: copies would be copied again; give the \
              server's address ({}:ADDR:{port})",
@@ -65,6 +64,11 @@ pub fn refuse(
         );
     }
     Ok(())
+}
+
+/// Is it an address of this host, in the calling thread's network namespace?
+pub fn is_here(address: IpAddr) -> bool {
+    UdpSocket::bind((address, 0)).is_ok()
 }
 
 fn within(address: IpAddr, first: IpAddr, bits: u8) -> bool {

@@ -156,8 +156,11 @@ impl Worker {
         let data = epoll::EventData::new_u64(RING);
         let mut deaf = epoll::add(self.copies.epoll(), &ring, data, epoll::EventFlags::IN).is_err();
         let mut counted_ns = 0;
+        let mut woken = false;
         while !self.shared.over.load(Relaxed) {
-            let patience = if deaf { Duration::from_millis(1) } else { Duration::ZERO };
+            // A ring that is ready and has nothing has an error (the interface went down), which is taken by waiting for it; else
+            // it would be ready for ever.
+            let patience = if deaf || woken { Duration::from_millis(1) } else { Duration::ZERO };
             let count = match ring.advance(patience) {
                 Ok(count) => count,
                 Err(error) => {
@@ -182,9 +185,9 @@ impl Worker {
             }
             let patience = self.patience(now_ns);
             if count == 0 {
-                self.copies.wait(events, patience);
+                woken = self.copies.wait(events, patience);
             } else {
-                self.copies.wait(events, Duration::ZERO);
+                woken = self.copies.wait(events, Duration::ZERO);
                 if count < FEW {
                     std::thread::sleep(NAP);
                 }
