@@ -125,7 +125,12 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     if s.truncated > 0 {
         let said =
             format!("{} ended with a segment that was captured in part", counted(s.truncated, "session"));
-        verdict.fall_short(Code::FramesCut, (said, "capture whole frames: a snap length of 262144"));
+        // Live it is what found no place but a slot of the ring, which holds its beginning.
+        let remedy = match args.on {
+            Some(_) => "sample sessions, or give it more threads: there was no room for segments that the kernel had joined (GRO)",
+            None => "capture whole frames: a snap length of 262144",
+        };
+        verdict.fall_short(Code::FramesCut, (said, remedy));
     }
     if s.cut() > s.truncated {
         let said = format!(
