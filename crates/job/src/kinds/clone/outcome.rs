@@ -127,7 +127,9 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             format!("{} ended with a segment that was captured in part", counted(s.truncated, "session"));
         // Live it is what found no place but a slot of the ring, which holds its beginning.
         let remedy = match args.on {
-            Some(_) => "sample sessions, or give it more threads: there was no room for segments that the kernel had joined (GRO)",
+            Some(_) => {
+                "sample sessions, or give it more threads: there was no room for segments that the kernel had joined (GRO)"
+            }
             None => "capture whole frames: a snap length of 262144",
         };
         verdict.fall_short(Code::FramesCut, (said, remedy));
