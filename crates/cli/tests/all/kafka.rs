@@ -34,6 +34,13 @@ fn start_broker(net: &Net, dir: &Folder) -> Running {
     broker
 }
 
+/// The topic is there, and has records: it is made by the first one that is produced.
+fn has_records(net: &Net) -> bool {
+    let end = net.run(format!("kcat -b {BROKER} -Q -t flows:0:-1")).stdout;
+    let end = end.trim().strip_prefix("flows [0] offset ").map(str::parse::<u64>);
+    end.is_some_and(|end| end.is_ok_and(|end| end > 0))
+}
+
 /// All records of the topic, one behind the other, in a format of kcat's.
 fn consumed(net: &Net, format: &str) -> Vec<u8> {
     let (file, script) = (net.file("consumed"), net.file("consume.sh"));
@@ -78,7 +85,7 @@ fn a_broker_has_each_record_once_although_it_was_killed_in_between() {
         net.run(format!("netdyno probe {capture} --export 127.0.0.1:9995 {whole} --json")).ok();
     };
     export();
-    eventually("records arrive", || !consumed(&net, "%s").is_empty());
+    eventually("records arrive", || has_records(&net));
     broker.signal("KILL");
     broker.wait();
     // These wait in the collector.
