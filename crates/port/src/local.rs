@@ -3,7 +3,7 @@
 //!
 //! The route leads to an interface of this process's own: the kernel takes both back when the process ends, by SIGKILL as well.
 
-use crate::netlink::{Attributes, CREATE, DUMP, Message, NetlinkError, REQUEST, Socket};
+use crate::netlink::{Attributes, CREATE, DUMP, Message, NetlinkError, REQUEST, Socket, read_u32};
 use crate::tun::Tun;
 use rustix::io::Errno;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,15 +21,22 @@ const IFADDRMSG: usize = 8;
 /// # Errors
 /// That the kernel does not answer.
 pub fn addresses() -> Result<Vec<IpAddr>, NetlinkError> {
-    let messages = Socket::route()?.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
-    let address = |message: &Vec<u8>| {
+    Ok(owned(&mut Socket::route()?)?.into_iter().map(|(_, address)| address).collect())
+}
+
+/// The same of the socket's namespace, with the interface that has each.
+pub(crate) fn owned(socket: &mut Socket) -> Result<Vec<(u32, IpAddr)>, NetlinkError> {
+    let messages = socket.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
+    let owned = |message: &Vec<u8>| {
         let attributes = Attributes::after(message, IFADDRMSG);
-        // Where there is a peer, IFA_ADDRESS is the peer's.
+        // Where there is a peer, IFA_ADDRESS is the peer's; IPv6 addresses come without IFA_LOCAL unless there is one.
         let bytes = attributes.get(libc::IFA_LOCAL).or(attributes.get(libc::IFA_ADDRESS))?;
         let v4 = <[u8; 4]>::try_from(bytes).map(|bytes| IpAddr::V4(Ipv4Addr::from(bytes)));
-        v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes)))).ok()
+        let address =
+            v4.or_else(|_| <[u8; 16]>::try_from(bytes).map(|bytes| IpAddr::V6(Ipv6Addr::from(bytes))));
+        Some((read_u32(message, 4)?, address.ok()?))
     };
-    Ok(messages.iter().filter_map(address).collect())
+    Ok(messages.iter().filter_map(owned).collect())
 }
 
 /// The route, taken back when this is dropped.

@@ -5,8 +5,7 @@ use std::net::IpAddr;
 
 use crate::netlink::{Attributes, DUMP, Message, NetlinkError, REQUEST, Socket, read_u16, read_u32};
 
-/// Sizes of the fixed structs in front of attributes (`linux/if_addr.h`, `linux/rtnetlink.h`, `linux/nexthop.h`).
-const IFADDRMSG: usize = 8;
+/// Sizes of the fixed structs in front of attributes (`linux/rtnetlink.h`, `linux/nexthop.h`).
 const RTMSG: usize = 12;
 const RTNEXTHOP: usize = 8;
 const NHMSG: usize = 8;
@@ -126,14 +125,9 @@ pub(super) fn route_to(socket: &mut Socket, address: IpAddr) -> Vec<u32> {
 
 /// The interfaces that have `address`.
 pub(super) fn owners(socket: &mut Socket, address: IpAddr) -> Result<BTreeSet<u32>, NetlinkError> {
-    let (_, bytes) = family_and_bytes(address);
-    let addresses = socket.request(Message::new(libc::RTM_GETADDR, DUMP).fixed(&[0; IFADDRMSG]))?;
-    let is_it = |message: &&Vec<u8>| {
-        let attributes = Attributes::after(message, IFADDRMSG);
-        // IPv6 addresses come without IFA_LOCAL unless there is a peer.
-        attributes.get(libc::IFA_LOCAL).or(attributes.get(libc::IFA_ADDRESS)) == Some(&bytes[..])
-    };
-    Ok(addresses.iter().filter(is_it).filter_map(|message| read_u32(message, 4)).collect())
+    let address = address.to_canonical();
+    let owned = crate::local::owned(socket)?.into_iter();
+    Ok(owned.filter(|(_, own)| *own == address).map(|(index, _)| index).collect())
 }
 
 fn family_and_bytes(address: IpAddr) -> (u8, Vec<u8>) {
