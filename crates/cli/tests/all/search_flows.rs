@@ -141,12 +141,14 @@ fn the_highest_rate_is_found_and_confirmed_and_a_search_goes_on() {
     let ran = search(&format!("--max 8kfps --min 1kfps --precision 20% --confirm 2 --report {to}"));
     let report: Value = ran.json();
     let found = &report["result"]["search"]["sizes"][0]["flows"];
-    if judged(&report).len() == report["result"]["trials"].as_array().expect("trials").len() {
-        assert_eq!(found["flows_per_second"], 8000.0, "{found}");
+    let trials = report["result"]["trials"].as_array().expect("trials");
+    // A sender that this machine keeps from work lowers the highest load of a search: then the first trial has that one.
+    if trials[0]["verdict"] == "passed" && judged(&report).len() == trials.len() {
+        assert_eq!(found["flows_per_second"], trials[0]["load"], "{found} {trials:?}");
+        assert!(trials[0]["load"] == 8000.0 || number(&trials[0], "repeated") > 0, "{trials:?}");
         assert_eq!((&found["probe"], &found["key_order"]), (&"netdyno".into(), &"random".into()));
         assert_eq!(number(found, "idle_timeout_ns"), 1_000_000_000);
-        let parts: Vec<_> =
-            report["result"]["trials"].as_array().expect("trials").iter().map(|t| &t["part"]).collect();
+        let parts: Vec<_> = trials.iter().map(|t| &t["part"]).collect();
         assert_eq!(parts, ["flows", "confirm"]);
         assert_eq!(ran.status, 0, "{}", ran.stderr);
     }
