@@ -28,7 +28,7 @@ fuzz_target!(|bytes: &[u8]| {
         ramp_ns: 0,
         gap_ns: 500,
         idle_ns: 1 << 40,
-        target: None,
+        targets: [None; 2],
         own: None,
     });
     let pace = [Pace::Wallclock, Pace::Causal, Pace::CausalThink][usize::from(second) % 3];

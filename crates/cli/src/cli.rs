@@ -663,6 +663,9 @@ pub struct Allowed {
     /// Yes, write this file, which the job names, whatever it is now. Once for each.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Vec<PathBuf>,
+    /// Yes, copy clients' data to this public address, which the job names as its target. Once for each.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub allow_public_target: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -61,6 +61,16 @@ pub enum Difference {
     Size(Line, u64, u64),
 }
 
+impl Difference {
+    /// What it is a difference in: the server's first line, and whether it is the sizes.
+    fn group(&self) -> (Line, bool) {
+        match self {
+            Difference::Line(online, _) => (*online, false),
+            Difference::Size(line, ..) => (*line, true),
+        }
+    }
+}
+
 /// Kinds of differences that are told apart.
 const MOST_KINDS: usize = 512;
 
@@ -152,6 +162,16 @@ impl Comparison {
         for (difference, (count, example)) in &other.kinds {
             self.count(*difference, *count, *example);
         }
+    }
+
+    /// How often answers differ in this way, whatever the other answer was: of those that begin like this at the server, in their first
+    /// lines or in their sizes.
+    pub fn alike(&self, difference: &Difference) -> u64 {
+        self.kinds
+            .iter()
+            .filter(|(kind, _)| kind.group() == difference.group())
+            .map(|(_, (count, _))| count)
+            .sum()
     }
 
     /// The differences, the most frequent first: how often, and what a request of that kind began with.

@@ -13,8 +13,10 @@ pub struct Frames {
     pub other_flows: u64,
     /// Other protocols.
     pub other_protocols: u64,
-    /// Pieces of IP packets, which are not put together.
+    /// Pieces of IP packets that never became whole.
     pub fragments: u64,
+    /// Frames that held nothing but further pieces of packets that became whole: each packet is counted once, by what it is.
+    pub joined: u64,
     /// Frames whose headers cannot be read.
     pub malformed: u64,
     /// Segments from clients of which a part was not captured: they are among the segments.
@@ -46,10 +48,12 @@ pub struct Sessions {
     pub sampled_out: u64,
     /// Not taken, because there were too many at once,
     pub over_sessions: u64,
-    /// or too many new ones a second,
+    /// too many new ones a second,
     pub over_rate: u64,
-    /// or because copies were to become more slowly.
+    /// because copies were to become more slowly,
     pub ramped_out: u64,
+    /// or because copying took more of the machine than it may.
+    pub over_ceiling: u64,
     /// Of copies of ours that came back: from our addresses, or from the target.
     pub own: u64,
     /// Copied from their beginning,
@@ -62,8 +66,10 @@ pub struct Sessions {
     pub missed: u64,
     /// with a segment that was captured in part,
     pub truncated: u64,
-    /// or with more out of order than there is room for.
+    /// with more out of order than there is room for,
     pub too_early: u64,
+    /// or given up, because copying took far more of the machine than it may.
+    pub shed: u64,
     /// Ended because nothing came for long.
     pub idle: u64,
     /// Ended by a new one of the same addresses and ports.
@@ -148,6 +154,10 @@ pub struct Funnel {
     pub copies: Copies,
     /// Bytes to it.
     pub said: Said,
+    /// The same of the second target, which has one copy of each session.
+    pub second_copies: Copies,
+    /// Bytes to it.
+    pub second_said: Said,
 }
 
 macro_rules! sums {
@@ -161,13 +171,25 @@ macro_rules! sums {
 }
 
 sums! {
-    Frames: captured from_clients from_server other_flows other_protocols fragments malformed truncated syns syn_acks
+    Frames: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated syns syn_acks
         syn_acks_alone strays;
-    Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out own copied adopted gaps
-        missed truncated too_early idle replaced;
+    Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out over_ceiling own copied adopted gaps
+        missed truncated too_early shed idle replaced;
     Bytes: captured delivered behind_gaps repeated different wild;
     Copies: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull impatient;
     Said: due sent unconnected after_close overfull reset unfinished received;
+}
+
+impl Copies {
+    fn parts(&self) -> u64 {
+        self.connected + self.refused + self.timed_out + self.no_address + self.failed + self.unfinished
+    }
+}
+
+impl Said {
+    fn parts(&self) -> u64 {
+        self.sent + self.unconnected + self.after_close + self.overfull + self.reset + self.unfinished
+    }
 }
 
 impl Funnel {
@@ -178,12 +200,20 @@ impl Funnel {
         self.bytes.plus(&other.bytes);
         self.copies.plus(&other.copies);
         self.said.plus(&other.said);
+        self.second_copies.plus(&other.second_copies);
+        self.second_said.plus(&other.second_said);
     }
 
     /// What does not add up, at the end, a sentence each. There must be none.
     pub fn contradictions(&self) -> Vec<String> {
-        let Funnel { frames: f, sessions: s, bytes: b, copies: c, said } = self;
-        let left = s.midstream + s.sampled_out + s.over_sessions + s.over_rate + s.ramped_out + s.own;
+        let Funnel { frames: f, sessions: s, bytes: b, .. } = self;
+        let left = s.midstream
+            + s.sampled_out
+            + s.over_sessions
+            + s.over_rate
+            + s.ramped_out
+            + s.over_ceiling
+            + s.own;
         let sums = [
             (
                 "frames captured",
@@ -193,25 +223,15 @@ impl Funnel {
                     + f.other_flows
                     + f.other_protocols
                     + f.fragments
+                    + f.joined
                     + f.malformed,
             ),
             ("sessions seen", s.seen, s.half_open + s.refused + s.waiting + left + s.copied + s.adopted),
             ("bytes captured", b.captured, b.delivered + b.behind_gaps),
-            (
-                "connections wanted",
-                c.wanted,
-                c.connected + c.refused + c.timed_out + c.no_address + c.failed + c.unfinished,
-            ),
-            (
-                "bytes due",
-                said.due,
-                said.sent
-                    + said.unconnected
-                    + said.after_close
-                    + said.overfull
-                    + said.reset
-                    + said.unfinished,
-            ),
+            ("connections wanted", self.copies.wanted, self.copies.parts()),
+            ("bytes due", self.said.due, self.said.parts()),
+            ("connections to the second target", self.second_copies.wanted, self.second_copies.parts()),
+            ("bytes due to the second target", self.second_said.due, self.second_said.parts()),
         ];
         let wrong = sums.into_iter().filter(|(_, whole, parts)| whole != parts);
         wrong.map(|(what, whole, parts)| format!("{what}: {whole}, and their parts are {parts}")).collect()

@@ -13,6 +13,7 @@
 
 pub mod addresses;
 pub mod exchange;
+pub mod fragments;
 pub mod framing;
 pub mod funnel;
 pub mod packet;

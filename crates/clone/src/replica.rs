@@ -95,6 +95,9 @@ pub struct Replica {
     connected: bool,
     shut: bool,
     target_closed: bool,
+    /// And the client still spoke.
+    closed_early: bool,
+    server_finished: bool,
     over: bool,
     compares: bool,
     impatient: bool,
@@ -118,6 +121,8 @@ impl Replica {
             connected: false,
             shut: false,
             target_closed: false,
+            closed_early: false,
+            server_finished: false,
             over: false,
             compares,
             impatient: false,
@@ -282,7 +287,18 @@ impl Replica {
 
     /// The target closed or is gone: what waits is never said. How many bytes that are, if the connection is not good for more.
     pub fn target_closed(&mut self) {
+        self.closed_early |= self.is_open();
         self.target_closed = true;
+    }
+
+    /// The server says nothing more: who closes first on both sides is the server, not the client.
+    pub fn server_finished(&mut self) {
+        self.server_finished = true;
+    }
+
+    /// Did the target close, while the client still spoke and the server listened to the end?
+    pub fn was_closed_early(&self) -> bool {
+        self.closed_early && !self.server_finished
     }
 
     /// Gives up what waits: how many bytes.

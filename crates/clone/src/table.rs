@@ -75,8 +75,8 @@ pub struct Rules {
     pub gap_ns: u64,
     /// Nothing was heard for so long: the session's end was missed.
     pub idle_ns: u64,
-    /// Where copies go: sessions that come from there are copies that came back.
-    pub target: Option<IpAddr>,
+    /// Where copies go: sessions that come from there are copies that came back, and those that go there are copies.
+    pub targets: [Option<IpAddr>; 2],
     /// Where copies come from: an address and how many bits of it.
     pub own: Option<(IpAddr, u8)>,
 }
@@ -134,6 +134,8 @@ pub enum Event<'a> {
     },
     /// Which answers belong to which requests is not known any more.
     Unframed,
+    /// The server says nothing more.
+    ServerFinished,
     /// The client says nothing more.
     Finished,
     /// The client tears the connection down.
@@ -229,6 +231,8 @@ pub struct Table {
     /// When they are given up.
     gapped: Vec<(u64, FlowKey)>,
     copied: usize,
+    /// No new session is copied.
+    at_ceiling: bool,
     /// Bytes that wait for what precedes them.
     early: u64,
     /// Since the first segment.
@@ -257,6 +261,7 @@ impl Table {
             lingering: VecDeque::new(),
             gapped: Vec::new(),
             copied: 0,
+            at_ceiling: false,
             early: 0,
             start_ns: None,
             second: (0, 0),
@@ -271,6 +276,22 @@ impl Table {
     /// Sessions that are copied at this moment.
     pub fn open(&self) -> usize {
         self.copied
+    }
+
+    /// From now on new sessions are copied, or not, because copying takes more than it may.
+    pub fn hold_back(&mut self, at_ceiling: bool) {
+        self.at_ceiling = at_ceiling;
+    }
+
+    /// Ends copies of so many sessions, because copying takes far more than it may.
+    pub fn shed(&mut self, count: usize, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        let open = |id: &Id| self.sessions.get(*id).is_some_and(|session| session.phase == Phase::Open);
+        let chosen: Vec<Id> = self.sessions.numbers().into_iter().filter(open).take(count).collect();
+        for id in chosen {
+            self.counts.shed += 1;
+            self.cut(id, emit);
+            self.end(id, now_ns, emit);
+        }
     }
 
     /// Sessions that are known, of whatever kind.
@@ -322,7 +343,10 @@ impl Table {
     /// From the client to the server, and whether this segment goes there; `None`: another server's.
     fn role(&self, segment: &Segment<'_>) -> Option<(FlowKey, bool)> {
         let flow = segment.flow;
-        let server = |address: IpAddr| self.rules.server.is_none_or(|server| server == address);
+        let server = |address: IpAddr| match self.rules.server {
+            Some(server) => server == address,
+            None => !self.rules.targets.contains(&Some(address)),
+        };
         let to = flow.destination_port() == self.rules.port && server(flow.destination());
         let from = flow.source_port() == self.rules.port && server(flow.source());
         match (to, from) {
@@ -611,20 +635,23 @@ impl Table {
         // A hash of its own: which sessions come first is no matter of which are chosen.
         let place = (hash.rotate_left(32) >> 11) as f64 / (1u64 << 53) as f64;
         let ramped = passed < self.rules.ramp_ns && place >= passed as f64 / self.rules.ramp_ns as f64;
-        let left =
-            if self.rules.own.is_some_and(|own| within(own, client)) || self.rules.target == Some(client) {
-                Some(&mut self.counts.own)
-            } else if copies == 0 {
-                Some(&mut self.counts.sampled_out)
-            } else if ramped {
-                Some(&mut self.counts.ramped_out)
-            } else if self.copied >= self.rules.most_sessions {
-                Some(&mut self.counts.over_sessions)
-            } else if is_over_rate(&self.rules, &mut self.second, &mut self.bucket, now_ns) {
-                Some(&mut self.counts.over_rate)
-            } else {
-                None
-            };
+        let left = if self.rules.own.is_some_and(|own| within(own, client))
+            || self.rules.targets.contains(&Some(client))
+        {
+            Some(&mut self.counts.own)
+        } else if copies == 0 {
+            Some(&mut self.counts.sampled_out)
+        } else if ramped {
+            Some(&mut self.counts.ramped_out)
+        } else if self.copied >= self.rules.most_sessions {
+            Some(&mut self.counts.over_sessions)
+        } else if self.at_ceiling {
+            Some(&mut self.counts.over_ceiling)
+        } else if is_over_rate(&self.rules, &mut self.second, &mut self.bucket, now_ns) {
+            Some(&mut self.counts.over_rate)
+        } else {
+            None
+        };
         if let Some(count) = left {
             *count += 1;
             if let Some(session) = self.sessions.get_mut(id) {
@@ -837,12 +864,16 @@ impl Table {
         }
         if segment.has(RST) {
             // What the client says after that never reaches anybody.
+            emit(id, Event::ServerFinished);
             if !session.finished {
                 session.finished = true;
                 emit(id, Event::Finished);
             }
             self.end(id, now_ns, emit);
         } else if segment.has(FIN) {
+            if !session.server_finished {
+                emit(id, Event::ServerFinished);
+            }
             session.server_finished = true;
             // An answer without a length ends here.
             if session.answering && session.protocol == Protocol::Http {

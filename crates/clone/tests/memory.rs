@@ -43,7 +43,7 @@ fn an_idle_session_takes_less_than_300_bytes() {
         ramp_ns: 0,
         gap_ns: 1,
         idle_ns: u64::MAX,
-        target: None,
+        targets: [None; 2],
         own: None,
     });
     let mut addresses = Addresses::new(IpAddr::from([10, 99, 0, 0]), 16, 0, 1).expect("addresses");

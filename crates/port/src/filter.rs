@@ -65,9 +65,8 @@ impl TcpServer {
             Line::If(EQUAL, 0x0800, To::Next, To::All),
             Line::Do(LOAD_BYTE, 23),
             Line::If(EQUAL, 6, To::Next, To::Nothing),
-            // A later fragment has no ports.
-            Line::Do(LOAD_HALF, 20),
-            Line::If(ANY_BIT, 0x1fff, To::All, To::Next),
+            // A later fragment has no ports, and of a first one nothing may be cut off: it is put together with the others.
+            Line::If(ANY_BIT, 0x3fff, To::All, To::Next),
             Line::Do(HEADER_LENGTH, 14),
         ];
         self.ends(

@@ -14,8 +14,8 @@ use crate::search::{SearchResult, Throughput, Trial};
 pub use crate::sections::bridge::{Impaired, Passage};
 pub use crate::sections::by_hand::{Adjustment, Change};
 pub use crate::sections::cloning::{
-    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedSent,
-    ClonedSessions,
+    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
+    ClonedSent, ClonedSessions,
 };
 pub use crate::sections::collection::{Collection, Exported, Exporter};
 pub use crate::sections::conversations::Conversation;

@@ -1,6 +1,7 @@
 //! A clone: what clients say to a server is said to another one, over connections of our own.
 
 use crate::check::{Contradiction, hold};
+use crate::consent::Consent;
 use crate::kind::Kind;
 use crate::no;
 use crate::words::words;
@@ -97,7 +98,21 @@ pub struct Cloning {
     /// The share of sessions that are copied grows from none to all in so long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Written<Duration>>,
-    /// A target that is no private address is allowed.
+    /// The share of a processor that each thread may take, in a second: above it no new session is copied, far above it sessions are given
+    /// up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_cpu: Option<Written<Ratio>>,
+    /// Memory that the process may have, in bytes: above it no new session is copied, far above it sessions are given up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_memory: Option<Written<u64>>,
+    /// It ends as soon as there is a file of this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_file: Option<PathBuf>,
+    /// A second target, with what the server has: what it answers otherwise than the server is noise, and is set against the
+    /// target's differences. HOST:PORT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub noise_target: Option<String>,
+    /// Targets that are no private addresses are allowed; whoever runs the job allows each as well.
     #[serde(default, skip_serializing_if = "no")]
     pub public_target: bool,
     /// Captures and counts, and connects to nobody.
@@ -142,6 +157,12 @@ impl Kind for Cloning {
     fn yes_disrupt(&self) -> &[String] {
         // It takes nothing from anybody.
         &[]
+    }
+
+    fn asks(&self) -> Consent {
+        let targets = [Some(&self.to), self.noise_target.as_ref()].into_iter().flatten();
+        let public_targets = if self.public_target { targets.cloned().collect() } else { Vec::new() };
+        Consent { public_targets, ..Consent::default() }
     }
 
     fn draw(&mut self, seed: u64) {

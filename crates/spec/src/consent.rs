@@ -12,6 +12,8 @@ pub struct Consent {
     pub command: Option<String>,
     /// Files that may be written, and overwritten.
     pub write: Vec<PathBuf>,
+    /// Public addresses that copies of clients' data may be sent to, as the job writes them.
+    pub public_targets: Vec<String>,
 }
 
 /// A job needs what was not allowed.
@@ -36,6 +38,11 @@ pub enum NotGiven {
     /// A file.
     #[error("it would write {}, whatever that is now, which is not done because a file says so", .0.display())]
     Write(PathBuf),
+    /// A target of a clone.
+    #[error(
+        "it would send what clients say to {0}, a public address, which is not done because a file says so"
+    )]
+    PublicTarget(String),
 }
 
 /// Something was allowed that no job asks for: then another one was meant.
@@ -47,6 +54,8 @@ pub enum Needless {
     Command(String),
     /// A file.
     Write(PathBuf),
+    /// A target of a clone.
+    PublicTarget(String),
 }
 
 impl Consent {
@@ -64,6 +73,9 @@ impl Consent {
         if let Some(path) = asks.write.into_iter().find(|path| !self.write.contains(path)) {
             return Err(NotGiven::Write(path));
         }
+        if let Some(target) = asks.public_targets.into_iter().find(|to| !self.public_targets.contains(to)) {
+            return Err(NotGiven::PublicTarget(target));
+        }
         match (asks.command, &self.command) {
             (None, _) => Ok(()),
             (Some(of_job), Some(allowed)) if of_job == *allowed => Ok(()),
@@ -79,8 +91,11 @@ impl Consent {
         let interface = self.yes_disrupt.iter().find(|name| nobody(&|asks| asks.yes_disrupt.contains(name)));
         let file = self.write.iter().find(|path| nobody(&|asks| asks.write.contains(path)));
         let command = self.command.iter().find(|_| nobody(&|asks| asks.command.is_some()));
+        let target = self.public_targets.iter().find(|to| nobody(&|asks| asks.public_targets.contains(to)));
         let interface = interface.cloned().map(Needless::Disrupt);
-        interface.or(command.cloned().map(Needless::Command)).or(file.cloned().map(Needless::Write))
+        let command = command.cloned().map(Needless::Command);
+        let target = target.cloned().map(Needless::PublicTarget);
+        interface.or(command).or(file.cloned().map(Needless::Write)).or(target)
     }
 }
 

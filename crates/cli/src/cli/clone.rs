@@ -121,7 +121,20 @@ pub struct Clone {
     /// Let the share of sessions that are copied grow from none to all in so long.
     #[arg(long, value_name = "TIME")]
     pub ramp: Option<Written<Duration>>,
-    /// Allow a target that is no private address.
+    /// Copy no new session while a thread takes more of a processor than this, in half a second; give sessions up, whole, when it is far more:
+    /// 30%.
+    #[arg(long, value_name = "SHARE")]
+    pub max_cpu: Option<Written<Ratio>>,
+    /// The same of the memory that netdyno has, in bytes: 500M.
+    #[arg(long, value_name = "BYTES")]
+    pub max_memory: Option<Written<u64>>,
+    /// End as soon as there is a file of this name.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub stop_file: Option<PathBuf>,
+    /// A second target, with the version that the server has: in what it answers otherwise than the server, differences are noise.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub noise_target: Option<String>,
+    /// Allow targets that are no private addresses.
     #[arg(long)]
     pub allow_public_target: bool,
     /// Capture and count, and connect to nobody.
@@ -165,6 +178,10 @@ impl Clone {
             max_new: self.max_new,
             max_rate: self.max_rate,
             ramp: self.ramp,
+            max_cpu: self.max_cpu,
+            max_memory: self.max_memory,
+            stop_file: self.stop_file,
+            noise_target: self.noise_target,
             public_target: self.allow_public_target,
             dry_run: self.dry_run,
             duration: self.duration,

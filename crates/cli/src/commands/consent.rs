@@ -38,6 +38,9 @@ pub fn unallowed(refused: &NotGiven) -> anyhow::Error {
                 quoted(&path.display().to_string())
             )
         }
+        NotGiven::PublicTarget(target) => {
+            format!("give --allow-public-target {} on the command line, if you want that", quoted(target))
+        }
         NotGiven::OtherCommand { .. } => "it must be the same".to_owned(),
     };
     anyhow!("{}: {mend}", printable(&refused.to_string()))
@@ -55,6 +58,12 @@ pub fn needed(consent: &Consent, jobs: &[Job]) -> Result<()> {
         }
         Some(Needless::Write(path)) => {
             bail!("--write {}: there is no job that writes it; leave it out", path.display())
+        }
+        Some(Needless::PublicTarget(target)) => {
+            bail!(
+                "--allow-public-target {}: there is no job that copies to it; leave it out",
+                printable(&target)
+            )
         }
     }
 }

@@ -170,8 +170,8 @@ pub fn run_file(args: &Run) -> Result<u8> {
 
 impl Allowed {
     pub fn consent(&self) -> Consent {
-        let Allowed { yes_disrupt, command, write } = self.clone();
-        Consent { yes_disrupt, command, write }
+        let Allowed { yes_disrupt, command, write, allow_public_target } = self.clone();
+        Consent { yes_disrupt, command, write, public_targets: allow_public_target }
     }
 }
 

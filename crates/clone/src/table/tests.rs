@@ -17,7 +17,7 @@ fn rules() -> Rules {
         ramp_ns: 0,
         gap_ns: 1000 * MS,
         idle_ns: 3_600_000 * MS,
-        target: None,
+        targets: [None; 2],
         own: None,
     }
 }
@@ -108,6 +108,7 @@ fn a_session_is_opened_by_the_third_segment_and_its_end_is_told() {
         "0 answered 0: 4 false",
         "0 said two after 1 asked 2",
         "0 Finished",
+        "0 ServerFinished",
         "0 Over",
     ];
     assert_eq!(tap.log(), wanted);
@@ -280,7 +281,7 @@ fn what_is_not_taken_is_counted_by_its_reason() {
     assert_eq!(taken(Rules { most_sessions: 5, ..rules() }, 20).over_sessions, 15);
     assert_eq!(taken(Rules { most_new: Some(5), ..rules() }, 20).over_rate, 15);
     assert_eq!(taken(Rules { ramp_ns: 1 << 60, ..rules() }, 20).ramped_out, 20);
-    assert_eq!(taken(Rules { target: Some(IpAddr::from([10, 0, 0, 1])), ..rules() }, 20).own, 20);
+    assert_eq!(taken(Rules { targets: [Some(IpAddr::from([10, 0, 0, 1])), None], ..rules() }, 20).own, 20);
     assert_eq!(taken(Rules { own: Some((IpAddr::from([10, 0, 0, 0]), 24)), ..rules() }, 20).own, 20);
     assert_eq!(taken(Rules { own: Some((IpAddr::from([10, 0, 1, 0]), 24)), ..rules() }, 20).own, 0);
     let half = taken(Rules { copies: Copies::new(0.5).unwrap(), ..rules() }, 400).sampled_out;

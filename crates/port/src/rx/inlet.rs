@@ -21,6 +21,8 @@ const TAG_TYPE_VALID: u32 = 1 << 6;
 const BY_DRIVER: u32 = 1 << 29;
 pub const BY_HARDWARE: u32 = 1 << 31;
 
+/// PACKET_FANOUT_FLAG_DEFRAG of linux/if_packet.h.
+const DEFRAG: u32 = 0x8000;
 /// From a frame's address (`struct sockaddr_ll`, behind the ring's header) to what says whom it is addressed to.
 pub const KIND: usize = offset_of!(libc::sockaddr_ll, sll_pkttype);
 
@@ -61,9 +63,10 @@ impl Inlet {
     }
 
     /// Shares frames out among the sockets of one number: both directions of a connection go to the same one (packet(7),
-    /// PACKET_FANOUT_HASH). After binding.
+    /// PACKET_FANOUT_HASH). IPv4 packets in pieces are put together by the kernel before that (PACKET_FANOUT_FLAG_DEFRAG): pieces have no
+    /// ports to be shared out by. After binding.
     pub fn share(&self, group: u16) -> Result<(), RxError> {
-        self.set(libc::PACKET_FANOUT, "PACKET_FANOUT", &u32::from(group))
+        self.set(libc::PACKET_FANOUT, "PACKET_FANOUT", &(u32::from(group) | DEFRAG << 16))
     }
 
     /// Sets an option of packet sockets.

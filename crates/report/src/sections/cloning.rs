@@ -28,6 +28,9 @@ pub struct Cloned {
     /// The answers of both servers beside each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<ClonedAnswers>,
+    /// A second target, with what the server has: in what it answers otherwise, differences are noise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<ClonedNoise>,
     /// What does not add up. There must be none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contradictions: Vec<String>,
@@ -49,8 +52,11 @@ pub struct ClonedFrames {
     pub other_flows: u64,
     /// Other protocols.
     pub other_protocols: u64,
-    /// Pieces of IP packets, which are not put together.
+    /// Pieces of IP packets that never became whole.
     pub fragments: u64,
+    /// Frames that held nothing but further pieces of packets that became whole: each packet is counted once, by what it is.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub joined: u64,
     /// Frames whose headers cannot be read.
     pub malformed: u64,
     /// Segments from clients of which a part was not captured: they are among the segments.
@@ -82,10 +88,13 @@ pub struct ClonedSessions {
     pub sampled_out: u64,
     /// Not taken, because there were too many at once,
     pub over_sessions: u64,
-    /// or too many new ones a second,
+    /// too many new ones a second,
     pub over_rate: u64,
-    /// or because copies were to become more slowly.
+    /// because copies were to become more slowly,
     pub ramped_out: u64,
+    /// or because copying took more of the machine than it may.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub over_ceiling: u64,
     /// Of copies of ours that came back: from our addresses, or from the target.
     pub own: u64,
     /// Copied from their beginning,
@@ -98,8 +107,11 @@ pub struct ClonedSessions {
     pub missed: u64,
     /// with a segment that was captured in part,
     pub truncated: u64,
-    /// or with more out of order than there is room for.
+    /// with more out of order than there is room for,
     pub too_early: u64,
+    /// or given up, because copying took far more of the machine than it may.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub shed: u64,
     /// Ended because nothing came for long.
     pub idle: u64,
     /// Ended by a new one of the same addresses and ports.
@@ -211,6 +223,19 @@ pub struct ClonedAnswers {
     pub other_differences: u64,
 }
 
+/// What became of copies to the second target: one of each session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClonedNoise {
+    /// Its address and port.
+    pub target: String,
+    /// Connections to it.
+    pub connections: ClonedConnections,
+    /// Bytes that were to be said to it.
+    pub sent: ClonedSent,
+    /// Its answers beside the server's.
+    pub answers: ClonedAnswers,
+}
+
 /// In what answers differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClonedDifference {
@@ -222,6 +247,10 @@ pub struct ClonedDifference {
     pub target: String,
     /// How often.
     pub count: u64,
+    /// How often the second target's answers differ from the server's in the same respect (first lines, or sizes) where the server's began
+    /// like this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<u64>,
     /// What one of these requests began with; empty where that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub example: String,
@@ -260,11 +289,11 @@ impl ClonedSessions {
 
     /// Those that ended before their clients did.
     pub fn cut(&self) -> u64 {
-        self.gaps + self.missed + self.truncated + self.too_early
+        self.gaps + self.missed + self.truncated + self.too_early + self.shed
     }
 
     /// Those that were not copied, with the reasons.
-    pub fn left(&self) -> [(&'static str, u64); 9] {
+    pub fn left(&self) -> [(&'static str, u64); 10] {
         [
             ("half open", self.half_open),
             ("refused by the server", self.refused),
@@ -273,6 +302,7 @@ impl ClonedSessions {
             ("beyond max-sessions", self.over_sessions),
             ("beyond max-new or max-rate", self.over_rate),
             ("beyond the ramp", self.ramped_out),
+            ("beyond max-cpu or max-memory", self.over_ceiling),
             ("copies that came back", self.own),
             ("forgotten", self.idle),
         ]
@@ -339,7 +369,8 @@ impl Section for Copied {
         captured.extend(there([
             ("of other flows", f.other_flows),
             ("of other protocols", f.other_protocols),
-            ("fragments", f.fragments),
+            ("fragments of packets that never became whole", f.fragments),
+            ("further fragments put together", f.joined),
             ("malformed", f.malformed),
             ("cut off", f.truncated),
         ]));
@@ -355,6 +386,7 @@ impl Section for Copied {
             ("with bytes that only the server has", s.missed),
             ("with a segment captured in part", s.truncated),
             ("with too much out of order", s.too_early),
+            ("given up, beyond max-cpu or max-memory", s.shed),
         ])
         .collect();
         if c.bytes.different > 0 {
@@ -418,6 +450,9 @@ impl Section for Copied {
                 let facts = facts.map(|(what, ns)| format!("{what} {}", units::time(ns))).to_vec();
                 lines.push(Line::facts("delay", facts));
             }
+            if let Some(noise) = &c.noise {
+                lines.push(Line::facts("noise", noise.facts()));
+            }
             for difference in a.differences.iter().take(MOST_LINES) {
                 lines.push(Line::text("differ", difference.sentence()));
             }
@@ -451,6 +486,9 @@ impl Section for Copied {
             facts.add("answers compared", &units::count(a.compared));
             facts.add("answers that differ", &units::count(a.different()));
         }
+        if let Some(noise) = &c.noise {
+            facts.add("second target", &noise.facts().join(", "));
+        }
         for difference in c.answers.iter().flat_map(|a| &a.differences).take(MOST_LINES) {
             facts.add("difference", &difference.sentence());
         }
@@ -460,6 +498,24 @@ impl Section for Copied {
 /// Differences that the summary lists; the result has more.
 const MOST_LINES: usize = 8;
 
+impl ClonedNoise {
+    fn facts(&self) -> Vec<String> {
+        let a = &self.answers;
+        let mut facts = vec![
+            format!("{}: {}", units::printable(&self.target), units::counted(a.compared, "answer")),
+            format!("{} differ", units::count(a.lines_differ + a.sizes_differ)),
+        ];
+        facts.extend(there([
+            ("unanswered", a.target_unanswered),
+            (
+                "connections that failed",
+                self.connections.wanted - self.connections.connected.min(self.connections.wanted),
+            ),
+        ]));
+        facts
+    }
+}
+
 impl ClonedDifference {
     fn sentence(&self) -> String {
         let example = match self.example.as_str() {
@@ -467,6 +523,11 @@ impl ClonedDifference {
             example => format!(", such as {}", units::printable(example)),
         };
         let [online, target] = [&self.online, &self.target].map(|text| units::printable(text));
-        format!("{}: {online} became {target}{example}", units::count(self.count))
+        let noise = match self.noise {
+            None => String::new(),
+            Some(0) => "; the second target has none of it".to_owned(),
+            Some(noise) => format!("; of the second target {} differ in the same", units::count(noise)),
+        };
+        format!("{}: {online} became {target}{example}{noise}", units::count(self.count))
     }
 }

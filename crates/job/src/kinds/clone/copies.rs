@@ -73,12 +73,37 @@ struct Copy {
     offered_ns: u64,
     /// The session is over, and no event comes any more.
     alone: bool,
+    /// It is the second target's.
+    second: bool,
+}
+
+/// A target, and what became of its copies.
+#[derive(Debug)]
+pub struct Side {
+    to: SocketAddr,
+    /// Of connections.
+    pub counted: Counted,
+    /// Of bytes.
+    pub said: Said,
+    /// Of answers.
+    pub comparison: Comparison,
+}
+
+impl Side {
+    fn new(to: SocketAddr) -> Side {
+        Side { to, counted: Counted::default(), said: Said::default(), comparison: Comparison::default() }
+    }
+}
+
+/// One of both.
+fn of(sides: &mut [Side; 2], second: bool) -> &mut Side {
+    let [first, other] = sides;
+    if second { other } else { first }
 }
 
 /// All copies of a thread.
 #[derive(Debug)]
 pub struct Copies {
-    target: SocketAddr,
     pace: Pace,
     addresses: Option<Addresses>,
     copies: Slab<Copy>,
@@ -90,24 +115,21 @@ pub struct Copies {
     buffer: Vec<u8>,
     held: u64,
     dry: bool,
-    /// Of connections.
-    pub counted: Counted,
-    /// Of bytes.
-    pub said: Said,
-    /// Of answers.
-    pub comparison: Comparison,
+    /// There is a second target.
+    both: bool,
+    /// The target and the second one.
+    pub sides: [Side; 2],
 }
 
 impl Copies {
     /// None yet. `dry`: nothing is connected, and everything is counted as if it were unfinished.
     pub fn new(
-        target: SocketAddr,
+        (target, second): (SocketAddr, Option<SocketAddr>),
         pace: Pace,
         addresses: Option<Addresses>,
         dry: bool,
     ) -> rustix::io::Result<Copies> {
         Ok(Copies {
-            target,
             pace,
             addresses,
             copies: Slab::default(),
@@ -118,9 +140,8 @@ impl Copies {
             buffer: vec![0; AT_ONCE],
             held: 0,
             dry,
-            counted: Counted::default(),
-            said: Said::default(),
-            comparison: Comparison::default(),
+            both: second.is_some(),
+            sides: [Side::new(target), Side::new(second.unwrap_or(target))],
         })
     }
 
@@ -145,6 +166,7 @@ impl Copies {
             let Some(copy) = self.copies.get_mut(number) else { break };
             let next = copy.next;
             let replica = &mut copy.replica;
+            let side = of(&mut self.sides, copy.second);
             match event {
                 Event::Opened { .. } => {}
                 Event::Said { bytes, answers, thought_ns, asked } => {
@@ -153,9 +175,10 @@ impl Copies {
                 Event::Asked { number, line, protocol } => replica.asked(number, line, protocol),
                 Event::AskedWhole { number, bodyless } => replica.asked_whole(number, bodyless, now_ns),
                 Event::Answered { number, bytes, line, ended } => {
-                    replica.online((number, bytes, line, ended), now_ns, &mut self.comparison);
+                    replica.online((number, bytes, line, ended), now_ns, &mut side.comparison);
                 }
-                Event::Unframed => replica.unframed(&mut self.comparison),
+                Event::Unframed => replica.unframed(&mut side.comparison),
+                Event::ServerFinished => replica.server_finished(),
                 Event::Finished | Event::Cut => {
                     replica.finish();
                     self.pump(number, now_ns);
@@ -187,11 +210,13 @@ impl Copies {
 
     fn open(&mut self, id: Id, client: (IpAddr, u16), copies: u32, now_ns: u64) {
         let mut head = NONE;
-        for nth in (0..copies).rev() {
-            self.counted.wanted += 1;
+        // The second target has one copy of each session, behind all others.
+        let second = if self.both { Some((copies, true)) } else { None };
+        for (nth, second) in second.into_iter().chain((0..copies).rev().map(|nth| (nth, false))) {
+            of(&mut self.sides, second).counted.wanted += 1;
             self.generation = self.generation.wrapping_add(1);
             let copy = Copy {
-                replica: Replica::new(nth == 0),
+                replica: Replica::new(nth == 0 || second),
                 socket: None,
                 next: head,
                 generation: self.generation,
@@ -200,10 +225,11 @@ impl Copies {
                 state: State::Connecting,
                 offered_ns: 0,
                 alone: false,
+                second,
             };
             head = self.copies.insert(copy);
             if self.dry {
-                self.counted.unfinished += 1;
+                of(&mut self.sides, second).counted.unfinished += 1;
                 self.set_dead(head, Why::Unconnected);
                 continue;
             }
@@ -236,7 +262,8 @@ impl Copies {
             };
             let from = taken
                 .and_then(|taken| Some(SocketAddr::new(self.addresses.as_ref()?.address(taken), taken.port)));
-            match begin(self.target, from) {
+            let second = self.copies.get(number).is_some_and(|copy| copy.second);
+            match begin(of(&mut self.sides, second).to, from) {
                 Ok(socket) => {
                     let Some(copy) = self.copies.get_mut(number) else { break };
                     let data =
@@ -264,11 +291,13 @@ impl Copies {
 
     /// A connection did not come about.
     fn unconnected(&mut self, number: u32, errno: Errno) {
+        let second = self.copies.get(number).is_some_and(|copy| copy.second);
+        let counted = &mut of(&mut self.sides, second).counted;
         match errno {
-            Errno::CONNREFUSED => self.counted.refused += 1,
-            Errno::TIMEDOUT | Errno::HOSTUNREACH => self.counted.timed_out += 1,
-            Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => self.counted.no_address += 1,
-            _ => self.counted.failed += 1,
+            Errno::CONNREFUSED => counted.refused += 1,
+            Errno::TIMEDOUT | Errno::HOSTUNREACH => counted.timed_out += 1,
+            Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => counted.no_address += 1,
+            _ => counted.failed += 1,
         }
         self.set_dead(number, Why::Unconnected);
     }
@@ -280,12 +309,14 @@ impl Copies {
         copy.socket = None;
         self.held = self.held.saturating_sub(copy.replica.held() as u64);
         let left = copy.replica.give_up();
-        copy.replica.settle(true, &mut self.comparison);
-        *unsaid(&mut self.said, why) += left;
+        let side = of(&mut self.sides, copy.second);
+        copy.replica.settle(true, &mut side.comparison);
+        *unsaid(&mut side.said, why) += left;
+        side.counted.closed_early += u64::from(copy.replica.was_closed_early());
+        side.counted.impatient += u64::from(copy.replica.was_impatient());
         if let (Some(addresses), Some(taken)) = (&mut self.addresses, copy.taken.take()) {
             addresses.give_back(taken);
         }
-        self.counted.impatient += u64::from(copy.replica.was_impatient());
         if copy.alone {
             self.copies.remove(number);
         }
@@ -298,10 +329,11 @@ impl Copies {
         (answers, thought_ns, asked): (u32, u64, u32),
         now_ns: u64,
     ) {
-        self.said.due += bytes.len() as u64;
         let Some(copy) = self.copies.get_mut(number) else { return };
+        let side = of(&mut self.sides, copy.second);
+        side.said.due += bytes.len() as u64;
         if let State::Dead(why) = copy.state {
-            *unsaid(&mut self.said, why) += bytes.len() as u64;
+            *unsaid(&mut side.said, why) += bytes.len() as u64;
             return;
         }
         let mut written = 0;
@@ -312,12 +344,12 @@ impl Copies {
                 Ok(count) => written = count,
                 Err(_) => {
                     let rest = bytes.len() as u64;
-                    *unsaid(&mut self.said, Why::Closed) += rest;
+                    *unsaid(&mut side.said, Why::Closed) += rest;
                     self.broke(number);
                     return;
                 }
             }
-            self.said.sent += written as u64;
+            side.said.sent += written as u64;
         }
         let before = copy.replica.held();
         let said_ns = if written == bytes.len() { now_real() } else { now_ns };
@@ -326,7 +358,7 @@ impl Copies {
         self.held += (held - before) as u64;
         // One that waits for nothing is not given up because others do.
         if held > MOST_HELD || held > before && self.held > MOST_HELD_BY_ALL {
-            self.counted.overfull += 1;
+            side.counted.overfull += 1;
             self.tear(number, Why::Overfull);
         } else if written < bytes.len() && copy.state == State::Open {
             self.pump(number, now_ns);
@@ -336,7 +368,7 @@ impl Copies {
     /// The target reset the connection, or it broke otherwise.
     fn broke(&mut self, number: u32) {
         let Some(copy) = self.copies.get_mut(number) else { return };
-        self.counted.reset_early += u64::from(copy.replica.is_open());
+        of(&mut self.sides, copy.second).counted.reset_early += u64::from(copy.replica.is_open());
         self.set_dead(number, Why::Closed);
     }
 
@@ -347,7 +379,7 @@ impl Copies {
             let _ = sockopt::set_socket_linger(socket, Some(Duration::ZERO));
         }
         if copy.state == State::Connecting {
-            self.counted.unfinished += 1;
+            of(&mut self.sides, copy.second).counted.unfinished += 1;
         }
         self.set_dead(number, why);
     }
@@ -360,6 +392,7 @@ impl Copies {
                 return;
             }
             let Some(socket) = &copy.socket else { return };
+            let side = of(&mut self.sides, copy.second);
             match copy.replica.next(self.pace, now_ns) {
                 Step::Wait => return,
                 Step::Until(at) => return self.time(number, at),
@@ -369,7 +402,7 @@ impl Copies {
                         Ok(count) => {
                             let before = copy.replica.held();
                             copy.replica.wrote(count, now_real());
-                            self.said.sent += count as u64;
+                            side.said.sent += count as u64;
                             self.held = self.held.saturating_sub((before - copy.replica.held()) as u64);
                             if count == whole {
                                 continue;
@@ -385,7 +418,7 @@ impl Copies {
                             if now_ns < until {
                                 return self.time(number, until);
                             }
-                            self.counted.overfull += 1;
+                            side.counted.overfull += 1;
                             return self.tear(number, Why::Overfull);
                         }
                         Err(_) => return self.broke(number),
@@ -476,7 +509,7 @@ impl Copies {
             copy.state = State::Open;
             copy.due_ns = u64::MAX;
             copy.replica.connected();
-            self.counted.connected += 1;
+            of(&mut self.sides, copy.second).counted.connected += 1;
         }
         if flags.intersects(On::IN | On::RDHUP | On::HUP | On::ERR) && !self.read(number, now_ns) {
             return;
@@ -491,14 +524,14 @@ impl Copies {
             let Some(socket) = &copy.socket else { return false };
             match recv(socket, &mut self.buffer[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) => {
-                    self.counted.closed_early += u64::from(copy.replica.is_open());
                     copy.replica.target_closed();
                     return true;
                 }
                 Ok((_, count)) => {
-                    self.said.received += count as u64;
+                    let side = of(&mut self.sides, copy.second);
+                    side.said.received += count as u64;
                     let bytes = self.buffer.get(..count).unwrap_or_default();
-                    copy.replica.received(bytes, now_ns, &mut self.comparison);
+                    copy.replica.received(bytes, now_ns, &mut side.comparison);
                     // A short read emptied the socket: what comes later is told again.
                     if count < self.buffer.len() {
                         return true;
@@ -521,10 +554,11 @@ impl Copies {
             copy.alone = true;
             self.held = self.held.saturating_sub(copy.replica.held() as u64);
             let left = copy.replica.give_up();
-            self.said.unfinished += left;
+            let side = of(&mut self.sides, copy.second);
+            side.said.unfinished += left;
             match copy.state {
                 State::Connecting => {
-                    self.counted.unfinished += 1;
+                    side.counted.unfinished += 1;
                     self.set_dead(number, Why::Unconnected);
                 }
                 State::Open => self.set_dead(number, Why::Closed),

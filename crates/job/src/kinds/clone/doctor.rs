@@ -112,11 +112,11 @@ impl Step {
 pub fn diagnose(args: &Cloning, stop: &AtomicBool) -> Result<Diagnosis> {
     super::passive::check(args)?;
     let server = args.server().context("`.server` has no port")?;
-    let to = target(&args.to)?;
+    let to = target(&args.to, "to")?;
     let on = args.on.as_deref().context("there is no interface to listen at")?;
     let place = Place::find(on)?;
     let mut steps = Vec::new();
-    let refused = safety::refuse(args, server, to, Some(&place)).err();
+    let refused = safety::refuse(args, server, ("to", to), Some(&place)).err();
     steps.push(interface(&place));
     let listens = args.duration.as_deref().copied().unwrap_or(LISTENS).min(LONGEST);
     // What may not be a target is not connected to.
@@ -165,7 +165,7 @@ fn listen(
     let take = Take { direction: Direction::Both, filter: &filter, share: None, promiscuous: true };
     let aim = place.target();
     let mut ring = place.run_in(|| Slots::open_large(&aim, BATCH, &take, RING))??;
-    let mut table = Table::new(rules(args, (server, port), to)?);
+    let mut table = Table::new(rules(args, (server, port), [Some(to), None])?);
     let mut sessions: HashMap<FlowKey, u8> = HashMap::new();
     let mut captured = 0;
     let end = Instant::now() + listens;

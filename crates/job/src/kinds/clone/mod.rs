@@ -8,6 +8,7 @@
 //!
 //! Nothing is sent but what connections to the target send; nothing of production is touched.
 
+mod ceiling;
 mod copies;
 pub(crate) mod doctor;
 mod outcome;
@@ -20,6 +21,7 @@ use crate::place::Place;
 use crate::session::{Looked, Session};
 use anyhow::{Context, Result, bail};
 use capture::Reader;
+use ceiling::Ceiling;
 use clone::addresses::Addresses;
 use clone::replica::Pace;
 use clone::sample::Copies as Number;
@@ -63,7 +65,8 @@ enum From {
 fn run(args: &Cloning, session: &Session) -> Result<Report> {
     passive::check(args)?;
     let (server, port) = args.server().context("`.server` has no port")?;
-    let to = target(&args.to)?;
+    let to = target(&args.to, "to")?;
+    let noise = args.noise_target.as_deref().map(|to| target(to, "noise_target")).transpose()?;
     let prefix = args.prefix();
     let from = match &args.on {
         Some(on) => From::Live(Box::new(Place::find(on)?)),
@@ -73,7 +76,18 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         From::Live(place) => Some(&**place),
         From::Captures => None,
     };
-    safety::refuse(args, (server, port), to, place)?;
+    safety::refuse(args, (server, port), ("to", to), place)?;
+    if let Some(noise) = noise {
+        if noise == to {
+            bail!(
+                "`.noise_target` {noise} is `.to`: it has to be a server of its own, with what the server has"
+            );
+        }
+        safety::refuse(args, (server, port), ("noise_target", noise), place)?;
+    }
+    if let Some(file) = args.stop_file.as_deref().filter(|file| file.exists()) {
+        bail!("`.stop_file` {} is there: nothing was begun; remove it first", file.display());
+    }
     super::collect::allow_many();
     let local = match prefix.filter(|_| !args.dry_run) {
         Some((first, bits)) => Some(LocalPrefix::add(first, bits).with_context(|| {
@@ -83,10 +97,12 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     };
     if !args.dry_run {
         let own = prefix.and_then(|(first, bits)| own_address(first, bits));
-        safety::canary(to, own, prefix.is_some())?;
+        for to in [Some(to), noise].into_iter().flatten() {
+            safety::canary(to, own, prefix.is_some())?;
+        }
     }
     let threads = args.threads.unwrap_or(1);
-    let rules = rules(args, (server, port), to)?;
+    let rules = rules(args, (server, port), [Some(to), noise])?;
     let pace = match args.pace {
         ClonePace::Wallclock => Pace::Wallclock,
         ClonePace::Causal => Pace::Causal,
@@ -103,8 +119,10 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
                 })?)
             }
         };
-        let copies = Copies::new(to, pace, addresses, args.dry_run).context("epoll")?;
-        workers.push(Worker::new(Table::new(rules), copies, shared.clone()));
+        let copies = Copies::new((to, noise), pace, addresses, args.dry_run).context("epoll")?;
+        let ceiling =
+            Ceiling::new(args.max_cpu.as_deref().map(|share| share.0), args.max_memory.as_deref().copied());
+        workers.push(Worker::new(Table::new(rules), copies, shared.clone(), ceiling));
     }
     let mut report = begin(args, place, session)?;
     if let (Some((first, bits)), Some(false)) = (prefix, local.as_ref().map(LocalPrefix::vanishes)) {
@@ -139,7 +157,8 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
                 session.say(Code::CaptureOneSided, format!("Warning: {said}"));
             }
         }
-        let over = shared.iter().all(|shared| shared.done.load(Relaxed));
+        let over = shared.iter().all(|shared| shared.done.load(Relaxed))
+            || args.stop_file.as_deref().is_some_and(std::path::Path::exists);
         let f = &sum.funnel;
         Looked::of((f.frames.captured, f.said.sent), over, snapshot(&sum))
     });
@@ -160,14 +179,18 @@ fn own_address(first: IpAddr, bits: u8) -> Option<SocketAddr> {
     Some(SocketAddr::new(all.address(taken), taken.port))
 }
 
-fn target(to: &str) -> Result<SocketAddr> {
-    let found = to
-        .to_socket_addrs()
-        .with_context(|| format!("`.to` {to}: give HOST:PORT, such as 10.0.0.2:80 or [2001:db8::2]:80"))?;
-    found.into_iter().next().with_context(|| format!("`.to` {to} has no address"))
+fn target(to: &str, member: &str) -> Result<SocketAddr> {
+    let found = to.to_socket_addrs().with_context(|| {
+        format!("`.{member}` {to}: give HOST:PORT, such as 10.0.0.2:80 or [2001:db8::2]:80")
+    })?;
+    found.into_iter().next().with_context(|| format!("`.{member}` {to} has no address"))
 }
 
-fn rules(args: &Cloning, (server, port): (Option<IpAddr>, u16), to: SocketAddr) -> Result<Rules> {
+fn rules(
+    args: &Cloning,
+    (server, port): (Option<IpAddr>, u16),
+    targets: [Option<SocketAddr>; 2],
+) -> Result<Rules> {
     let number = Number::new(args.copies.unwrap_or(1.0)).context("`.copies` is no number of copies")?;
     let copies = match args.sample.as_deref() {
         Some(share) => number.of_share(share.0),
@@ -200,11 +223,11 @@ fn rules(args: &Cloning, (server, port): (Option<IpAddr>, u16), to: SocketAddr) 
         gap_ns: scaled(ns(&args.gap_time, GAP)),
         idle_ns: ns(&args.forget_after, FORGET).as_nanos() as u64,
         // In a capture, who has the target's address is somebody of that time.
-        target: args
-            .on
-            .as_ref()
-            .map(|_| to.ip())
-            .filter(|target| !target.is_loopback() && server != Some(*target)),
+        targets: targets.map(|to| {
+            to.filter(|_| args.on.is_some())
+                .map(|to| to.ip())
+                .filter(|target| !target.is_loopback() && server != Some(*target))
+        }),
         own: args.prefix(),
     })
 }

@@ -4,11 +4,11 @@ use super::safety;
 use super::worker::Done;
 use clone::exchange::{Comparison, Difference};
 use clone::framing::Line;
-use clone::funnel::Funnel;
+use clone::funnel::{Copies, Funnel, Said};
 use histogram::Histogram;
 use report::{
-    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedSent,
-    ClonedSessions, Code, Distribution, Report, units,
+    Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
+    ClonedSent, ClonedSessions, Code, Distribution, Report, units,
 };
 use spec::Cloning;
 use std::net::IpAddr;
@@ -23,35 +23,53 @@ macro_rules! same_fields {
     }};
 }
 
-fn sum(done: &[Done]) -> (Funnel, Comparison) {
-    let (mut funnel, mut comparison) = (Funnel::default(), Comparison::default());
+/// The funnel, the target's answers, the second target's.
+fn sum(done: &[Done]) -> (Funnel, Comparison, Comparison) {
+    let (mut funnel, mut comparison, mut noise) =
+        (Funnel::default(), Comparison::default(), Comparison::default());
     for one in done {
         funnel.add(&one.funnel);
         comparison.add(&one.comparison);
+        noise.add(&one.noise);
     }
-    (funnel, comparison)
+    (funnel, comparison, noise)
 }
 
 pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
-    let (funnel, comparison) = sum(done);
+    let (funnel, comparison, second) = sum(done);
+    let noise = args.noise_target.as_ref().filter(|_| !args.dry_run);
     report.result.cloned = Some(Cloned {
         frames: same_fields!(funnel.frames, ClonedFrames: captured from_clients from_server other_flows other_protocols fragments
-            malformed truncated syns syn_acks syn_acks_alone strays),
+            joined malformed truncated syns syn_acks syn_acks_alone strays),
         dropped_frames: done.iter().map(|done| done.dropped).sum(),
         sessions: same_fields!(funnel.sessions, ClonedSessions: seen half_open refused waiting midstream sampled_out over_sessions
-            over_rate ramped_out own copied adopted gaps missed truncated too_early idle replaced),
+            over_rate ramped_out over_ceiling own copied adopted gaps missed truncated too_early shed idle replaced),
         bytes: same_fields!(funnel.bytes, ClonedBytes: captured delivered behind_gaps repeated different wild),
-        connections: same_fields!(funnel.copies, ClonedConnections: wanted connected refused timed_out no_address failed unfinished
-            closed_early reset_early overfull impatient),
-        sent: same_fields!(funnel.said, ClonedSent: due sent unconnected after_close overfull reset unfinished received),
-        answers: (!args.dry_run).then(|| answers(&comparison, args.speed.is_none())),
+        connections: connections(&funnel.copies),
+        sent: sent(&funnel.said),
+        answers: (!args.dry_run).then(|| answers(&comparison, noise.map(|_| &second), args.speed.is_none())),
+        noise: noise.map(|target| ClonedNoise {
+            target: target.clone(),
+            connections: connections(&funnel.second_copies),
+            sent: sent(&funnel.second_said),
+            answers: answers(&second, None, args.speed.is_none()),
+        }),
         contradictions: funnel.contradictions(),
         cpu_ns: done.iter().map(|done| done.cpu_ns).sum(),
     });
 }
 
-/// `true_time`: a capture that is played faster says nothing of how long its server took.
-fn answers(c: &Comparison, true_time: bool) -> ClonedAnswers {
+fn connections(of: &Copies) -> ClonedConnections {
+    same_fields!(of, ClonedConnections: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull
+        impatient)
+}
+
+fn sent(of: &Said) -> ClonedSent {
+    same_fields!(of, ClonedSent: due sent unconnected after_close overfull reset unfinished received)
+}
+
+/// `noise`: of the second target. `true_time`: a capture that is played faster says nothing of how long its server took.
+fn answers(c: &Comparison, noise: Option<&Comparison>, true_time: bool) -> ClonedAnswers {
     let of =
         |histogram: &Histogram| (histogram.count() > 0).then(|| Distribution::whole(histogram)).flatten();
     let online = |histogram: &Histogram| if true_time { of(histogram) } else { None };
@@ -71,6 +89,7 @@ fn answers(c: &Comparison, true_time: bool) -> ClonedAnswers {
             online,
             target,
             count: *count,
+            noise: noise.map(|noise| noise.alike(difference)),
             example: example.to_string(),
         }
     });
@@ -98,7 +117,7 @@ fn text(line: &Line) -> String {
 }
 
 pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16), done: &[Done]) {
-    let (funnel, _) = sum(done);
+    let (funnel, ..) = sum(done);
     let Some(cloned) = report.result.cloned.clone() else { return };
     let verdict = &mut report.result.verdict;
     let counted = units::counted;
@@ -134,10 +153,17 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         };
         verdict.fall_short(Code::FramesCut, (said, remedy));
     }
-    if s.cut() > s.truncated {
+    if s.shed > 0 {
+        let said = format!(
+            "{} were given up, because copying took more of the machine than it may",
+            counted(s.shed, "session")
+        );
+        verdict.fall_short(Code::SessionsNotCopied, said);
+    }
+    if s.cut() > s.truncated + s.shed {
         let said = format!(
             "{} were copied up to a gap: {} lacked bytes that the server has, which is this capture's loss",
-            counted(s.cut() - s.truncated, "session"),
+            counted(s.cut() - s.truncated - s.shed, "session"),
             units::count(s.missed)
         );
         verdict.fall_short(Code::SessionsNotCopied, said);
@@ -152,7 +178,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             (said, "does the target hand its requests on to the server that is copied?"),
         );
     }
-    let left = s.over_sessions + s.over_rate;
+    let left = s.over_sessions + s.over_rate + s.over_ceiling;
     if left > 0 {
         let said =
             format!("{} were not copied, because of the limits that were given", counted(left, "session"));
@@ -160,7 +186,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     }
     if cloned.frames.fragments > 0 {
         let said = format!(
-            "{} were left out: IP packets in pieces are not put together",
+            "{} left out: pieces of IP packets of which others were never captured, or that contradict each other",
             counted(cloned.frames.fragments, "frame")
         );
         report.warnings.add(Code::FragmentsLeftOut, said);

@@ -18,30 +18,30 @@ pub const LOOK_NS: u64 = 3_000_000_000;
 pub fn refuse(
     args: &Cloning,
     (server, port): (Option<IpAddr>, u16),
-    to: SocketAddr,
+    (member, to): (&str, SocketAddr),
     place: Option<&Place>,
 ) -> Result<()> {
     if server == Some(to.ip()) && to.port() == port {
-        bail!("`.to` {to} is the server that is copied: give another target");
+        bail!("`.{member}` {to} is the server that is copied: give another target");
     }
     if to.ip().is_unspecified() || to.ip().is_multicast() || to.port() == 0 {
-        bail!("`.to` {to} is no address of a server");
+        bail!("`.{member}` {to} is no address of a server");
     }
     if !args.public_target && !is_private(to.ip()) {
         bail!(
-            "`.to` {to} is a public address: copies of real clients' data are not sent there, unless `.public_target` \
+            "`.{member}` {to} is a public address: copies of real clients' data are not sent there, unless `.public_target` \
              says so"
         );
     }
     if let Some((first, bits)) = args.prefix() {
         if first.is_ipv4() != to.is_ipv4() {
-            bail!("`.source_prefix` {first}/{bits} and `.to` {to} are not of one family");
+            bail!("`.source_prefix` {first}/{bits} and `.{member}` {to} are not of one family");
         }
         let inside = |address: IpAddr| within(address, first, bits);
-        for (what, address) in [("`.to`", Some(to.ip())), ("`.server`", server)] {
+        for (what, address) in [(member, Some(to.ip())), ("server", server)] {
             if let Some(address) = address.filter(|address| inside(*address)) {
                 bail!(
-                    "{what} {address} lies in `.source_prefix` {first}/{bits}, which becomes this host's own: give another prefix"
+                    "`.{what}` {address} lies in `.source_prefix` {first}/{bits}, which becomes this host's own: give another prefix"
                 );
             }
         }
@@ -51,14 +51,14 @@ pub fn refuse(
         && let Some(own) = port::local::addresses()?.into_iter().find(|own| within(*own, first, bits))
     {
         bail!(
-            "`.source_prefix` {first}/{bits} is of a network that this host is in, by {own}: while copies come from it,              no other host of it could be reached; give a prefix that is nobody's, such as 198.18.0.0/24"
+            "`.source_prefix` {first}/{bits} is of a network that this host is in, by {own}: while copies come from it, no other host of it could be reached; give a prefix that is nobody's, such as 198.18.0.0/24"
         );
     }
     let Some(place) = place else { return Ok(()) };
     // A server of any address and this port: the target would be one as well.
     if server.is_none() && to.port() == port && place.run_in(|| is_here(to.ip()))? {
         bail!(
-            "`.to` {to} is an address of the host whose port {port} is copied: copies would be copied again; give the \
+            "`.{member}` {to} is an address of the host whose port {port} is copied: copies would be copied again; give the \
              server's address ({}:ADDR:{port})",
             place.spec
         );

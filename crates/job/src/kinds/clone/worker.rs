@@ -2,17 +2,18 @@
 //! sessions of its own; the kernel shares out an interface's frames by connection, and of captures each thread reads all and takes
 //! its share.
 
-use super::copies::{Copies, RING, now_real};
+use super::ceiling::{Ceiling, Order, cpu_time};
+use super::copies::{Copies, RING, Side, now_real};
 use anyhow::{Context, Result};
 use capture::Reader;
 use clone::exchange::Comparison;
+use clone::fragments::Fragments;
 use clone::funnel::{Frames, Funnel};
 use clone::packet::{NoSegment, read};
 use clone::sample::siphash;
 use clone::table::Table;
 use port::rx::{Kind, Rx as _, Slots};
 use rustix::event::epoll;
-use rustix::thread::ClockId;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -50,6 +51,8 @@ pub struct Done {
     pub funnel: Funnel,
     pub dropped: u64,
     pub comparison: Comparison,
+    /// Of the second target.
+    pub noise: Comparison,
     pub cpu_ns: u64,
     pub fault: Option<String>,
 }
@@ -68,7 +71,9 @@ pub struct Worker {
     table: Table,
     copies: Copies,
     frames: Frames,
+    fragments: Fragments,
     shared: Shared,
+    ceiling: Ceiling,
     told_ns: u64,
     looked_ns: u64,
     swept_ns: u64,
@@ -76,12 +81,14 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(table: Table, copies: Copies, shared: Shared) -> Worker {
+    pub fn new(table: Table, copies: Copies, shared: Shared, ceiling: Ceiling) -> Worker {
         Worker {
             table,
             copies,
             frames: Frames::default(),
+            fragments: Fragments::default(),
             shared,
+            ceiling,
             told_ns: 0,
             looked_ns: 0,
             swept_ns: now_real(),
@@ -98,25 +105,43 @@ impl Worker {
                 table.segment(&segment, now_ns, &mut |id, event| copies.event(id, event, now_ns));
             }
             Err(NoSegment::Other) => self.frames.other_protocols += 1,
-            Err(NoSegment::Fragment) => self.frames.fragments += 1,
+            Err(NoSegment::Fragment) => self.fragment(link, bytes, now_ns),
             Err(NoSegment::Malformed) => self.frames.malformed += 1,
         }
     }
 
+    /// A piece of a packet: once all are there, the packet is read as if it had come in one frame.
+    fn fragment(&mut self, link: LinkType, bytes: &[u8], now_ns: u64) {
+        self.frames.fragments += 1;
+        let Some(whole) = self.fragments.take(link, bytes, now_ns) else { return };
+        self.frames.fragments -= whole.frames;
+        self.frames.joined += whole.frames - 1;
+        match read(LinkType::ETHERNET, &whole.frame, whole.frame.len()) {
+            Ok(segment) => {
+                let Worker { table, copies, .. } = self;
+                table.segment(&segment, now_ns, &mut |id, event| copies.event(id, event, now_ns));
+            }
+            Err(_) => self.frames.malformed += 1,
+        }
+    }
+
     fn funnel(&self) -> Funnel {
-        let Frames { captured, other_protocols, fragments, malformed, .. } = self.frames;
+        let Frames { captured, other_protocols, fragments, joined, malformed, .. } = self.frames;
+        let [first, second] = &self.copies.sides;
         Funnel {
-            frames: Frames { captured, other_protocols, fragments, malformed, ..self.table.frames },
+            frames: Frames { captured, other_protocols, fragments, joined, malformed, ..self.table.frames },
             sessions: self.table.counts,
             bytes: self.table.bytes,
-            copies: self.copies.counted,
-            said: self.copies.said,
+            copies: first.counted,
+            said: first.said,
+            second_copies: second.counted,
+            second_said: second.said,
         }
     }
 
     fn tell(&mut self, now_ns: u64) {
         self.told_ns = now_ns;
-        let of = &self.copies.comparison;
+        let [Side { comparison: of, .. }, _] = &self.copies.sides;
         let standing = Standing {
             funnel: self.funnel(),
             dropped: self.dropped,
@@ -133,6 +158,13 @@ impl Worker {
         if now_ns.saturating_sub(self.looked_ns) >= TICK_NS {
             self.looked_ns = now_ns;
             table.look(now_ns, &mut |id, event| copies.event(id, event, now_ns));
+            if let Some(order) = self.ceiling.look() {
+                table.hold_back(order != Order::Go);
+                if order == Order::Shed {
+                    let count = table.open().div_ceil(10);
+                    table.shed(count, now_ns, &mut |id, event| copies.event(id, event, now_ns));
+                }
+            }
         }
         if now_ns.saturating_sub(self.swept_ns) >= SWEEP_NS {
             self.swept_ns = now_ns;
@@ -266,12 +298,12 @@ impl Worker {
         }
         self.copies.end();
         self.tell(now_real());
-        let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
-        let cpu_ns = u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
-            + u64::try_from(time.tv_nsec).unwrap_or(0);
+        let cpu_ns = cpu_time().as_nanos() as u64;
         let funnel = self.funnel();
         self.shared.done.store(true, Relaxed);
-        Done { funnel, dropped: self.dropped, comparison: self.copies.comparison, cpu_ns, fault }
+        let [first, second] = self.copies.sides;
+        let noise = second.comparison;
+        Done { funnel, dropped: self.dropped, comparison: first.comparison, noise, cpu_ns, fault }
     }
 }
 
