@@ -3,7 +3,7 @@
 
 use super::oracle::{self, Load, Seen, Server, request};
 use super::{LOAD, Three, assert_copied, cloned, ended};
-use crate::common::{eventually, folder, inside, number, path, reasons, start};
+use crate::common::{eventually, inside, number, reasons, start};
 use ::lab::Namespace;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -272,23 +272,6 @@ fn an_interface_that_goes_down_is_told_and_costs_nothing() {
     assert!(reasons(&report).iter().any(|said| said.contains("capturing was interrupted")), "{report}");
     // A hundred ticks are a second: it did not spin.
     assert!(ticks < 50, "{ticks} ticks in a second");
-}
-
-#[test]
-fn fragments_are_counted_and_said() {
-    let (three, dir) = (Three::new(), folder());
-    let _servers = three.servers(128);
-    let file = path(&dir, "fragment.pcap");
-    let mut frame =
-        vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 60, 0, 7, 0x20, 0, 64, 6, 0, 0];
-    frame.extend([10, 77, 1, 2, 10, 77, 1, 1, 0x9c, 0x40, 0, 80]);
-    frame.resize(74, 0);
-    crate::common::write_pcap(&file, 1, &[frame]);
-    let line = format!("netdyno clone {file} --server 10.77.1.1:80 --to 10.77.2.2:80 --json");
-    let report = start(inside(&three.online, &line)).wait().json();
-    let frames = &cloned(&report)["frames"];
-    assert_eq!((number(&frames["captured"]), number(&frames["fragments"])), (1, 1), "{report}");
-    assert!(report.to_string().contains("IP packets in pieces are not put together"), "{report}");
 }
 
 #[test]

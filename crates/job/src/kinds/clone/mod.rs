@@ -167,6 +167,11 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
+    if let Some(file) = args.stop_file.as_deref().filter(|file| file.exists()) {
+        report
+            .warnings
+            .add(Code::Stopped, format!("ended because there is a file {} (`.stop_file`)", file.display()));
+    }
     outcome::fill(&mut report, args, &done);
     outcome::judge(&mut report, args, (server, port), &done);
     Ok(report)

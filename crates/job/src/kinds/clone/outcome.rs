@@ -11,6 +11,7 @@ use report::{
     ClonedSent, ClonedSessions, Code, Distribution, Report, units,
 };
 use spec::Cloning;
+use std::cmp::Reverse;
 use std::net::IpAddr;
 
 /// Differences that the result lists.
@@ -73,7 +74,11 @@ fn answers(c: &Comparison, noise: Option<&Comparison>, true_time: bool) -> Clone
     let of =
         |histogram: &Histogram| (histogram.count() > 0).then(|| Distribution::whole(histogram)).flatten();
     let online = |histogram: &Histogram| if true_time { of(histogram) } else { None };
-    let ranked = c.ranked();
+    let mut ranked = c.ranked();
+    // What the second target has as often is noise: what is beyond that comes first.
+    if let Some(noise) = noise {
+        ranked.sort_by_key(|(difference, count, _)| Reverse(count.saturating_sub(noise.alike(difference))));
+    }
     let listed = ranked.iter().take(MOST_LISTED).map(|(difference, count, example)| {
         let (kind, online, target) = match difference {
             Difference::Line(online, target) => ("first_line", text(online), text(target)),
@@ -239,5 +244,26 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             units::count(answers.target_unanswered)
         );
         report.warnings.add(Code::TargetDiffers, said);
+    }
+    if let Some(noise) = &cloned.noise {
+        judge_noise(report, noise);
+    }
+}
+
+/// Noise is known of what the second target heard.
+fn judge_noise(report: &mut Report, noise: &ClonedNoise) {
+    let c = &noise.connections;
+    let lost = c.wanted - c.connected.min(c.wanted);
+    let unsaid = noise.sent.due - noise.sent.sent.min(noise.sent.due);
+    if lost + unsaid > 0 {
+        let said = format!(
+            "the second target {} did not hear everything: {} of {} did not come about, {} were not said: its noise is less than \
+             there is",
+            noise.target,
+            units::count(lost),
+            units::counted(c.wanted, "connection"),
+            units::bytes(unsaid)
+        );
+        report.warnings.add(Code::TargetUnreachable, said);
     }
 }
