@@ -3,6 +3,7 @@
 #![no_main]
 
 use clone::exchange::Comparison;
+use clone::fragments::Fragments;
 use clone::funnel::Funnel;
 use clone::packet::{Segment, read};
 use clone::replica::{Pace, Replica, Step};
@@ -15,6 +16,7 @@ use wire::flow::FlowKey;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = read(LinkType::ETHERNET, bytes, bytes.len() + 7);
+    pieces(bytes);
     let Some((&[first, second], mut rest)) = bytes.split_first_chunk::<2>() else { return };
     let mut table = Table::new(Rules {
         server: None,
@@ -67,6 +69,7 @@ fuzz_target!(|bytes: &[u8]| {
                     replica.online((number, bytes, line, ended), now, &mut comparison);
                 }
                 Event::Unframed => replica.unframed(&mut comparison),
+                Event::ServerFinished => replica.server_finished(),
                 Event::Finished | Event::Cut => replica.finish(),
                 Event::Reset => replica.reset(now),
                 Event::Over => replica.over(),
@@ -90,3 +93,18 @@ fuzz_target!(|bytes: &[u8]| {
     funnel.frames = clone::funnel::Frames { captured, ..frames };
     assert_eq!(funnel.contradictions(), Vec::<String>::new());
 });
+
+/// Pieces of IP packets, each with a length in front: what is put together is a packet that reads as one, and each frame is in one.
+fn pieces(bytes: &[u8]) {
+    let (mut fragments, mut rest, mut taken, mut joined) = (Fragments::default(), bytes, 0, 0);
+    while let Some((&length, behind)) = rest.split_first() {
+        let (frame, behind) = behind.split_at(usize::from(length).min(behind.len()));
+        rest = behind;
+        taken += 1;
+        if let Some(whole) = fragments.take(LinkType::ETHERNET, frame, taken) {
+            joined += whole.frames;
+            let _ = read(LinkType::ETHERNET, &whole.frame, whole.frame.len());
+        }
+    }
+    assert!(joined <= taken);
+}

@@ -217,6 +217,13 @@ mod tests {
         let ok = Line::of(b"200");
         let ranked: Vec<_> = sum.ranked().into_iter().map(|(kind, count, _)| (kind, count)).collect();
         assert_eq!(ranked, [(Difference::Size(ok, 5, 6), 8), (Difference::Line(ok, Line::of(b"502")), 6)]);
+        // Whatever the other answer was.
+        let alike = [
+            Difference::Size(ok, 5, 99),
+            Difference::Line(ok, Line::of(b"404")),
+            Difference::Line(Line::of(b"404"), ok),
+        ];
+        assert_eq!(alike.map(|difference| sum.alike(&difference)), [8, 6, 0]);
         assert_eq!((sum.online_first.p50(), sum.target_first.p50()), (20, 10));
     }
 }

@@ -536,6 +536,22 @@ mod tests {
     }
 
     #[test]
+    fn a_target_closes_early_if_the_server_did_not_close_as_well() {
+        for (server, client, early) in [(false, false, true), (true, false, false), (false, true, false)] {
+            let mut replica = Replica::new(false);
+            replica.connected();
+            if client {
+                replica.finish();
+            }
+            replica.target_closed();
+            if server {
+                replica.server_finished();
+            }
+            assert_eq!(replica.was_closed_early(), early, "server {server}, client {client}");
+        }
+    }
+
+    #[test]
     fn turns_are_compared_by_size_and_what_is_left_at_the_end() {
         let (mut replica, mut comparison) = (Replica::new(true), Comparison::default());
         replica.connected();

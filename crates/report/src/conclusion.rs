@@ -57,6 +57,9 @@ pub fn sentence(report: &Report) -> String {
     if let Some(served) = &result.served {
         return served.sentence() + ".";
     }
+    if let Some(cloned) = &result.cloned {
+        return cloned.sentence() + ".";
+    }
     let volume = |t: &crate::model::Totals| {
         let mut text = format!("{} ({})", units::counted(t.frames, "frame"), units::bytes(t.bytes));
         if t.duration_ns > 0 && t.frames > 0 {
@@ -148,6 +151,10 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
         Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => None,
         Verdict::Short { .. } if result.endpoint_search.is_some() => None,
+        Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
+            Some("`netdyno clone doctor`, with the same `.on` and `.to`, says which step of a connection is missing.".to_owned())
+        }
+        Verdict::Short { .. } if result.cloned.is_some() => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.learnt_frames.is_some()) => Some(
             "Send each side by an interface of its own (`.links[1].on` IFACE `.sides` auto), or one side (`.only_side` first)."
                 .to_owned(),

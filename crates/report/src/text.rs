@@ -92,7 +92,7 @@ fn ending(report: &Report, options: Options<'_>) -> String {
     if !verdict.reasons().is_empty() {
         out += &format!(": {}", printable(&conclusion::reasons(verdict)));
     }
-    out += ".\n";
+    out += if out.ends_with('?') { "\n" } else { ".\n" };
     let next = conclusion::next_step(report, options.page);
     if next.is_empty() { out } else { out + &next + "\n" }
 }

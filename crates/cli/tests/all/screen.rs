@@ -433,3 +433,34 @@ fn metrics_are_what_prometheus_reads_and_what_the_result_says() {
     net.run("netdyno send ipv4/udp --sign --on tx0 --topspeed --count 1 --engine packet").ok();
     assert_eq!(number(&meter.wait().ok().json()["result"]["rx"]["frames"]), 500);
 }
+
+#[test]
+fn a_clone_is_seen_and_its_page_says_what_happened() {
+    use crate::clone::oracle::{self, Load, Server};
+    let net = Net::with(&::lab::Options { addresses: true, ..Default::default() });
+    // The target has an address of its own: sessions from its host would be copies that came back.
+    net.run_there("ip address add 198.18.0.3/24 dev rx0").ok();
+    let online = Server::start(&net.lab.sender.namespace, "0.0.0.0:80", 128);
+    let target = Server::start(&net.lab.receiver.namespace, "198.18.0.3:80", 130);
+    let report = net.file("report");
+    let line = format!("netdyno clone --from tx0:80 --to 198.18.0.3:80 --json --tui --report {report}");
+    let terminal = Terminal::start(&net, "80x24", &line);
+    terminal.shows(&["netdyno clone", "RUNNING"]);
+    let load = Load { connections: 20, requests: 200, per_second: 1000, body: 0, short: false };
+    oracle::run(&net.lab.receiver.namespace, "198.18.0.1:80", load);
+    terminal.shows(&["sessions", "20 seen, 20 copied"]);
+    terminal.shows(&["target", "20 connections, 0 failed"]);
+    let text = terminal.shows(&["answers", "200 compared, 200 differ"]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    terminal.press("q");
+    let result = terminal.over(&[0]);
+    assert_eq!(number(&result["result"]["cloned"]["sessions"]["copied"]), 20);
+    let page = std::fs::read_to_string(format!("{report}/report.html")).expect("a page");
+    for words in [
+        "Copied 20 of 20 sessions: 20 connections to the target",
+        "200 of 200 answers differ from the server",
+    ] {
+        assert!(page.contains(words), "no `{words}` in the page");
+    }
+    drop((online.seen(), target.seen()));
+}

@@ -392,3 +392,43 @@ fn what_waits_for_gaps_is_bounded_over_all_sessions() {
     tap.table.finish(tap.now_ns, &mut |_, _| ());
     assert_eq!((tap.table.early, tap.table.bytes.behind_gaps), (0, 100 * (4 << 20)));
 }
+
+#[test]
+fn above_a_ceiling_nobody_new_is_copied_and_whole_sessions_are_given_up() {
+    let mut tap = Tap::new(rules());
+    let open = |tap: &mut Tap, client: u16| {
+        tap.take(client, true, SYN, (99, 0), b"", 0);
+        tap.take(client, false, SYN | ACK, (499, 100), b"", 0);
+        tap.take(client, true, ACK, (100, 500), b"", 0);
+    };
+    (1..=4).for_each(|client| open(&mut tap, client));
+    tap.table.hold_back(true);
+    open(&mut tap, 5);
+    tap.table.shed(3, tap.now_ns, &mut Tap::note(&mut tap.log));
+    tap.table.hold_back(false);
+    open(&mut tap, 6);
+    let s = tap.table.counts;
+    assert_eq!((s.seen, s.copied, s.over_ceiling, s.shed, tap.table.open()), (6, 5, 1, 3, 2));
+    let log = tap.log();
+    let of = |what: &str| log.iter().filter(|line| line.ends_with(what)).count();
+    assert_eq!((of("opened 1"), of("Cut"), of("Over")), (5, 3, 3));
+    // What the given-up ones say afterwards is said to nobody.
+    (1..=4).for_each(|client| tap.take(client, true, ACK, (100, 500), b"more", 0));
+    let said = tap.log().iter().filter(|line| line.contains("said more")).count();
+    assert_eq!(said, 1);
+    // More than there are.
+    tap.table.shed(9, tap.now_ns, &mut Tap::note(&mut tap.log));
+    assert_eq!((tap.table.counts.shed, tap.table.open()), (5, 0));
+}
+
+#[test]
+fn a_flow_to_a_target_is_no_servers_when_no_server_is_named() {
+    let target = IpAddr::from([10, 0, 0, 2]);
+    let mut tap = Tap::new(Rules { targets: [None, Some(target)], ..rules() });
+    tap.handshake();
+    assert_eq!((tap.log().len(), tap.table.counts.seen, tap.table.frames.other_flows), (0, 0, 3));
+    let mut tap =
+        Tap::new(Rules { server: Some(target), targets: [None, Some([10, 0, 0, 1].into())], ..rules() });
+    tap.handshake();
+    assert_eq!((tap.log().len(), tap.table.counts.own), (0, 1), "the target is a client of the server");
+}

@@ -495,6 +495,44 @@ impl Section for Copied {
     }
 }
 
+impl Cloned {
+    /// Not a session was copied, or no connection came about: it is the set-up that is wrong.
+    pub(crate) fn reached_nobody(&self) -> bool {
+        self.sessions.taken() == 0 || self.connections.connected == 0
+    }
+
+    /// What happened, in one sentence without its full stop.
+    pub(crate) fn sentence(&self) -> String {
+        let (s, c) = (&self.sessions, &self.connections);
+        let mut text = format!("Copied {} of {}", units::count(s.taken()), units::counted(s.seen, "session"));
+        match &self.answers {
+            None => text += "; connected to nobody, as asked",
+            Some(answers) => {
+                text += &format!(
+                    ": {} to the target, {} of {} said",
+                    units::counted(c.connected, "connection"),
+                    units::bytes(self.sent.sent),
+                    units::bytes(self.sent.due)
+                );
+                let differ = answers.lines_differ + answers.sizes_differ;
+                text += &match (answers.compared, answers.different()) {
+                    (0, 0) => "; no answer could be compared".to_owned(),
+                    (compared, 0) => {
+                        format!("; all of {} are the server's", units::counted(compared, "answer"))
+                    }
+                    (compared, _) => format!(
+                        "; {} of {} differ from the server's, {} more are missing",
+                        units::count(differ),
+                        units::counted(compared, "answer"),
+                        units::count(answers.target_unanswered)
+                    ),
+                };
+            }
+        }
+        text
+    }
+}
+
 /// Differences that the summary lists; the result has more.
 const MOST_LINES: usize = 8;
 

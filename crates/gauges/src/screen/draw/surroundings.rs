@@ -182,18 +182,15 @@ pub fn cloned(now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
         count(c.dropped_frames)
     );
     let target = format!(
-        "{} connections, {} failed; {} of {} bytes sent; {} answers compared, {} differ",
+        "{} connections, {} failed; {} of {} bytes sent",
         count(c.connected),
         count(c.unconnected),
         count(c.sent_bytes),
-        count(c.due_bytes),
-        count(c.compared),
-        count(c.different)
+        count(c.due_bytes)
     );
-    vec![
-        Line::from(vec![label("sessions", manner), sessions.into()]),
-        Line::from(vec![label("target", manner), target.into()]),
-    ]
+    let answers = format!("{} compared, {} differ or are missing", count(c.compared), count(c.different));
+    let all = [("sessions", sessions), ("target", target), ("answers", answers)];
+    all.into_iter().map(|(name, text)| Line::from(vec![label(name, manner), text.into()])).collect()
 }
 
 /// An endpoint test, or a server of such.

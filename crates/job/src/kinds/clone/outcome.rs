@@ -180,7 +180,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         verdict.fall_short(
             Code::CopiesCameBack,
-            (said, "does the target hand its requests on to the server that is copied?"),
+            (said, "does the target hand its requests on to the server that is copied, or is its host a client of it?"),
         );
     }
     let left = s.over_sessions + s.over_rate + s.over_ceiling;
