@@ -169,7 +169,8 @@ impl Heads {
             self.nap = (self.nap * 2).min(patience);
             self.take();
         }
-        if self.looked.elapsed() >= LOOK {
+        // What came before is taken first; behind it nothing comes of a program that was detached.
+        if self.frames.is_empty() && self.looked.elapsed() >= LOOK {
             self.looked = Instant::now();
             if self.link.as_ref().is_some_and(|link| !link.is_attached()) {
                 return Err(match Interface::by_name(&self.target.name) {

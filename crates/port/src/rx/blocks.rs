@@ -44,6 +44,8 @@ pub struct Blocks {
     /// Before each frame stands what was left to hardware.
     offloads: bool,
     counters: RxCounters,
+    /// What is wrong with the interface: told when all that came before is taken.
+    fault: Option<RxError>,
 }
 
 /// Frames of a block that were not taken yet.
@@ -103,7 +105,7 @@ impl Blocks {
         inlet.start(promiscuous)?;
         let frames = Vec::with_capacity(BATCH);
         let counters = RxCounters::default();
-        Ok(Blocks { frames, inlet, ring, blocks, block: 0, rest: None, offloads, counters })
+        Ok(Blocks { frames, inlet, ring, blocks, block: 0, rest: None, offloads, counters, fault: None })
     }
 
     fn start(&self) -> NonNull<u8> {
@@ -212,8 +214,20 @@ impl Rx for Blocks {
         if self.frames.is_empty() && !patience.is_zero() {
             // A block without frames goes back before anybody waits for the next one.
             self.give_back();
-            self.inlet.wait(patience)?;
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
+            if let Err(fault) = self.inlet.wait(patience) {
+                // Frames that came before are in a block that the kernel still has, for so long at most.
+                std::thread::sleep(2 * RETIRE);
+                self.fault = Some(fault);
+            }
             self.take();
+            if self.frames.is_empty()
+                && let Some(fault) = self.fault.take()
+            {
+                return Err(fault);
+            }
         }
         Ok(self.frames.len())
     }

@@ -67,6 +67,8 @@ pub struct Slots {
     /// For frames longer than a slot.
     long: Map,
     counters: RxCounters,
+    /// What is wrong with the interface: told when all that came before is taken.
+    fault: Option<RxError>,
 }
 
 impl Slots {
@@ -132,7 +134,19 @@ impl Slots {
         let batch = batch.clamp(1, slots / 2);
         let frames = Vec::with_capacity(batch);
         let counters = RxCounters::default();
-        Ok(Slots { frames, inlet, ring, slots, slot_size, first: 0, taken: 0, batch, long, counters })
+        Ok(Slots {
+            frames,
+            inlet,
+            ring,
+            slots,
+            slot_size,
+            first: 0,
+            taken: 0,
+            batch,
+            long,
+            counters,
+            fault: None,
+        })
     }
 
     fn slot(&self, nth: usize) -> NonNull<u8> {
@@ -222,8 +236,16 @@ impl Rx for Slots {
         self.give_back();
         self.take();
         if self.taken == 0 && !patience.is_zero() {
-            self.inlet.wait(patience)?;
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
+            }
+            let waited = self.inlet.wait(patience);
             self.take();
+            match waited {
+                // What came before is taken first.
+                Err(fault) if self.taken > 0 => self.fault = Some(fault),
+                waited => waited?,
+            }
         }
         Ok(self.taken)
     }
