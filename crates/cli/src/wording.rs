@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 /// Settings of a job, and what this client offers beside the job, that are typed as they are called: `trial_duration` is
 /// `--trial-duration`.
 const ALIKE: &str = "active_timeout adopt against all axis back balance biflow both_ways buffer buffers burst calibration \
-    catch_up check_content clickhouse clock collect continue copies cores count direction drop dst_mac duration \
+    capture catch_up check_content clickhouse clock collect continue copies cores count direction drop dst_mac duration \
     endpoints engine exclude export floor flow format from gateway generic goal gro idle_timeout ignore \
     include iterations json_lines kafka lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
     max_connections max_memory measure method metrics min mptcp noise_target on only_side oversize parallel port precision preload probe quiet_time rate \
