@@ -39,35 +39,6 @@ impl Priority {
     }
 }
 
-/// `struct sched_attr` of linux/sched/types.h, as far as its first version goes (Linux 3.14).
-#[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
-struct Attributes {
-    size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
-    runtime_ns: u64,
-    deadline_ns: u64,
-    period_ns: u64,
-}
-
-/// The calling thread takes its share of a core in slices of so many nanoseconds, 0.1 to 100 ms (sched_setattr(2), Linux 6.12): who takes
-/// short ones is let before others when it wakes, and has no more time than they have. An ordinary thread keeps its nice value; a
-/// real-time one is left as it is. Says whether the kernel took it; older ones take it and change nothing.
-pub fn take_short_slices(slice_ns: u64) -> bool {
-    let mut own = Attributes { size: size_of::<Attributes>() as u32, ..Attributes::default() };
-    // SAFETY: the kernel writes no more than the size it is told, which is the value's; 0 is the calling thread.
-    let asked = unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut own, own.size, 0) };
-    if asked != 0 || own.policy != libc::SCHED_OTHER as u32 {
-        return false;
-    }
-    own.runtime_ns = slice_ns;
-    // SAFETY: an initialised value that states its size and outlives the call; 0 is the calling thread.
-    unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const own, 0) == 0 }
-}
-
 /// Is the calling thread a real-time task, whoever made it one? Then it has to rest.
 pub fn is_real_time() -> bool {
     // SAFETY: no pointers; 0 is the calling thread.
@@ -105,11 +76,5 @@ mod tests {
         .join()
         .expect("a thread");
         assert_eq!(policy(), before);
-    }
-
-    #[test]
-    fn an_ordinary_thread_takes_short_slices_and_stays_ordinary() {
-        let taking = std::thread::spawn(|| (take_short_slices(100_000), is_real_time()));
-        assert_eq!(taking.join().expect("a thread"), (true, false));
     }
 }

@@ -341,10 +341,11 @@ fn clients(to: SocketAddr, load: Load, (nth, threads): (u64, u64)) -> Vec<u64> {
         let _ = epoll::wait(&epoll, spare_capacity(&mut events), Some(&nothing));
         for event in &events {
             let client = &mut clients[event.data.u64() as usize];
-            if event.flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR) {
+            let flags = event.flags;
+            if flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR) {
                 client.connected();
             }
-            if !event.flags.contains(epoll::EventFlags::IN) || !client.hear(&mut buffer) {
+            if !flags.contains(epoll::EventFlags::IN) || !client.hear(&mut buffer) {
                 continue;
             }
             client.heard.clear();

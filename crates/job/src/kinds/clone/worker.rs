@@ -215,9 +215,6 @@ impl Worker {
         self.share = share;
         let env = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
         let nap = env("NETDYNO_NAP_US").map_or(NAP, Duration::from_micros);
-        if let Some(slice) = env("NETDYNO_SLICE_NS") {
-            engine::priority::take_short_slices(slice);
-        }
         let mut fault = None;
         let events = &mut room();
         let data = epoll::EventData::new_u64(RING);
