@@ -83,10 +83,7 @@ pub fn load(options: &Options) -> Result<Loaded, ProgramError> {
         rings.push(Ring::open(own, size).map_err(system)?);
     }
     Ok(Loaded {
-        programs: [
-            keep(skeleton.progs.segments_in.as_fd())?,
-            keep(skeleton.progs.segments_out.as_fd())?,
-        ],
+        programs: [keep(skeleton.progs.segments_in.as_fd())?, keep(skeleton.progs.segments_out.as_fd())?],
         rings,
         drops: map_all(&skeleton.maps.drops)?,
         _rings: skeleton.maps.rings.as_fd().try_clone_to_owned().map_err(system)?,

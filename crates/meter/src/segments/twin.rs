@@ -120,9 +120,7 @@ fn frame(
 
 #[test]
 fn clients_are_taken_whole_and_answers_in_part() {
-    for (client, server) in
-        [(ip("10.0.0.9"), ip("10.0.0.1")), (ip("2001:db8::9"), ip("2001:db8::1"))]
-    {
+    for (client, server) in [(ip("10.0.0.9"), ip("10.0.0.1")), (ip("2001:db8::9"), ip("2001:db8::1"))] {
         for given in [None, Some(server)] {
             let mut bench = Bench::new(&Options { server: given, answers: 300, ..ANY });
             for length in [0, 1, 40, 98, 162, 500, 1400, 2900] {

@@ -99,9 +99,8 @@ fn both_captures_choose_the_same_sessions_by_the_same_seed() {
             assert_eq!(number(&sessions["copied"]) + number(&sessions["sampled_out"]), 300, "{sessions}");
             assert!(reasons(report).is_empty(), "{:?}", reasons(report));
         }
-        let chosen = [&by_socket, &by_ring].map(|seen| {
-            seen.connections.iter().map(|(_, ids)| ids.clone()).collect::<BTreeSet<Vec<u64>>>()
-        });
+        let chosen = [&by_socket, &by_ring]
+            .map(|seen| seen.connections.iter().map(|(_, ids)| ids.clone()).collect::<BTreeSet<Vec<u64>>>());
         assert_eq!(chosen[0], chosen[1]);
         assert!((60..240).contains(&chosen[0].len()), "{}", chosen[0].len());
         // Of the sessions that were left out nothing else was copied out of the kernel than their beginnings and ends.

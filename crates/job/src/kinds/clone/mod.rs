@@ -26,8 +26,8 @@ use clone::addresses::Addresses;
 use clone::replica::Pace;
 use clone::sample::Copies as Number;
 use clone::table::{Adopt, Rules, Table};
-use meter::segments::{self, Segments};
 use copies::Copies;
+use meter::segments::{self, Segments};
 use port::filter::TcpServer;
 use port::local::LocalPrefix;
 use port::rx::{Direction, Slots, Take};
@@ -310,7 +310,8 @@ fn start(
                 };
                 let rings = place.run_in(|| Segments::attach(&target, &options, BATCH))?;
                 let rings = rings.map_err(|error| {
-                    let (left_out, mend) = ("`.capture` ring-buffer", "leave it out to capture by a packet socket");
+                    let (left_out, mend) =
+                        ("`.capture` ring-buffer", "leave it out to capture by a packet socket");
                     anyhow::Error::new(error).context(format!("{left_out}: {mend}"))
                 })?;
                 for ((lane, worker), ring) in (0..).zip(workers).zip(rings) {
