@@ -417,6 +417,9 @@ fn its_words_are_understood_and_contradictions_refused() {
     run("netdyno clone --to 10.0.0.1:80").with(2).says(&["<FILE>"]);
     run("netdyno clone x.pcap --to 10.0.0.1:80").with(2).says(&["--server"]);
     run("netdyno clone --from eth0 --to 10.77.2.2:80").with(2).says(&["eth0:80"]);
+    run("netdyno clone x.pcap --server 80 --to 10.0.0.1:80 --capture ring-buffer")
+        .with(2)
+        .says(&["--capture"]);
     run("netdyno clone x.pcap --server 80 --to 10.0.0.1:80 --copies 0 --dry-run").refused(&["copies"]);
     run("netdyno clone x.pcap --server 0 --to 10.0.0.1:80 --dry-run").refused(&["port"]);
 }
