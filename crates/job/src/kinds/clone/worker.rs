@@ -213,8 +213,6 @@ impl Worker {
     /// the sessions with fragments are this thread's; without it all that it sees.
     pub fn live(mut self, mut ring: impl Rx, loopback: bool, share: Option<Share>) -> Done {
         self.share = share;
-        let env = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-        let nap = env("NETDYNO_NAP_US").map_or(NAP, Duration::from_micros);
         let mut fault = None;
         let events = &mut room();
         let data = epoll::EventData::new_u64(RING);
@@ -253,7 +251,7 @@ impl Worker {
             } else {
                 woken = self.copies.wait(events, Duration::ZERO);
                 if count < FEW {
-                    std::thread::sleep(nap);
+                    std::thread::sleep(NAP);
                 }
             }
         }
