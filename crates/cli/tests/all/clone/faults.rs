@@ -288,7 +288,10 @@ fn fragments_are_counted_and_said() {
     let report = start(inside(&three.online, &line)).wait().json();
     let frames = &cloned(&report)["frames"];
     assert_eq!((number(&frames["captured"]), number(&frames["fragments"])), (1, 1), "{report}");
-    assert!(report.to_string().contains("pieces of IP packets of which others were never captured"), "{report}");
+    assert!(
+        report.to_string().contains("pieces of IP packets of which others were never captured"),
+        "{report}"
+    );
 }
 
 #[test]

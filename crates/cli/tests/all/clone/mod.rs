@@ -470,5 +470,13 @@ fn a_load_that_is_given_is_copied_whole() {
         number(&delay["p50"]) / 1000,
         number(&delay["p99"]) / 1000,
     );
-    assert_copied(&report, &online.seen(), &target.seen(), copies);
+    if !words.contains("--sample") {
+        return assert_copied(&report, &online.seen(), &target.seen(), copies);
+    }
+    let (online, target) = (online.seen(), target.seen());
+    let sessions = &c["sessions"];
+    let all = number(&sessions["copied"]) + number(&sessions["sampled_out"]);
+    assert_eq!(all, online.connections.len() as u64, "{sessions}");
+    assert_eq!((target.bad, target.disordered()), (0, 0));
+    assert_eq!(target.connections.len() as u64, copies * number(&sessions["copied"]));
 }
