@@ -53,6 +53,9 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 	cargo build --release --locked -p netdyno-bench
 	$(SUDO) $(TARGET)/release/netdyno-bench $(ARGS)
 	$(if $(findstring --only,$(ARGS)),,$(SUDO) env NETDYNO=$(NETDYNO) scripts/bench-endpoint $(if $(findstring --quick,$(ARGS)),1 1,3 2))
+	$(if $(findstring --only,$(ARGS)),,$(SUDO) env NETDYNO=$(NETDYNO) ORACLE="$$(cargo test --locked -p netdyno-cli --test all --no-run \
+		--message-format=json | jq -r 'select(.executable and .target.name == "all") | .executable')" \
+		scripts/bench-clone $(if $(findstring --quick,$(ARGS)),1 . 1000,5))
 
 docs: build ## write man pages and shell completions to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions

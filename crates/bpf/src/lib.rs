@@ -18,9 +18,11 @@ pub mod pass;
 mod program;
 mod quiet;
 pub mod redirect;
+mod ring;
 
 pub use error::ProgramError;
 pub use mapping::{Mapping, Words, zeroed};
 pub use memory::Memory;
 pub use program::{Hook, Insn, Link, Program, Ran, Refused, Run, at_ingress};
 pub use quiet::Quiet;
+pub use ring::Ring;

@@ -44,6 +44,8 @@ pub enum Hook {
     XdpGeneric,
     /// Before all other programs at the ingress of traffic control (tcx, Linux 6.6).
     TcIngress,
+    /// Before all other programs at the egress of traffic control (tcx, Linux 6.6).
+    TcEgress,
 }
 
 /// Why the kernel did not take a program.
@@ -175,6 +177,7 @@ impl Program {
             Hook::XdpNative => (sys::BPF_XDP, sys::XDP_FLAGS_DRV_MODE),
             Hook::XdpGeneric => (sys::BPF_XDP, sys::XDP_FLAGS_SKB_MODE),
             Hook::TcIngress => (sys::BPF_TCX_INGRESS, sys::BPF_F_BEFORE),
+            Hook::TcEgress => (sys::BPF_TCX_EGRESS, sys::BPF_F_BEFORE),
         };
         let options = sys::bpf_link_create_opts {
             sz: size_of::<sys::bpf_link_create_opts>() as sys::size_t,

@@ -60,6 +60,17 @@ pub fn session(seed: u64, flow: &FlowKey) -> u64 {
     siphash([seed, !seed], &bytes)
 }
 
+/// A second hash, of a session's first.
+pub fn again(hash: u64) -> u64 {
+    siphash([hash, 0], &[])
+}
+
+/// Which of so many threads has the session with this hash, where a program in the kernel shares them out.
+pub fn lane(hash: u64, lanes: u64) -> u64 {
+    // Not the bits that choose.
+    (hash & u64::from(u32::MAX)) % lanes.max(1)
+}
+
 /// How many copies there are of each session: so many, and one more of a share of the sessions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Copies {
@@ -89,11 +100,17 @@ impl Copies {
         Copies { chosen: (share < 1.0).then_some(part(share)), ..self }
     }
 
+    /// Who judges sessions elsewhere (a program in the kernel) takes those whose hash is below the first bound, and of those the ones
+    /// whose [`again`] is below the second; a bound that is not there lets all pass. `None`: each session is copied.
+    pub fn bounds(&self) -> Option<[Option<u64>; 2]> {
+        let more = self.more.filter(|_| self.whole == 0);
+        (self.chosen.is_some() || more.is_some()).then_some([self.chosen, more])
+    }
+
     /// Of the session with this hash.
     pub fn of(&self, hash: u64) -> u32 {
         // Other bits than those that say who is chosen: a share of the chosen, too, has one more.
-        let again = siphash([hash, 0], &[]);
-        let more = u32::from(self.more.is_some_and(|more| again < more));
+        let more = u32::from(self.more.is_some_and(|more| again(hash) < more));
         if self.chosen.is_some_and(|chosen| hash >= chosen) { 0 } else { self.whole + more }
     }
 }
@@ -142,6 +159,23 @@ mod tests {
                 && (count(2) - 0.125).abs() < 0.01
                 && (count(3) - 0.125).abs() < 0.01
         );
+    }
+
+    #[test]
+    fn bounds_say_which_sessions_have_copies() {
+        for number in [0.3, 1.0, 1.5, 4.0] {
+            for share in [0.2, 1.0] {
+                let copies = Copies::new(number).unwrap().of_share(share);
+                let [chosen, more] = copies.bounds().unwrap_or_default();
+                for n in 0..2000 {
+                    let hash = session(9, &flow(n));
+                    let passes = chosen.is_none_or(|bound| hash < bound)
+                        && more.is_none_or(|bound| again(hash) < bound);
+                    assert_eq!(passes, copies.of(hash) > 0, "{number} of {share}: {hash}");
+                }
+                assert_eq!(copies.bounds().is_none(), number >= 1.0 && share == 1.0);
+            }
+        }
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub struct Rules {
     pub copies: Copies,
     /// Of the choice of sessions.
     pub seed: u64,
+    /// Who captures has left out sessions without copies but for SYN, FIN and RST: they are known by the server's SYN-ACK already.
+    pub chosen_before: bool,
     /// Sessions that are copied at once, at most.
     pub most_sessions: usize,
     /// New ones a second, at most.
@@ -813,6 +815,11 @@ impl Table {
                 } else if segment.has(SYN) && segment.has(ACK) {
                     session.phase = Phase::Answered;
                     (session.server_next, session.server_known) = (segment.seq.wrapping_add(1), true);
+                    let flow = session.flow;
+                    let of = |rules: &Rules| rules.copies.of(sample::session(rules.seed, &flow));
+                    if self.rules.chosen_before && of(&self.rules) == 0 {
+                        self.open_or_leave(id, false, now_ns, emit);
+                    }
                 }
                 return;
             }

@@ -37,6 +37,7 @@ fn an_idle_session_takes_less_than_300_bytes() {
         adopt: Adopt::SynOnly,
         copies: Copies::new(1.0).expect("copies"),
         seed: 1,
+        chosen_before: false,
         most_sessions: usize::MAX,
         most_new: None,
         most_bits: None,

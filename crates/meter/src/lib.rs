@@ -31,6 +31,7 @@ mod order;
 #[cfg(test)]
 mod runs;
 mod seen;
+pub mod segments;
 mod socket;
 mod tracker;
 #[cfg(test)]

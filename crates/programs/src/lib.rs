@@ -28,4 +28,6 @@ skeletons! {
     meter,
     /// Turns frames round.
     reflect,
+    /// Copies what clients say to a TCP server.
+    segments,
 }

@@ -38,6 +38,16 @@ words! {
     }
 }
 
+words! {
+    /// How frames come from an interface.
+    CloneCapture {
+        /// By a packet socket, with any kernel.
+        PacketSocket = "packet-socket",
+        /// By programs at traffic control (tcx, Linux 6.6) and a BPF ring buffer: what is not copied costs nearly nothing.
+        RingBuffer = "ring-buffer",
+    }
+}
+
 /// What clients say to a server is said to another one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -45,6 +55,9 @@ pub struct Cloning {
     /// The interface where the server's traffic is captured, both directions (IFACE, or IFACE@NAMESPACE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
+    /// How frames come from it.
+    #[serde(default)]
+    pub capture: CloneCapture,
     /// Or these captures, in this order, as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<PathBuf>,
@@ -181,6 +194,11 @@ impl Kind for Cloning {
                     "on",
                     sources == 0,
                     "there is nothing to copy; give the interface where the server's traffic is seen, or captures",
+                ),
+                (
+                    "capture",
+                    self.capture != CloneCapture::PacketSocket && self.on.is_none(),
+                    "it says how an interface's frames are had, and there is none; leave it out",
                 ),
                 ("captures", sources == 2, "it copies what arrives at `on`, or captures; leave out one"),
                 (

@@ -33,7 +33,7 @@ pub use bench::{
     Throughput, Trial,
 };
 pub use check::Contradiction;
-pub use cloning::{Adopt, ClonePace, Cloning};
+pub use cloning::{Adopt, CloneCapture, ClonePace, Cloning};
 pub use collect::{ClickHouse, Collect, Kafka, KafkaKey, PartitionBy};
 pub use consent::{Consent, Needless, NotGiven};
 pub use cores::{Cores, ranges};

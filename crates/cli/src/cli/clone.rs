@@ -2,7 +2,7 @@
 
 use super::{Output, word};
 use clap::{Args, Subcommand, ValueHint};
-use spec::{Adopt, ClonePace, Ratio, Written};
+use spec::{Adopt, CloneCapture, ClonePace, Ratio, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::Rate;
@@ -67,6 +67,10 @@ pub struct Clone {
     /// eth0:10.0.0.1:80.
     #[arg(long, value_name = "IFACE:[ADDR:]PORT", conflicts_with = "captures", value_parser = source)]
     pub from: Option<(String, String)>,
+    /// How frames come from the interface: packet-socket (with any kernel), ring-buffer (programs at traffic control and a BPF ring
+    /// buffer, Linux 6.6: sessions are chosen before anything is copied).
+    #[arg(long, value_name = "HOW", default_value = "packet-socket", conflicts_with = "captures", value_parser = word::<CloneCapture>())]
+    pub capture: CloneCapture,
     /// The server in captures.
     #[arg(long, value_name = "[ADDR:]PORT", requires = "captures")]
     pub server: Option<String>,
@@ -160,6 +164,7 @@ impl Clone {
         let (on, server) = self.from.unzip();
         let job = spec::Cloning {
             on,
+            capture: self.capture,
             captures: self.captures,
             server: server.or(self.server).unwrap_or_default(),
             to: self.to.unwrap_or_default(),

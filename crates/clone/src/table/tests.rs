@@ -10,6 +10,7 @@ fn rules() -> Rules {
         port: 80,
         adopt: Adopt::SynOnly,
         copies: Copies::new(1.0).unwrap(),
+        chosen_before: false,
         seed: 1,
         most_sessions: 1000,
         most_new: None,

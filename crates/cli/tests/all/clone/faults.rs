@@ -168,7 +168,7 @@ fn a_target_that_starts_again_has_new_sessions_and_the_others_are_counted() {
 
 /// What the clone says that it lost is what the target lacks: cut sessions, and bytes.
 #[track_caller]
-fn assert_honest(report: &serde_json::Value, online: &Seen, target: &Seen) -> u64 {
+pub fn assert_honest(report: &serde_json::Value, online: &Seen, target: &Seen) -> u64 {
     let c = cloned(report);
     assert!(c["contradictions"].is_null(), "{report}");
     let mut lacking = 0;

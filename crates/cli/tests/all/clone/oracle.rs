@@ -4,9 +4,14 @@
 use ::lab::Namespace;
 use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt,
+};
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -205,30 +210,102 @@ pub struct Load {
     pub short: bool,
 }
 
-/// Runs clients from a namespace: how long their requests took, each in nanoseconds.
+/// Runs clients from a namespace: how long their requests took, each in nanoseconds. Short connections are made by two threads, each
+/// with many handshakes under way.
 pub fn run(namespace: &Namespace, to: &str, load: Load) -> Vec<u64> {
     let to: SocketAddr = to.parse().expect("an address");
-    namespace.run_in(|| clients(to, load)).expect("a namespace")
+    let threads = if load.short && load.connections > 1 { 2 } else { 1 };
+    let part = |nth: u64, of: u64| of / threads + u64::from(nth < of % threads);
+    let start = |nth: u64| {
+        let namespace = namespace.try_clone().expect("a namespace");
+        let load = Load {
+            connections: part(nth, load.connections as u64) as usize,
+            requests: part(nth, load.requests),
+            per_second: part(nth, load.per_second).max(1),
+            ..load
+        };
+        std::thread::spawn(move || {
+            namespace.enter_current_thread().expect("a namespace");
+            clients(to, load, (nth, threads))
+        })
+    };
+    let running: Vec<JoinHandle<Vec<u64>>> = (0..threads).map(start).collect();
+    running.into_iter().flat_map(|clients| clients.join().expect("clients")).collect()
 }
 
-fn clients(to: SocketAddr, load: Load) -> Vec<u64> {
-    struct Client {
-        socket: Option<TcpStream>,
-        said: u64,
-        sent: Option<Instant>,
-        heard: Vec<u8>,
+/// One of the clients.
+#[derive(Default)]
+struct Client {
+    socket: Option<OwnedFd>,
+    /// Its handshake is not over: this is said then.
+    waits: Vec<u8>,
+    said: u64,
+    sent: Option<Instant>,
+    heard: Vec<u8>,
+}
+
+impl Client {
+    /// Begins to connect.
+    fn connect(&mut self, to: SocketAddr, epoll: &OwnedFd, number: usize, first: Vec<u8>) {
+        let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(family, SocketType::STREAM, flags, None).expect("a socket");
+        sockopt::set_tcp_nodelay(&socket, true).expect("a socket");
+        match connect(&socket, &to) {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(errno) => panic!("a connection: {errno}"),
+        }
+        use epoll::EventFlags as On;
+        let data = epoll::EventData::new_u64(number as u64);
+        epoll::add(epoll, &socket, data, On::IN | On::OUT | On::ET).expect("a socket");
+        (self.socket, self.waits) = (Some(socket), first);
     }
-    let mut clients: Vec<Client> = (0..load.connections)
-        .map(|_| Client { socket: None, said: 0, sent: None, heard: Vec::new() })
-        .collect();
+
+    /// Says what waited for the handshake, from now on waiting for room.
+    fn connected(&mut self) {
+        let Some(socket) = self.socket.as_ref().filter(|_| !self.waits.is_empty()) else { return };
+        sockopt::socket_error(socket).expect("a socket").expect("a connection");
+        rustix::io::ioctl_fionbio(socket, false).expect("a socket");
+        say(socket, &self.waits);
+        self.waits.clear();
+    }
+
+    /// Reads what is there. Is the answer whole?
+    fn hear(&mut self, buffer: &mut [u8]) -> bool {
+        let Some(socket) = &self.socket else { return false };
+        loop {
+            match recv(socket, &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((_, count)) => {
+                    assert!(count > 0, "the server closed");
+                    self.heard.extend_from_slice(&buffer[..count]);
+                    if count == buffer.len() {
+                        continue;
+                    }
+                }
+                Err(Errno::AGAIN) => {}
+                Err(errno) => panic!("an answer: {errno}"),
+            }
+            break;
+        }
+        let Some(head) = self.heard.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+        let text = String::from_utf8_lossy(&self.heard[..head]).into_owned();
+        let length: usize =
+            text.split("Length: ").nth(1).expect("a length").trim().parse().expect("a length");
+        self.heard.len() >= head + 4 + length
+    }
+}
+
+fn say(socket: &OwnedFd, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let count = send(socket, bytes, SendFlags::NOSIGNAL).expect("a request is taken");
+        bytes = &bytes[count..];
+    }
+}
+
+/// The `nth` of so many threads.
+fn clients(to: SocketAddr, load: Load, (nth, threads): (u64, u64)) -> Vec<u64> {
+    let mut clients: Vec<Client> = (0..load.connections).map(|_| Client::default()).collect();
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll");
-    let connect = |data: usize| {
-        let socket = TcpStream::connect(to).expect("a connection");
-        socket.set_nodelay(true).expect("a socket");
-        let data = epoll::EventData::new_u64(data as u64);
-        epoll::add(&epoll, &socket, data, epoll::EventFlags::IN).expect("a socket");
-        socket
-    };
     let mut took = Vec::new();
     let mut buffer = vec![0; 256 << 10];
     let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
@@ -245,12 +322,15 @@ fn clients(to: SocketAddr, load: Load) -> Vec<u64> {
                 continue;
             }
             let id = match load.short {
-                true => begun << 24,
+                true => (begun * threads + nth) << 24,
                 false => (at as u64) << 24 | client.said,
             };
-            let socket = client.socket.get_or_insert_with(|| connect(at));
+            let bytes = request(id, load.body);
             client.sent = Some(Instant::now());
-            socket.write_all(&request(id, load.body)).expect("a request is taken");
+            match &client.socket {
+                Some(socket) => say(socket, &bytes),
+                None => client.connect(to, &epoll, at, bytes),
+            }
             client.said += 1;
             begun += 1;
             looked = 0;
@@ -261,15 +341,11 @@ fn clients(to: SocketAddr, load: Load) -> Vec<u64> {
         let _ = epoll::wait(&epoll, spare_capacity(&mut events), Some(&nothing));
         for event in &events {
             let client = &mut clients[event.data.u64() as usize];
-            let Some(socket) = &mut client.socket else { continue };
-            let count = socket.read(&mut buffer).expect("an answer");
-            assert!(count > 0, "the server closed");
-            client.heard.extend_from_slice(&buffer[..count]);
-            let Some(head) = client.heard.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
-            let text = String::from_utf8_lossy(&client.heard[..head]).into_owned();
-            let length: usize =
-                text.split("Length: ").nth(1).expect("a length").trim().parse().expect("a length");
-            if client.heard.len() < head + 4 + length {
+            let flags = event.flags;
+            if flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR) {
+                client.connected();
+            }
+            if !flags.contains(epoll::EventFlags::IN) || !client.hear(&mut buffer) {
                 continue;
             }
             client.heard.clear();

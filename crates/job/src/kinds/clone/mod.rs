@@ -1,8 +1,8 @@
 //! `netdyno clone`: what clients say to a server is said to another one, over connections of our own.
 //!
 //! ```text
-//!   interface (a packet socket's ring, both directions, a filter in the kernel) \            +--> copies --> target
-//!                                                                                worker --> table
+//!   interface (a packet socket's ring, both directions, a filter in the kernel; \            +--> copies --> target
+//!     or programs at traffic control and BPF ring buffers)                        worker --> table
 //!   captures (at their own time) -----------------------------------------------/            (a thread each, sessions by hash)
 //! ```
 //!
@@ -27,17 +27,18 @@ use clone::replica::Pace;
 use clone::sample::Copies as Number;
 use clone::table::{Adopt, Rules, Table};
 use copies::Copies;
+use meter::segments::{self, Segments};
 use port::filter::TcpServer;
 use port::local::LocalPrefix;
 use port::rx::{Direction, Slots, Take};
 use report::{Code, Interval, Report, Resolved, Source};
 use snapshot::{Snapshot, Title};
-use spec::{ClonePace, Cloning};
+use spec::{CloneCapture, ClonePace, Cloning};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use worker::{Done, Shared, Standing, Worker};
+use worker::{Done, Share, Shared, Standing, Worker};
 
 /// Memory for frames that wait, of all threads together: some 32,000 frames, an eighth of a second at 250,000 a second.
 const RING: usize = 64 << 20;
@@ -135,7 +136,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     }
     session.heed();
     session.meet();
-    let handles = start(args, &from, to, (server, port), workers)?;
+    let handles = start(args, &from, to, (server, port), (&rules, workers))?;
     // Whoever waits for these words may begin now: what comes is captured.
     session.say(Code::Begun, begun(args, (server, port), to));
     let title = Title {
@@ -218,6 +219,7 @@ fn rules(
         },
         copies,
         seed: args.seed.unwrap_or(0),
+        chosen_before: args.capture == CloneCapture::RingBuffer,
         most_sessions: args.max_sessions.as_deref().map_or(MOST_SESSIONS, |most| *most as usize),
         most_new: args.max_new.as_deref().copied(),
         most_bits: args.max_rate.as_deref().and_then(|rate| match rate {
@@ -279,7 +281,7 @@ fn start(
     from: &From,
     to: SocketAddr,
     (server, port): (Option<IpAddr>, u16),
-    workers: Vec<Worker>,
+    (rules, workers): (&Rules, Vec<Worker>),
 ) -> Result<Vec<Handle>> {
     let lanes = workers.len() as u64;
     let mut handles = Vec::new();
@@ -298,11 +300,36 @@ fn start(
             let take = Take { direction: Direction::Both, filter: &filter, share: group, promiscuous };
             let target = place.target();
             let loopback = place.interface.name == "lo";
+            if args.capture == CloneCapture::RingBuffer {
+                let options = segments::Options {
+                    server,
+                    port,
+                    except: rules.targets,
+                    answers: ANSWERS,
+                    seed: rules.seed,
+                    sample: rules.copies.bounds(),
+                    lanes: workers.len(),
+                    bytes: RING,
+                    loopback,
+                    promiscuous,
+                };
+                let rings = place.run_in(|| Segments::attach(&target, &options, BATCH))?;
+                let rings = rings.map_err(|error| {
+                    let (left_out, mend) =
+                        ("`.capture` ring-buffer", "leave it out to capture by a packet socket");
+                    anyhow::Error::new(error).context(format!("{left_out}: {mend}"))
+                })?;
+                for ((lane, worker), ring) in (0..).zip(workers).zip(rings) {
+                    let share = Share { port, seed: rules.seed, lane, lanes };
+                    handles.push(thread().spawn(move || worker.live(ring, false, Some(share)))?);
+                }
+                return Ok(handles);
+            }
             let open = || Slots::open_large(&target, BATCH, &take, RING / lanes as usize);
             let rings = workers.iter().map(|_| open()).collect::<Result<Vec<_>, _>>();
             let rings = place.run_in(|| rings)?;
             for (worker, ring) in workers.into_iter().zip(rings?) {
-                handles.push(thread().spawn(move || worker.live(ring, loopback))?);
+                handles.push(thread().spawn(move || worker.live(ring, loopback, None))?);
             }
         }
         From::Captures => {

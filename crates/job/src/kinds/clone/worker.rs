@@ -10,15 +10,16 @@ use clone::exchange::Comparison;
 use clone::fragments::Fragments;
 use clone::funnel::{Frames, Funnel};
 use clone::packet::{NoSegment, read};
-use clone::sample::siphash;
+use clone::sample::{self, siphash};
 use clone::table::Table;
-use port::rx::{Kind, Rx as _, Slots};
+use port::rx::{Kind, Rx};
 use rustix::event::epoll;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use traffic::schedule::Speed;
 use wire::LinkType;
+use wire::flow::FlowKey;
 
 /// The longest that nothing is looked at.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -66,6 +67,24 @@ pub struct Shared {
     pub done: Arc<AtomicBool>,
 }
 
+/// Which sessions are whose, where a program shares them out by their hash. Pieces of packets all go to the first, because they have no
+/// ports.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    /// The server's.
+    pub port: u16,
+    pub seed: u64,
+    pub lane: u64,
+    pub lanes: u64,
+}
+
+impl Share {
+    fn has(&self, flow: &FlowKey) -> bool {
+        let client = if flow.destination_port() == self.port { *flow } else { flow.reversed() };
+        sample::lane(sample::session(self.seed, &client), self.lanes) == self.lane
+    }
+}
+
 #[derive(Debug)]
 pub struct Worker {
     table: Table,
@@ -74,6 +93,7 @@ pub struct Worker {
     fragments: Fragments,
     shared: Shared,
     ceiling: Ceiling,
+    share: Option<Share>,
     told_ns: u64,
     looked_ns: u64,
     swept_ns: u64,
@@ -89,6 +109,7 @@ impl Worker {
             fragments: Fragments::default(),
             shared,
             ceiling,
+            share: None,
             told_ns: 0,
             looked_ns: 0,
             swept_ns: now_real(),
@@ -114,9 +135,16 @@ impl Worker {
     fn fragment(&mut self, link: LinkType, bytes: &[u8], now_ns: u64) {
         self.frames.fragments += 1;
         let Some(whole) = self.fragments.take(link, bytes, now_ns) else { return };
+        let read = read(LinkType::ETHERNET, &whole.frame, whole.frame.len());
+        if let (Some(share), Ok(segment)) = (&self.share, &read)
+            && !share.has(&segment.flow)
+        {
+            // Another thread has its session, and lacks this.
+            return;
+        }
         self.frames.fragments -= whole.frames;
         self.frames.joined += whole.frames - 1;
-        match read(LinkType::ETHERNET, &whole.frame, whole.frame.len()) {
+        match read {
             Ok(segment) => {
                 let Worker { table, copies, .. } = self;
                 table.segment(&segment, now_ns, &mut |id, event| copies.event(id, event, now_ns));
@@ -181,8 +209,10 @@ impl Worker {
         next.map_or(PATIENCE, |at| Duration::from_nanos(at.saturating_sub(now_ns)).min(PATIENCE))
     }
 
-    /// Copies what a ring has, until it is over. Frames of a loopback come twice: as they leave they are passed over.
-    pub fn live(mut self, mut ring: Slots, loopback: bool) -> Done {
+    /// Copies what a ring has, until it is over. Frames of a loopback come twice: as they leave they are passed over. `share`: which of
+    /// the sessions with fragments are this thread's; without it all that it sees.
+    pub fn live(mut self, mut ring: impl Rx, loopback: bool, share: Option<Share>) -> Done {
+        self.share = share;
         let mut fault = None;
         let events = &mut room();
         let data = epoll::EventData::new_u64(RING);
