@@ -198,6 +198,8 @@ struct Session {
     /// What the gap will be counted as.
     missed: bool,
     truncated: bool,
+    /// Which capture it comes from.
+    origin: u8,
 }
 
 /// The hash is one already.
@@ -240,6 +242,7 @@ pub struct Table {
     second: (u64, u64),
     bucket: (u64, f64),
     looked_ns: u64,
+    origin: u8,
     /// Of segments.
     pub frames: Frames,
     /// Of sessions.
@@ -267,6 +270,7 @@ impl Table {
             second: (0, 0),
             bucket: (0, 0.0),
             looked_ns: 0,
+            origin: 0,
             frames: Frames::default(),
             counts: Sessions::default(),
             bytes: Bytes::default(),
@@ -291,6 +295,39 @@ impl Table {
             self.counts.shed += 1;
             self.cut(id, emit);
             self.end(id, now_ns, emit);
+        }
+    }
+
+    /// Segments come from this capture from now on, of several.
+    pub fn comes_from(&mut self, origin: u8) {
+        self.origin = origin;
+    }
+
+    /// Its capture says nothing more of a session: it ends as it stands.
+    pub fn abandon(&mut self, flow: &FlowKey, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        if let Some(id) = self.find(flow) {
+            self.leave(id, now_ns, emit);
+        }
+    }
+
+    /// Nothing more comes of a capture's sessions.
+    pub fn abandon_all(&mut self, origin: u8, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        for id in self.sessions.numbers() {
+            if self.sessions.get(id).is_some_and(|session| session.origin == origin) {
+                self.leave(id, now_ns, emit);
+            }
+        }
+    }
+
+    fn leave(&mut self, id: Id, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        match self.sessions.get(id).map(|session| session.phase) {
+            Some(Phase::Open) => {
+                self.counts.unforwarded += 1;
+                self.cut(id, emit);
+                self.end(id, now_ns, emit);
+            }
+            Some(Phase::Over) | None => {}
+            Some(_) => self.forget(id, emit),
         }
     }
 
@@ -468,6 +505,7 @@ impl Table {
             gap: false,
             missed: false,
             truncated: false,
+            origin: self.origin,
         });
         match phase {
             Phase::HalfOpen => self.half_open.push_back((now_ns, id)),

@@ -7,3 +7,6 @@
 //! No sockets and no clock: bytes and times come in, bytes go out.
 
 pub mod channel;
+pub mod forward;
+pub mod offset;
+pub mod record;
