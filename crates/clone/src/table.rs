@@ -981,8 +981,18 @@ impl Table {
 
     /// Nothing more is captured: every session ends as it stands.
     pub fn finish(&mut self, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        self.finish_those(|_| true, emit);
+        self.looked_ns = now_ns;
+    }
+
+    /// Nothing more is captured by one of several captures: its sessions end as they stand.
+    pub fn finish_from(&mut self, origin: u8, emit: &mut impl FnMut(Id, Event<'_>)) {
+        self.finish_those(|session| session.origin == origin, emit);
+    }
+
+    fn finish_those(&mut self, which: impl Fn(&Session) -> bool, emit: &mut impl FnMut(Id, Event<'_>)) {
         for id in self.sessions.numbers() {
-            let Some(session) = self.sessions.get(id) else { continue };
+            let Some(session) = self.sessions.get(id).filter(|session| which(session)) else { continue };
             // With a hole in it, it would have ended there.
             if session.phase == Phase::Open && session.gap {
                 match (session.truncated, session.missed) {
@@ -994,7 +1004,6 @@ impl Table {
             }
             self.forget(id, emit);
         }
-        self.looked_ns = now_ns;
     }
 }
 

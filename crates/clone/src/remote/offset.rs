@@ -24,10 +24,9 @@ impl Offset {
         *now = Some(now.map_or(difference, |least| least.min(difference)));
     }
 
-    /// A time of theirs in ours: never later than now.
-    pub fn ours(&self, theirs_ns: u64, now_ns: u64) -> u64 {
-        let least = self.least.iter().flatten().min().copied().unwrap_or(0);
-        theirs_ns.wrapping_add(least as u64).min(now_ns)
+    /// What is added to a time of theirs, wrapping, to have it in ours.
+    pub fn shift(&self) -> u64 {
+        self.least.iter().flatten().min().copied().unwrap_or(0) as u64
     }
 }
 
@@ -45,21 +44,20 @@ mod tests {
             let sent = (100 + n as u64) * S;
             offset.saw(sent, sent + 5 * S + way * 1_000_000);
         }
-        assert_eq!(offset.ours(104 * S, 200 * S), 109 * S + 1_000_000);
-        // Their clock is ahead, and what they saw is not later than now.
+        assert_eq!(offset.shift(), 5 * S + 1_000_000);
+        // Their clock is ahead.
         let mut offset = Offset::default();
         offset.saw(100 * S, 90 * S);
-        assert_eq!(offset.ours(101 * S, 95 * S), 91 * S);
-        assert_eq!(offset.ours(108 * S, 95 * S), 95 * S);
+        assert_eq!((101 * S).wrapping_add(offset.shift()), 91 * S);
     }
 
     #[test]
     fn a_clock_that_drifts_or_is_set_is_followed() {
         let mut offset = Offset::default();
         (0..100).for_each(|n| offset.saw(n * S, n * S + 1000));
-        assert_eq!(offset.ours(50 * S, u64::MAX), 50 * S + 1000);
+        assert_eq!(offset.shift(), 1000);
         // Two windows later nothing of before counts.
         (100..125).for_each(|n| offset.saw(n * S, n * S + 3 * S));
-        assert_eq!(offset.ours(124 * S, u64::MAX), 127 * S);
+        assert_eq!(offset.shift(), 3 * S);
     }
 }
