@@ -249,7 +249,8 @@ impl Forwarder {
             self.drop_half_open();
         }
         self.tell();
-        if self.linked.is_some() {
+        // What is queued is all that there will be, and the clone ends what is open as it stands.
+        if self.linked.take().is_some() {
             self.queue.put(&Record::Bye);
         }
     }
@@ -356,9 +357,10 @@ impl Forwarder {
 
     fn drop_half_open(&mut self) {
         let Some((since, flow)) = self.half_open.pop_front() else { return };
-        let is_it = self.sessions.get(&flow).is_some_and(|session| {
-            matches!(session.phase, Phase::HalfOpen(_)) && session.began_ns == since
-        });
+        let is_it = self
+            .sessions
+            .get(&flow)
+            .is_some_and(|session| matches!(session.phase, Phase::HalfOpen(_)) && session.began_ns == since);
         if is_it {
             self.forget(&flow);
         }
@@ -422,9 +424,10 @@ impl Forwarder {
         }
         while self.strange.len() >= MOST_STRANGE {
             let Some((since, oldest)) = self.strange.pop_front() else { break };
-            let is_it = self.sessions.get(&oldest).is_some_and(|session| {
-                session.phase == Phase::Left && session.began_ns == since
-            });
+            let is_it = self
+                .sessions
+                .get(&oldest)
+                .is_some_and(|session| session.phase == Phase::Left && session.began_ns == since);
             if is_it {
                 self.sessions.remove(&oldest);
             }
@@ -503,9 +506,10 @@ impl Forwarder {
 
     /// Queues a segment; the session is given up if there is no room.
     fn put(&mut self, flow: FlowKey, segment: &Segment<'_>, at_ns: u64) {
-        let known = self.sessions.get(&flow).is_some_and(|session| {
-            matches!(session.phase, Phase::Forwarded | Phase::Over)
-        });
+        let known = self
+            .sessions
+            .get(&flow)
+            .is_some_and(|session| matches!(session.phase, Phase::Forwarded | Phase::Over));
         if !known || self.linked.is_none() {
             return;
         }
@@ -788,6 +792,9 @@ mod tests {
         assert_eq!(tap.forwarder.sessions.len(), MOST_HALF_OPEN);
         assert_eq!((tap.said(), tap.left().half_open), (vec![], 200_000 - MOST_HALF_OPEN as u64));
         tap.forwarder.finish();
-        assert_eq!((tap.said(), tap.left().half_open), (vec!["account".to_owned(), "Bye".to_owned()], 200_000));
+        assert_eq!(
+            (tap.said(), tap.left().half_open),
+            (vec!["account".to_owned(), "Bye".to_owned()], 200_000)
+        );
     }
 }

@@ -80,8 +80,16 @@ fn every_request_is_copied_once_by_a_clone_on_another_host() {
     let key = key(&dir, "key");
     for (load, words, to) in [
         (LOAD, "", "10.77.1.1:80"),
-        (Load { connections: 8, requests: 600, per_second: 1500, body: 0, short: true }, "--threads 2", "10.77.1.1:80"),
-        (Load { connections: 6, requests: 120, per_second: 300, body: 60_000, short: false }, "--threads 2", "10.77.1.1:80"),
+        (
+            Load { connections: 8, requests: 600, per_second: 1500, body: 0, short: true },
+            "--threads 2",
+            "10.77.1.1:80",
+        ),
+        (
+            Load { connections: 6, requests: 120, per_second: 300, body: 60_000, short: false },
+            "--threads 2",
+            "10.77.1.1:80",
+        ),
         (Load { requests: 400, ..LOAD }, "--pace causal", "[fd77:1::1]:80"),
     ] {
         let three = Three::new();
@@ -191,11 +199,19 @@ fn a_clone_that_is_killed_and_started_again_costs_clients_nothing_and_has_new_se
     let (online, target) = (online.seen(), target.seen());
     assert_eq!((online.bad, target.bad, online.connections.len()), (0, 0, 55));
     let s = &forwarded["sessions"];
-    assert_eq!((number(&s["forwarded"]), number(&s["lost"]), number(&s["over_link"])), (50, 20, 5), "{forwarded}");
+    assert_eq!(
+        (number(&s["forwarded"]), number(&s["lost"]), number(&s["over_link"])),
+        (50, 20, 5),
+        "{forwarded}"
+    );
     // The second clone tells of what was since it is there.
     assert!(reasons(&report).is_empty(), "{report}");
     let c = cloned(&report);
-    assert_eq!((number(&c["sessions"]["copied"]), number(&c["sessions"]["unforwarded"])), (30, 0), "{report}");
+    assert_eq!(
+        (number(&c["sessions"]["copied"]), number(&c["sessions"]["unforwarded"])),
+        (30, 0),
+        "{report}"
+    );
     assert_eq!(number(&c["answers"]["same"]), 600);
     assert!(number(&c["frames"]["captured"]) < number(&forwarded["frames"]));
     assert_eq!(target.disordered(), 0);
@@ -236,7 +252,11 @@ fn an_agent_that_is_killed_or_falls_silent_is_told_and_its_sessions_end_as_they_
         assert_eq!((online.bad, target.bad, target.disordered()), (0, 0, 0));
         let c = cloned(&report);
         assert!(c["contradictions"].is_null(), "{report}");
-        assert_eq!((number(&c["sessions"]["copied"]), number(&c["sessions"]["unforwarded"])), (50, 20), "{report}");
+        assert_eq!(
+            (number(&c["sessions"]["copied"]), number(&c["sessions"]["unforwarded"])),
+            (50, 20),
+            "{report}"
+        );
         assert_eq!(target.connections.len(), 50);
         let copied: usize = target.connections.iter().map(|(_, ids)| ids.len()).sum();
         assert!((1100..3600).contains(&copied), "{copied}");
@@ -328,7 +348,10 @@ fn shares_and_a_flood_of_syns_cost_the_way_nothing() {
     // Bytes of the flood would be half a megabyte.
     assert!(number(&forwarded["sent_bytes"]) < 300_000, "{forwarded}");
     assert_eq!(number(&f["forwarded"]) + number(&f["sampled_out"]), 40);
-    assert_eq!((number(&s["copied"]), number(&s["sampled_out"])), (number(&f["forwarded"]), number(&f["sampled_out"])));
+    assert_eq!(
+        (number(&s["copied"]), number(&s["sampled_out"])),
+        (number(&f["forwarded"]), number(&f["sampled_out"]))
+    );
     assert_eq!(number(&s["half_open"]), number(&f["half_open"]));
     assert!((5..36).contains(&target.connections.len()), "{}", target.connections.len());
     assert_eq!(assert_prefixes(&report, &online, &target), 0);

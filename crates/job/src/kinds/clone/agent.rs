@@ -201,6 +201,8 @@ struct Agent<'s> {
     say: &'s dyn Fn(&str),
     told: Instant,
     looked: Instant,
+    /// Why there is no connection, as it was said last.
+    why: Option<String>,
     fault: Option<String>,
 }
 
@@ -253,6 +255,7 @@ pub fn forward(args: &Forwarding, stop: &AtomicBool, say: &dyn Fn(&str)) -> Resu
         say,
         told: now,
         looked: now,
+        why: None,
         fault: None,
     };
     agent.first(stop)?;
@@ -314,8 +317,9 @@ impl Agent<'_> {
                 Ok(count) => count,
                 Err(error) => {
                     if self.fault.is_none() {
-                        (self.say)(&format!("capturing is interrupted: {error}"));
-                        self.fault = Some(error.to_string());
+                        let said = format!("capturing was interrupted: {error}");
+                        (self.say)(&said);
+                        self.fault = Some(said);
                     }
                     deaf = true;
                     std::thread::sleep(LOOKS);
@@ -392,20 +396,34 @@ impl Agent<'_> {
                     self.link.to()
                 ));
             }
+            // Once for each reason, however often it is tried.
+            Some(Happened::Failed(why)) if self.why.as_ref() != Some(&why) => {
+                (self.say)(&format!("the clone at {} is not back: {why}", self.link.to()));
+                self.why = Some(why);
+            }
             Some(Happened::Failed(_)) | None => {}
         }
     }
 
     /// Sends what waits, and says that this is the end.
     fn end(&mut self) {
+        let was_up = self.link.is_up();
         self.forwarder.finish();
         let until = Instant::now() + DRAINS;
+        // The clone closes the connection when it has heard all.
+        let mut heard = false;
         while self.link.is_up() && Instant::now() < until {
-            self.step();
-            if self.link.is_idle() && self.forwarder.queued() == 0 && self.link.close() {
-                break;
+            self.link.step(&mut self.forwarder);
+            if self.link.is_idle() && self.forwarder.queued() == 0 {
+                heard = true;
+                self.link.close();
             }
             self.wait(None, LOOKS);
+        }
+        if was_up && !heard {
+            self.fault.get_or_insert_with(|| {
+                "at the end the clone did not take what was still to be sent".to_owned()
+            });
         }
     }
 
@@ -420,10 +438,16 @@ impl Agent<'_> {
             }
         };
         fell(account.dropped, "frames found no room in the ring, and sessions lack what was in them");
-        fell(forwards.shed, "sessions were given up: there was no room for them on the way, or on this machine");
+        fell(
+            forwards.shed,
+            "sessions were given up: there was no room for them on the way, or on this machine",
+        );
         fell(forwards.lost, "sessions were given up with the connection to the clone");
-        fell(left.over_link, "sessions were not forwarded: the way to the clone had no room, or it was not there");
-        reasons.extend(self.fault.iter().map(|fault| format!("capturing was interrupted: {fault}")));
+        fell(
+            left.over_link,
+            "sessions were not forwarded: the way to the clone had no room, or it was not there",
+        );
+        reasons.extend(self.fault.clone());
         Forwarded {
             on: args.on.clone(),
             send_to: args.send_to.clone(),

@@ -26,11 +26,25 @@ const LATEST: Duration = Duration::from_secs(10);
 const MOST_HEARD: usize = 2048;
 
 enum State {
-    Down { until: Instant },
-    Connecting { socket: OwnedFd, since: Instant },
-    Greeting { socket: OwnedFd, since: Instant, asking: Box<Asking> },
+    Down {
+        until: Instant,
+    },
+    Connecting {
+        socket: OwnedFd,
+        since: Instant,
+    },
+    Greeting {
+        socket: OwnedFd,
+        since: Instant,
+        asking: Box<Asking>,
+    },
     /// Until the clone's welcome `up` is false.
-    Talking { socket: OwnedFd, channel: Box<Channel>, heard: Instant, up: bool },
+    Talking {
+        socket: OwnedFd,
+        channel: Box<Channel>,
+        heard: Instant,
+        up: bool,
+    },
 }
 
 /// What became of a step.
@@ -98,13 +112,12 @@ impl Link {
         self.at == self.out.len()
     }
 
-    /// Says that nothing more comes. Has the clone closed its side?
-    pub fn close(&mut self) -> bool {
+    /// Says that nothing more comes: the clone closes its side then.
+    pub fn close(&mut self) {
         if let (State::Talking { socket, .. }, false) = (&self.state, self.closing) {
             self.closing = true;
             let _ = shutdown(socket, Shutdown::Write);
         }
-        !self.is_up()
     }
 
     /// What is waited for, and whether for room in it.
@@ -112,9 +125,7 @@ impl Link {
         match &self.state {
             State::Down { .. } => None,
             State::Connecting { socket, .. } => Some((socket, true)),
-            State::Greeting { socket, .. } | State::Talking { socket, .. } => {
-                Some((socket, !self.is_idle()))
-            }
+            State::Greeting { socket, .. } | State::Talking { socket, .. } => Some((socket, !self.is_idle())),
         }
     }
 
@@ -184,7 +195,8 @@ impl Link {
         let greeting = matches!(self.state, State::Greeting { .. });
         let count = match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
             Ok((_, 0)) if greeting => {
-                return Err("it closed the connection without an answer: is it a `netdyno clone --listen`?".to_owned());
+                return Err("it closed the connection without an answer: is it a `netdyno clone --listen`?"
+                    .to_owned());
             }
             Ok((_, 0)) => return Err("it closed the connection".to_owned()),
             Ok((_, count)) => count,
@@ -215,7 +227,8 @@ impl Link {
                 return Ok(false);
             };
             let channel = asking.answered(frame).map_err(|_| {
-                "it has another key, or another version of netdyno: both need the same file (`.key`)".to_owned()
+                "it has another key, or another version of netdyno: both need the same file (`.key`)"
+                    .to_owned()
             })?;
             let (server, port) = self.server;
             let heard = Instant::now();

@@ -167,7 +167,10 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             "{} were copied up to where the capture on another host gave them up: the way from it had no room, or broke",
             counted(s.unforwarded, "session")
         );
-        verdict.fall_short(Code::SessionsNotCopied, (said, "sample sessions at the capture, or limit their rate"));
+        verdict.fall_short(
+            Code::SessionsNotCopied,
+            (said, "sample sessions at the capture, or limit their rate"),
+        );
     }
     let others = s.truncated + s.shed + s.unforwarded;
     if s.cut() > others {
