@@ -227,7 +227,7 @@ impl Link {
                 return Ok(false);
             };
             let channel = asking.answered(frame).map_err(|_| {
-                "it has another key, or another version of netdyno: both need the same file (`.key`)"
+                "it has another key, or speaks another version; both ends need the same file (`.key`)"
                     .to_owned()
             })?;
             let (server, port) = self.server;
