@@ -54,6 +54,8 @@ pub struct Sessions {
     pub ramped_out: u64,
     /// or because copying took more of the machine than it may.
     pub over_ceiling: u64,
+    /// The way from a capture on another host had no room, or was not there.
+    pub over_link: u64,
     /// Of copies of ours that came back: from our addresses, or from the target.
     pub own: u64,
     /// Copied from their beginning,
@@ -68,8 +70,10 @@ pub struct Sessions {
     pub truncated: u64,
     /// with more out of order than there is room for,
     pub too_early: u64,
-    /// or given up, because copying took far more of the machine than it may.
+    /// given up, because copying took far more of the machine than it may,
     pub shed: u64,
+    /// or given up by a capture on another host: the way from it had no room for a segment, or broke.
+    pub unforwarded: u64,
     /// Ended because nothing came for long.
     pub idle: u64,
     /// Ended by a new one of the same addresses and ports.
@@ -173,8 +177,8 @@ macro_rules! sums {
 sums! {
     Frames: captured from_clients from_server other_flows other_protocols fragments joined malformed truncated syns syn_acks
         syn_acks_alone strays;
-    Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out over_ceiling own copied adopted gaps
-        missed truncated too_early shed idle replaced;
+    Sessions: seen half_open refused waiting midstream sampled_out over_sessions over_rate ramped_out over_ceiling over_link own copied adopted gaps
+        missed truncated too_early shed unforwarded idle replaced;
     Bytes: captured delivered behind_gaps repeated different wild;
     Copies: wanted connected refused timed_out no_address failed unfinished closed_early reset_early overfull impatient;
     Said: due sent unconnected after_close overfull reset unfinished received;
@@ -213,6 +217,7 @@ impl Funnel {
             + s.over_rate
             + s.ramped_out
             + s.over_ceiling
+            + s.over_link
             + s.own;
         let sums = [
             (

@@ -17,6 +17,7 @@ pub mod fragments;
 pub mod framing;
 pub mod funnel;
 pub mod packet;
+pub mod remote;
 pub mod replica;
 pub mod sample;
 pub mod slab;

@@ -200,6 +200,8 @@ struct Session {
     /// What the gap will be counted as.
     missed: bool,
     truncated: bool,
+    /// Which capture it comes from.
+    origin: u8,
 }
 
 /// The hash is one already.
@@ -242,6 +244,7 @@ pub struct Table {
     second: (u64, u64),
     bucket: (u64, f64),
     looked_ns: u64,
+    origin: u8,
     /// Of segments.
     pub frames: Frames,
     /// Of sessions.
@@ -269,6 +272,7 @@ impl Table {
             second: (0, 0),
             bucket: (0, 0.0),
             looked_ns: 0,
+            origin: 0,
             frames: Frames::default(),
             counts: Sessions::default(),
             bytes: Bytes::default(),
@@ -293,6 +297,39 @@ impl Table {
             self.counts.shed += 1;
             self.cut(id, emit);
             self.end(id, now_ns, emit);
+        }
+    }
+
+    /// Segments come from this capture from now on, of several.
+    pub fn comes_from(&mut self, origin: u8) {
+        self.origin = origin;
+    }
+
+    /// Its capture says nothing more of a session: it ends as it stands.
+    pub fn abandon(&mut self, flow: &FlowKey, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        if let Some(id) = self.find(flow) {
+            self.leave(id, now_ns, emit);
+        }
+    }
+
+    /// Nothing more comes of a capture's sessions.
+    pub fn abandon_all(&mut self, origin: u8, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        for id in self.sessions.numbers() {
+            if self.sessions.get(id).is_some_and(|session| session.origin == origin) {
+                self.leave(id, now_ns, emit);
+            }
+        }
+    }
+
+    fn leave(&mut self, id: Id, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        match self.sessions.get(id).map(|session| session.phase) {
+            Some(Phase::Open) => {
+                self.counts.unforwarded += 1;
+                self.cut(id, emit);
+                self.end(id, now_ns, emit);
+            }
+            Some(Phase::Over) | None => {}
+            Some(_) => self.forget(id, emit),
         }
     }
 
@@ -470,6 +507,7 @@ impl Table {
             gap: false,
             missed: false,
             truncated: false,
+            origin: self.origin,
         });
         match phase {
             Phase::HalfOpen => self.half_open.push_back((now_ns, id)),
@@ -950,8 +988,18 @@ impl Table {
 
     /// Nothing more is captured: every session ends as it stands.
     pub fn finish(&mut self, now_ns: u64, emit: &mut impl FnMut(Id, Event<'_>)) {
+        self.finish_those(|_| true, emit);
+        self.looked_ns = now_ns;
+    }
+
+    /// Nothing more is captured by one of several captures: its sessions end as they stand.
+    pub fn finish_from(&mut self, origin: u8, emit: &mut impl FnMut(Id, Event<'_>)) {
+        self.finish_those(|session| session.origin == origin, emit);
+    }
+
+    fn finish_those(&mut self, which: impl Fn(&Session) -> bool, emit: &mut impl FnMut(Id, Event<'_>)) {
         for id in self.sessions.numbers() {
-            let Some(session) = self.sessions.get(id) else { continue };
+            let Some(session) = self.sessions.get(id).filter(|session| which(session)) else { continue };
             // With a hole in it, it would have ended there.
             if session.phase == Phase::Open && session.gap {
                 match (session.truncated, session.missed) {
@@ -963,7 +1011,6 @@ impl Table {
             }
             self.forget(id, emit);
         }
-        self.looked_ns = now_ns;
     }
 }
 

@@ -285,6 +285,8 @@ pub enum Code {
     CopiesCameBack,
     /// The target answers differently.
     TargetDiffers,
+    /// A capture on another host came, went, or was refused.
+    CaptureElsewhere,
     // Of endpoint tests.
     /// The data was never touched by who received it, so that it was faster than any program that wants it.
     DataUntouched,

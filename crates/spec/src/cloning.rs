@@ -61,6 +61,12 @@ pub struct Cloning {
     /// Or these captures, in this order, as one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub captures: Vec<PathBuf>,
+    /// Or captures on other hosts, which connect to this address and port (`netdyno clone capture`): ADDR:PORT.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// The file with the key that those captures have as well (`netdyno clone key`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
     /// The server whose clients are copied: PORT, ADDR:PORT or [ADDR]:PORT. Without an address, any with that port.
     pub server: String,
     /// The target: HOST:PORT.
@@ -183,7 +189,8 @@ impl Kind for Cloning {
     }
 
     fn check(&self) -> Result<(), Contradiction> {
-        let sources = usize::from(self.on.is_some()) + usize::from(!self.captures.is_empty());
+        let (live, listens) = (self.on.is_some(), self.listen.is_some());
+        let captures = !self.captures.is_empty();
         let copies = self.copies.is_some_and(|copies| !(copies > 0.0 && copies <= 1000.0));
         let bits = self.max_rate.as_deref().is_some_and(|rate| !matches!(rate, Rate::Bits { .. }));
         let zero = |time: &Option<Written<Duration>>| time.as_deref().is_some_and(Duration::is_zero);
@@ -192,7 +199,7 @@ impl Kind for Cloning {
             &[
                 (
                     "on",
-                    sources == 0,
+                    !live && !listens && !captures,
                     "there is nothing to copy; give the interface where the server's traffic is seen, or captures",
                 ),
                 (
@@ -200,7 +207,22 @@ impl Kind for Cloning {
                     self.capture != CloneCapture::PacketSocket && self.on.is_none(),
                     "it says how an interface's frames are had, and there is none; leave it out",
                 ),
-                ("captures", sources == 2, "it copies what arrives at `on`, or captures; leave out one"),
+                ("captures", captures && live, "it copies what arrives at `on`, or captures; leave out one"),
+                (
+                    "listen",
+                    listens && (live || captures),
+                    "it copies what captures on other hosts say, or what it captures itself; leave out one",
+                ),
+                (
+                    "key",
+                    listens && self.key.is_none(),
+                    "captures on other hosts have to show a key: make one with `netdyno clone key FILE`",
+                ),
+                (
+                    "key",
+                    !listens && self.key.is_some(),
+                    "only captures on other hosts show a key; leave it out, or give `listen`",
+                ),
                 (
                     "server",
                     self.server().is_none(),
@@ -214,7 +236,7 @@ impl Kind for Cloning {
                 ("copies", copies, "give a number of copies above 0, at most 1000: 4, 1.3, 0.5"),
                 (
                     "speed",
-                    self.speed.is_some() && self.on.is_some(),
+                    self.speed.is_some() && (live || listens),
                     "what arrives comes at its own time; leave it out",
                 ),
                 (

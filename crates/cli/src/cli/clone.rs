@@ -14,6 +14,78 @@ pub enum Verb {
     /// Say of each step of a clone whether it is there: clients' SYN and ACK, the server's SYN-ACK, and those of one connection to the
     /// target; what is missing where, and what to type next. Copies nothing. Exits with 1 if something is missing.
     Doctor(Doctor),
+    /// Only capture, and forward what is captured to a `netdyno clone --listen` on another host, which copies. One connection, encrypted;
+    /// whole sessions or none of them; nothing here waits for it. Exits with 1 if sessions were given up.
+    Capture(Capture),
+    /// Make the key that a clone and its captures on other hosts have, in a new file that its owner alone may read.
+    Key {
+        /// The new file.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+}
+
+/// The arguments of `netdyno clone capture`.
+#[derive(Debug, Args)]
+pub struct Capture {
+    /// The interface where the server's traffic is seen, and the server's port: eth0:80, eth0:10.0.0.1:80.
+    #[arg(long, value_name = "IFACE:[ADDR:]PORT", value_parser = source)]
+    pub from: (String, String),
+    /// The host of `netdyno clone --listen`.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub send_to: String,
+    /// The key that it has as well: `netdyno clone key` makes one.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub key: PathBuf,
+    /// Forward a share of the sessions, each whole: 10%.
+    #[arg(long, value_name = "SHARE")]
+    pub sample: Option<Written<Ratio>>,
+    /// Which sessions those are: the same number chooses the same ones. Default: drawn, and printed with the result.
+    #[arg(long, value_name = "NUMBER", requires = "sample")]
+    pub seed: Option<u64>,
+    /// Forward at most so many sessions at once. Default: 100000.
+    #[arg(long, value_name = "SESSIONS")]
+    pub max_sessions: Option<Written<u64>>,
+    /// Begin no session while more than this is forwarded: 100mbps.
+    #[arg(long, value_name = "RATE")]
+    pub max_rate: Option<Written<Rate>>,
+    /// Begin no session while it takes more of a processor than this, in half a second; give sessions up, whole, when it is far more: 10%.
+    #[arg(long, value_name = "SHARE")]
+    pub max_cpu: Option<Written<Ratio>>,
+    /// The same of the memory that it has, in bytes: 200M.
+    #[arg(long, value_name = "BYTES")]
+    pub max_memory: Option<Written<u64>>,
+    /// Forward for this long. Default: until interrupted.
+    #[arg(long, value_name = "TIME")]
+    pub duration: Option<Written<Duration>>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Capture {
+    /// What is captured, and where it goes.
+    pub fn forwarding(self) -> anyhow::Result<job::Forwarding> {
+        let (on, server) = self.from;
+        let max_rate = match self.max_rate.as_deref() {
+            None => None,
+            Some(Rate::Bits { bits_per_second, .. }) => Some(*bits_per_second),
+            Some(_) => anyhow::bail!("--max-rate: give bits a second: 100mbps"),
+        };
+        Ok(job::Forwarding {
+            on,
+            server,
+            send_to: self.send_to,
+            key: self.key,
+            sample: self.sample.as_deref().map(|share| share.0),
+            seed: self.seed,
+            max_sessions: self.max_sessions.as_deref().copied(),
+            max_rate,
+            max_cpu: self.max_cpu.as_deref().map(|share| share.0),
+            max_memory: self.max_memory.as_deref().copied(),
+            duration: self.duration.as_deref().copied(),
+        })
+    }
 }
 
 /// The arguments of `netdyno clone doctor`, as those of `netdyno clone`.
@@ -61,7 +133,7 @@ pub struct Clone {
     #[command(subcommand)]
     pub verb: Option<Verb>,
     /// Captures whose clients are copied, in this order, as one.
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "from", requires = "server")]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present_any = ["from", "listen"], requires = "server")]
     pub captures: Vec<PathBuf>,
     /// Capture the traffic of a server: the interface where it is seen, both directions, and the server's port: eth0:80,
     /// eth0:10.0.0.1:80.
@@ -69,10 +141,16 @@ pub struct Clone {
     pub from: Option<(String, String)>,
     /// How frames come from the interface: packet-socket (with any kernel), ring-buffer (programs at traffic control and a BPF ring
     /// buffer, Linux 6.6: sessions are chosen before anything is copied).
-    #[arg(long, value_name = "HOW", default_value = "packet-socket", conflicts_with = "captures", value_parser = word::<CloneCapture>())]
+    #[arg(long, value_name = "HOW", default_value = "packet-socket", conflicts_with_all = ["captures", "listen"], value_parser = word::<CloneCapture>())]
     pub capture: CloneCapture,
-    /// The server in captures.
-    #[arg(long, value_name = "[ADDR:]PORT", requires = "captures")]
+    /// Copy what captures on other hosts say (`netdyno clone capture`), which connect to this address and port: 0.0.0.0:7117.
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with_all = ["captures", "from"], requires_all = ["key", "server"])]
+    pub listen: Option<String>,
+    /// The key that those captures have as well: `netdyno clone key` makes one.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "listen")]
+    pub key: Option<PathBuf>,
+    /// The server in captures, or of captures on other hosts.
+    #[arg(long, value_name = "[ADDR:]PORT", conflicts_with = "from")]
     pub server: Option<String>,
     /// The target: what clients say to the server is said to it, too.
     #[arg(long, value_name = "HOST:PORT", required = true)]
@@ -166,6 +244,8 @@ impl Clone {
             on,
             capture: self.capture,
             captures: self.captures,
+            listen: self.listen,
+            key: self.key,
             server: server.or(self.server).unwrap_or_default(),
             to: self.to.unwrap_or_default(),
             source_prefix: self.source_prefix,

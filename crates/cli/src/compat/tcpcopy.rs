@@ -489,10 +489,12 @@ pub fn mirror(args: &Mirror) -> Result<u8> {
     let port = words.skip_while(|word| *word != "port").nth(1).unwrap_or("PORT");
     let to = args.to.as_deref().map_or_else(String::new, |to| format!(" to {}", units::printable(to)));
     bail!(
-        "mirror is not supported: sending packets on{to} is not needed; copy from this host: `netdyno clone --from {}:{} --to \
-         TARGET:PORT`, or from a switch's mirror port, with both directions: the same command on the host behind it",
-        units::printable(on),
-        units::printable(port)
+        "mirror is not supported: sending packets on{to} is not needed; to capture on this host and copy from another one: `netdyno clone \
+         capture --from {on}:{port} --send-to COPYHOST:7117 --key FILE` here, and there `netdyno clone --listen 0.0.0.0:7117 --key FILE \
+         --server {port} --to TARGET:PORT` (`netdyno clone key FILE` makes the key); to copy from this host: `netdyno clone --from \
+         {on}:{port} --to TARGET:PORT`; or behind a switch's mirror port, with both directions: the same command on that host",
+        on = units::printable(on),
+        port = units::printable(port)
     )
 }
 

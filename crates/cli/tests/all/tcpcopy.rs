@@ -125,6 +125,7 @@ fn intercept_ends_at_once_and_mirror_names_the_native_command() {
         "mirror is not supported",
         "192.168.50.50",
         "netdyno clone --from bond1:80 --to TARGET:PORT",
+        "netdyno clone capture --from bond1:80 --send-to COPYHOST:7117 --key FILE",
     ]);
 }
 

@@ -433,3 +433,37 @@ fn a_flow_to_a_target_is_no_servers_when_no_server_is_named() {
     tap.handshake();
     assert_eq!((tap.log().len(), tap.table.counts.own), (0, 1), "the target is a client of the server");
 }
+
+#[test]
+fn sessions_that_their_capture_gives_up_end_as_they_stand_and_no_others() {
+    let mut tap = Tap::new(rules());
+    tap.table.comes_from(1);
+    tap.handshake();
+    tap.client(ACK, 100, b"GET / HT");
+    tap.table.comes_from(2);
+    for port in [5001, 5002] {
+        tap.take(port, true, SYN, (99, 0), b"", 0);
+        tap.take(port, false, SYN | ACK, (499, 100), b"", 0);
+    }
+    tap.take(5001, true, ACK, (100, 500), b"GET / HT", 0);
+    tap.log.clear();
+    let [a, b] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
+    let flow = |port| FlowKey::new(a, b, 6, port, 80).unwrap();
+    tap.table.abandon(&flow(5000), 2, &mut Tap::note(&mut tap.log));
+    tap.table.abandon(&flow(5000), 2, &mut Tap::note(&mut tap.log));
+    assert_eq!(tap.log, ["0 Cut", "0 Over"]);
+    // What comes late is of no session that is copied.
+    tap.client(ACK, 108, b"TP/1.1");
+    assert_eq!((tap.log.len(), tap.table.open()), (2, 1));
+    tap.table.abandon_all(1, 3, &mut Tap::note(&mut tap.log));
+    assert_eq!(tap.table.open(), 1);
+    tap.table.abandon_all(2, 3, &mut Tap::note(&mut tap.log));
+    assert_eq!((tap.table.open(), tap.table.counts.unforwarded, tap.table.counts.half_open), (0, 2, 1));
+    let funnel = crate::funnel::Funnel {
+        frames: crate::funnel::Frames::default(),
+        sessions: tap.table.counts,
+        bytes: tap.table.bytes,
+        ..Default::default()
+    };
+    assert_eq!(funnel.contradictions(), [""; 0]);
+}

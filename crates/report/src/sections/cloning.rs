@@ -95,6 +95,9 @@ pub struct ClonedSessions {
     /// or because copying took more of the machine than it may.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub over_ceiling: u64,
+    /// The way from a capture on another host had no room, or was not there.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub over_link: u64,
     /// Of copies of ours that came back: from our addresses, or from the target.
     pub own: u64,
     /// Copied from their beginning,
@@ -109,9 +112,12 @@ pub struct ClonedSessions {
     pub truncated: u64,
     /// with more out of order than there is room for,
     pub too_early: u64,
-    /// or given up, because copying took far more of the machine than it may.
+    /// given up, because copying took far more of the machine than it may,
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub shed: u64,
+    /// or given up by a capture on another host: the way from it had no room for a segment, or broke.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub unforwarded: u64,
     /// Ended because nothing came for long.
     pub idle: u64,
     /// Ended by a new one of the same addresses and ports.
@@ -289,11 +295,11 @@ impl ClonedSessions {
 
     /// Those that ended before their clients did.
     pub fn cut(&self) -> u64 {
-        self.gaps + self.missed + self.truncated + self.too_early + self.shed
+        self.gaps + self.missed + self.truncated + self.too_early + self.shed + self.unforwarded
     }
 
     /// Those that were not copied, with the reasons.
-    pub fn left(&self) -> [(&'static str, u64); 10] {
+    pub fn left(&self) -> [(&'static str, u64); 11] {
         [
             ("half open", self.half_open),
             ("refused by the server", self.refused),
@@ -303,6 +309,7 @@ impl ClonedSessions {
             ("beyond max-new or max-rate", self.over_rate),
             ("beyond the ramp", self.ramped_out),
             ("beyond max-cpu or max-memory", self.over_ceiling),
+            ("without room on the way here", self.over_link),
             ("copies that came back", self.own),
             ("forgotten", self.idle),
         ]
@@ -387,6 +394,7 @@ impl Section for Copied {
             ("with a segment captured in part", s.truncated),
             ("with too much out of order", s.too_early),
             ("given up, beyond max-cpu or max-memory", s.shed),
+            ("given up by their capture", s.unforwarded),
         ])
         .collect();
         if c.bytes.different > 0 {

@@ -4,6 +4,7 @@
 mod bounds;
 mod faults;
 pub mod oracle;
+mod remote;
 mod ring;
 
 use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};

@@ -4,13 +4,18 @@
 //!   interface (a packet socket's ring, both directions, a filter in the kernel; \            +--> copies --> target
 //!     or programs at traffic control and BPF ring buffers)                        worker --> table
 //!   captures (at their own time) -----------------------------------------------/            (a thread each, sessions by hash)
+//!   captures on other hosts: agent --> link ==encrypted==> listen -------------/
 //! ```
 //!
 //! Nothing is sent but what connections to the target send; nothing of production is touched.
 
+pub(crate) mod agent;
 mod ceiling;
 mod copies;
 pub(crate) mod doctor;
+pub(crate) mod key;
+mod link;
+mod listen;
 mod outcome;
 mod safety;
 mod worker;
@@ -27,6 +32,7 @@ use clone::replica::Pace;
 use clone::sample::Copies as Number;
 use clone::table::{Adopt, Rules, Table};
 use copies::Copies;
+use listen::{Inlet, Listening, Wanted};
 use meter::segments::{self, Segments};
 use port::filter::TcpServer;
 use port::local::LocalPrefix;
@@ -57,26 +63,15 @@ impl Run for Cloning {
     }
 }
 
-/// Where clients' bytes come from.
-enum From {
-    Live(Box<Place>),
-    Captures,
-}
-
 fn run(args: &Cloning, session: &Session) -> Result<Report> {
     passive::check(args)?;
     let (server, port) = args.server().context("`.server` has no port")?;
     let to = target(&args.to, "to")?;
     let noise = args.noise_target.as_deref().map(|to| target(to, "noise_target")).transpose()?;
     let prefix = args.prefix();
-    let from = match &args.on {
-        Some(on) => From::Live(Box::new(Place::find(on)?)),
-        None => From::Captures,
-    };
-    let place = match &from {
-        From::Live(place) => Some(&**place),
-        From::Captures => None,
-    };
+    let key = args.key.as_deref().map(key::read).transpose()?;
+    let found = args.on.as_deref().map(Place::find).transpose()?;
+    let place = found.as_ref();
     safety::refuse(args, (server, port), ("to", to), place)?;
     if let Some(noise) = noise {
         if noise == to {
@@ -109,7 +104,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         ClonePace::Causal => Pace::Causal,
         ClonePace::CausalThink => Pace::CausalThink,
     };
-    let shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
+    let mut shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
     let mut workers = Vec::new();
     for (lane, shared) in (0..threads).zip(&shared) {
         let addresses = match prefix {
@@ -136,11 +131,24 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     }
     session.heed();
     session.meet();
-    let handles = start(args, &from, to, (server, port), (&rules, workers))?;
+    let mut listening = None;
+    let mut inlets = None;
+    if let (Some(at), Some(key)) = (&args.listen, key) {
+        let wanted = Wanted { server, port, adopts: args.adopt != spec::Adopt::SynOnly };
+        let (begun, for_workers) = Listening::begin(at, key, wanted, &session.board, workers.len())?;
+        shared.push(begun.shared());
+        listening = Some(begun);
+        inlets = Some(for_workers);
+    }
+    let handles = start(args, place, inlets, to, (server, port), (&rules, workers))?;
     // Whoever waits for these words may begin now: what comes is captured.
     session.say(Code::Begun, begun(args, (server, port), to));
     let title = Title {
-        rx: Some(place.map_or_else(|| "captures".to_owned(), |place| place.spec.clone())),
+        rx: Some(match (place, &args.listen) {
+            (Some(place), _) => place.spec.clone(),
+            (None, Some(listen)) => listen.clone(),
+            (None, None) => "captures".to_owned(),
+        }),
         tx: Some(to.to_string()),
         ..passive::title("clone")
     };
@@ -158,13 +166,15 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
                 session.say(Code::CaptureOneSided, format!("Warning: {said}"));
             }
         }
+        // A clone that listens waits for captures until somebody ends it.
         let over = shared.iter().all(|shared| shared.done.load(Relaxed))
             || args.stop_file.as_deref().is_some_and(std::path::Path::exists);
         let f = &sum.funnel;
         Looked::of((f.frames.captured, f.said.sent), over, snapshot(&sum))
     });
     shared.iter().for_each(|shared| shared.over.store(true, Relaxed));
-    let done: Vec<Done> = handles.into_iter().map(|handle| handle.join().unwrap_or_default()).collect();
+    let mut done: Vec<Done> = handles.into_iter().map(|handle| handle.join().unwrap_or_default()).collect();
+    done.extend(listening.map(Listening::end));
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
@@ -231,7 +241,7 @@ fn rules(
         idle_ns: ns(&args.forget_after, FORGET).as_nanos() as u64,
         // In a capture, who has the target's address is somebody of that time.
         targets: targets.map(|to| {
-            to.filter(|_| args.on.is_some())
+            to.filter(|_| args.captures.is_empty())
                 .map(|to| to.ip())
                 .filter(|target| !target.is_loopback() && server != Some(*target))
         }),
@@ -248,14 +258,14 @@ fn begin(args: &Cloning, place: Option<&Place>, session: &Session) -> Result<Rep
             let files = args.captures.iter().map(|path| path.display().to_string()).collect();
             report.resolved = Resolved {
                 duration_ns: duration.map(|d| d.as_nanos() as u64),
-                source: Some(Source::Files { files }),
+                source: args.listen.is_none().then_some(Source::Files { files }),
                 ..Resolved::default()
             };
             report.environment = crate::environment::collect();
             report
         }
     };
-    if args.on.is_some() && args.source_prefix.is_none() && !args.dry_run {
+    if args.captures.is_empty() && args.source_prefix.is_none() && !args.dry_run {
         let said = "copies come from this host's own address, not from their clients': at most some 28,000 connections \
                     at once, and in any minute of those that it closes itself";
         report
@@ -269,7 +279,11 @@ fn begin(args: &Cloning, place: Option<&Place>, session: &Session) -> Result<Rep
 fn begun(args: &Cloning, (server, port): (Option<IpAddr>, u16), to: SocketAddr) -> String {
     let of =
         server.map_or_else(|| format!("port {port}"), |server| SocketAddr::new(server, port).to_string());
-    let at = args.on.clone().unwrap_or_else(|| "captures".to_owned());
+    let at = match (&args.on, &args.listen) {
+        (Some(on), _) => on.clone(),
+        (None, Some(listen)) => format!("captures that connect to {listen}"),
+        (None, None) => "captures".to_owned(),
+    };
     let does = if args.dry_run { "counting, connecting to nobody" } else { "copying" };
     format!("{does}: sessions of {of} at {at} onto {to}; Ctrl-C ends and reports")
 }
@@ -278,7 +292,8 @@ type Handle = std::thread::JoinHandle<Done>;
 
 fn start(
     args: &Cloning,
-    from: &From,
+    place: Option<&Place>,
+    inlets: Option<Vec<Inlet>>,
     to: SocketAddr,
     (server, port): (Option<IpAddr>, u16),
     (rules, workers): (&Rules, Vec<Worker>),
@@ -286,8 +301,13 @@ fn start(
     let lanes = workers.len() as u64;
     let mut handles = Vec::new();
     let thread = || std::thread::Builder::new().name("clone".to_owned());
-    match from {
-        From::Live(place) => {
+    match (place, inlets) {
+        (_, Some(inlets)) => {
+            for (worker, inlet) in workers.into_iter().zip(inlets) {
+                handles.push(thread().spawn(move || worker.remote(&inlet))?);
+            }
+        }
+        (Some(place), None) => {
             // The target's frames are not taken, if it has the server's port and is seen here.
             let except = Some(to.ip()).filter(|ip| to.port() == port && server != Some(*ip));
             let filter = TcpServer { address: server, port, answers: ANSWERS, except }.steps();
@@ -332,7 +352,7 @@ fn start(
                 handles.push(thread().spawn(move || worker.live(ring, loopback, None))?);
             }
         }
-        From::Captures => {
+        (None, None) => {
             let speed = args
                 .speed
                 .as_deref()
@@ -376,7 +396,7 @@ fn snapshot(sum: &Standing) -> Snapshot {
             sessions: s.seen,
             open_sessions: *open,
             copied_sessions: s.copied + s.adopted,
-            cut_sessions: s.gaps + s.missed + s.truncated + s.too_early,
+            cut_sessions: s.gaps + s.missed + s.truncated + s.too_early + s.shed + s.unforwarded,
             connected: f.copies.connected,
             unconnected: f.copies.refused + f.copies.timed_out + f.copies.no_address + f.copies.failed,
             due_bytes: f.said.due,

@@ -44,7 +44,8 @@ pub fn fill(report: &mut Report, args: &Cloning, done: &[Done]) {
             joined malformed truncated syns syn_acks syn_acks_alone strays),
         dropped_frames: done.iter().map(|done| done.dropped).sum(),
         sessions: same_fields!(funnel.sessions, ClonedSessions: seen half_open refused waiting midstream sampled_out over_sessions
-            over_rate ramped_out over_ceiling own copied adopted gaps missed truncated too_early shed idle replaced),
+            over_rate ramped_out over_ceiling over_link own copied adopted gaps missed truncated too_early shed unforwarded idle
+            replaced),
         bytes: same_fields!(funnel.bytes, ClonedBytes: captured delivered behind_gaps repeated different wild),
         connections: connections(&funnel.copies),
         sent: sent(&funnel.said),
@@ -151,6 +152,7 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
             format!("{} ended with a segment that was captured in part", counted(s.truncated, "session"));
         // Live it is what found no place but a slot of the ring, which holds its beginning.
         let remedy = match args.on {
+            None if args.listen.is_some() => "sample sessions at the capture",
             Some(_) => {
                 "sample sessions, or give it more threads: there was no room for segments that the kernel had joined (GRO)"
             }
@@ -165,10 +167,21 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
         );
         verdict.fall_short(Code::SessionsNotCopied, said);
     }
-    if s.cut() > s.truncated + s.shed {
+    if s.unforwarded > 0 {
+        let said = format!(
+            "{} were copied up to where the capture on another host gave them up: the way from it had no room, or broke",
+            counted(s.unforwarded, "session")
+        );
+        verdict.fall_short(
+            Code::SessionsNotCopied,
+            (said, "sample sessions at the capture, or limit their rate"),
+        );
+    }
+    let others = s.truncated + s.shed + s.unforwarded;
+    if s.cut() > others {
         let said = format!(
             "{} were copied up to a gap: {} lacked bytes that the server has, which is this capture's loss",
-            counted(s.cut() - s.truncated - s.shed, "session"),
+            counted(s.cut() - others, "session"),
             units::count(s.missed)
         );
         verdict.fall_short(Code::SessionsNotCopied, said);
@@ -187,6 +200,13 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     if left > 0 {
         let said =
             format!("{} were not copied, because of the limits that were given", counted(left, "session"));
+        report.warnings.add(Code::SessionsNotCopied, said);
+    }
+    if s.over_link > 0 {
+        let said = format!(
+            "{} were not copied, because the way from the capture on another host had no room, or was not there",
+            counted(s.over_link, "session")
+        );
         report.warnings.add(Code::SessionsNotCopied, said);
     }
     if cloned.frames.fragments > 0 {

@@ -145,8 +145,12 @@ pub fn direction(
     sessions: &Sessions,
 ) -> Option<String> {
     let filter = filter((server, port));
-    let at = args.on.as_deref().unwrap_or("the captures");
+    let listening = args.listen.as_ref().map(|listen| format!("the captures that connect to {listen}"));
+    let at = args.on.as_deref().or(listening.as_deref()).unwrap_or("the captures");
     let look = match &args.on {
+        None if args.listen.is_some() => {
+            format!("on their hosts: netdyno clone capture, and compare with: tcpdump -ni IFACE '{filter}'")
+        }
         Some(on) => {
             let name = on.split('@').next().unwrap_or(on);
             format!("compare with: tcpdump -ni {name} '{filter}'")

@@ -4,14 +4,16 @@
 
 use super::ceiling::{Ceiling, Order, cpu_time};
 use super::copies::{Copies, RING, Side, now_real};
+use super::listen::{Batch, Inlet};
 use anyhow::{Context, Result};
 use capture::Reader;
 use clone::exchange::Comparison;
 use clone::fragments::Fragments;
 use clone::funnel::{Frames, Funnel};
 use clone::packet::{NoSegment, read};
+use clone::remote::record::{self, Record};
 use clone::sample::{self, siphash};
-use clone::table::Table;
+use clone::table::{Event, Table};
 use port::rx::{Kind, Rx};
 use rustix::event::epoll;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -28,6 +30,8 @@ const PATIENCE: Duration = Duration::from_millis(20);
 const NAP: Duration = Duration::from_micros(40);
 /// With more than these at once there is no rest.
 const FEW: usize = 64;
+/// Batches of captures on other hosts that are taken before copies are looked at.
+const AT_ONCE: usize = 16;
 const TICK_NS: u64 = 10_000_000;
 const TOLD_NS: u64 = 50_000_000;
 const SWEEP_NS: u64 = 10_000_000_000;
@@ -98,6 +102,8 @@ pub struct Worker {
     looked_ns: u64,
     swept_ns: u64,
     dropped: u64,
+    /// Frames are counted by who captures them.
+    remote: bool,
 }
 
 impl Worker {
@@ -114,6 +120,7 @@ impl Worker {
             looked_ns: 0,
             swept_ns: now_real(),
             dropped: 0,
+            remote: false,
         }
     }
 
@@ -156,8 +163,9 @@ impl Worker {
     fn funnel(&self) -> Funnel {
         let Frames { captured, other_protocols, fragments, joined, malformed, .. } = self.frames;
         let [first, second] = &self.copies.sides;
+        let frames = Frames { captured, other_protocols, fragments, joined, malformed, ..self.table.frames };
         Funnel {
-            frames: Frames { captured, other_protocols, fragments, joined, malformed, ..self.table.frames },
+            frames: if self.remote { Frames::default() } else { frames },
             sessions: self.table.counts,
             bytes: self.table.bytes,
             copies: first.counted,
@@ -261,6 +269,60 @@ impl Worker {
         self.finish(DRAIN_NS, fault)
     }
 
+    /// Copies what captures on other hosts say, until it is over.
+    pub fn remote(mut self, inlet: &Inlet) -> Done {
+        self.remote = true;
+        let events = &mut room();
+        let data = epoll::EventData::new_u64(RING);
+        let heard = epoll::add(self.copies.epoll(), &inlet.bell, data, epoll::EventFlags::IN);
+        let fault = heard.err().map(|errno| errno.to_string());
+        while !self.shared.over.load(Relaxed) {
+            inlet.quiet();
+            let mut count = 0;
+            while count < AT_ONCE && self.batch(inlet) {
+                count += 1;
+            }
+            let now_ns = now_real();
+            self.tick(now_ns);
+            let patience = self.patience(now_ns);
+            self.copies.wait(events, if count == AT_ONCE { Duration::ZERO } else { patience });
+        }
+        // What has come before the end counts.
+        while self.batch(inlet) {}
+        let _ = epoll::delete(self.copies.epoll(), &inlet.bell);
+        self.finish(DRAIN_NS, fault)
+    }
+
+    /// Takes what a capture said, if there is something.
+    fn batch(&mut self, inlet: &Inlet) -> bool {
+        let Some(batch) = inlet.take() else { return false };
+        let Worker { table, copies, .. } = self;
+        let now_ns = now_real();
+        let emit = &mut |id, event: Event<'_>| copies.event(id, event, now_ns);
+        match batch {
+            Batch::Records { origin, shift, bytes } => {
+                table.comes_from(origin);
+                let mut reader = record::Reader(&bytes);
+                while let Ok(Some(record)) = reader.record() {
+                    match record {
+                        Record::Segment { at_ns, segment } => {
+                            let at_ns = at_ns.wrapping_add(shift).min(now_ns);
+                            let emit = &mut |id, event: Event<'_>| copies.event(id, event, at_ns);
+                            table.segment(&segment, at_ns, emit);
+                        }
+                        Record::Shed(flow) => {
+                            table.abandon(&flow, now_ns, &mut |id, event| copies.event(id, event, now_ns));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Batch::Lost(origin) => table.abandon_all(origin, now_ns, emit),
+            Batch::Ended(origin) => table.finish_from(origin, emit),
+        }
+        true
+    }
+
     /// Copies what captures have, at their own time or faster; of their connections the `lane`th of `lanes` shares.
     pub fn captures(mut self, readers: Vec<Reader>, speed: Speed, (lane, lanes): (u64, u64)) -> Done {
         let start_ns = now_real();
@@ -349,8 +411,13 @@ fn mine(link: LinkType, frame: &[u8], lane: u64, lanes: u64) -> bool {
     }
     let layers = wire::layers::Layers::parse(link, frame);
     let Some(flow) = wire::flow::FlowKey::of(&layers, frame).key() else { return lane == 0 };
+    lane_of(&flow, lanes) == lane
+}
+
+/// Whose a connection is.
+pub fn lane_of(flow: &FlowKey, lanes: u64) -> u64 {
     let flow = flow.conversation();
     let ports = [flow.source_port().to_be_bytes(), flow.destination_port().to_be_bytes()].concat();
     let addresses = format!("{} {}", flow.source(), flow.destination());
-    siphash([7, 7], &[ports, addresses.into_bytes()].concat()) % lanes == lane
+    siphash([7, 7], &[ports, addresses.into_bytes()].concat()) % lanes.max(1)
 }
