@@ -28,4 +28,6 @@ skeletons! {
     meter,
     /// Turns frames round.
     reflect,
+    /// Takes a clone's copies out of a tunnel, and puts the answers to them into it.
+    steer,
 }
