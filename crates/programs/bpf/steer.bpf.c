@@ -80,6 +80,8 @@ struct flow {
 #define CLIENT_FINISHED 1
 #define SERVER_FINISHED 2
 #define WAS_RESET 4
+/* User space is about to forget it, and looks once more whether it has a socket: no packet of it is let in meanwhile. */
+#define FORGOTTEN 8
 
 struct state {
 	/* When the last packet came and left, by bpf_ktime_get_ns. */
@@ -355,6 +357,10 @@ static __always_inline int from_tunnel(struct __sk_buff *skb, __u32 inner)
 		}
 		count(LEARNED);
 	} else {
+		if (state->flags & FORGOTTEN) {
+			count(UNLEARNED);
+			return TC_ACT_SHOT;
+		}
 		state->in_ns = now;
 		if (flags & SYN)
 			state->flags = 0;
