@@ -236,6 +236,12 @@ impl Program {
     }
 }
 
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Link {
     /// False once the interface was removed, or somebody detached the program by force.
     pub fn is_attached(&self) -> bool {

@@ -18,7 +18,7 @@ const PRIORITY: u32 = 1;
 const FRAMED: [u16; 2] = [1, 772];
 
 /// Which of the two hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Side {
     Ingress,
     Egress,

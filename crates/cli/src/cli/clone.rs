@@ -77,6 +77,16 @@ pub struct Clone {
     /// it runs; the target needs a route to it. Default: from this host's own address.
     #[arg(long, value_name = "PREFIX")]
     pub source_prefix: Option<String>,
+    /// Copies come from their clients' own addresses and ports, through a tunnel (VXLAN) to the target, where `netdyno clone return` runs
+    /// and sends the answers back through it.
+    #[arg(long, conflicts_with = "source_prefix")]
+    pub client_addresses: bool,
+    /// The tunnel's network identifier, as given to `netdyno clone return`. Default: 28260.
+    #[arg(long, value_name = "NUMBER", requires = "client_addresses")]
+    pub vni: Option<u32>,
+    /// The tunnel's UDP port, as given to `netdyno clone return`. Default: 4789.
+    #[arg(long, value_name = "PORT", requires = "client_addresses")]
+    pub tunnel_port: Option<u16>,
     /// Connections to the target for each session: 4, 1.3 (a second one for three in ten). Default: 1.
     #[arg(long, value_name = "NUMBER")]
     pub copies: Option<f64>,
@@ -164,6 +174,9 @@ impl Clone {
             server: server.or(self.server).unwrap_or_default(),
             to: self.to.unwrap_or_default(),
             source_prefix: self.source_prefix,
+            client_addresses: self.client_addresses,
+            vni: self.vni,
+            tunnel_port: self.tunnel_port,
             copies: self.copies,
             sample: self.sample,
             seed: self.seed,

@@ -13,6 +13,7 @@ mod copies;
 pub(crate) mod doctor;
 mod outcome;
 mod safety;
+mod tunnel;
 mod worker;
 
 use super::{Run, passive};
@@ -26,7 +27,8 @@ use clone::addresses::Addresses;
 use clone::replica::Pace;
 use clone::sample::Copies as Number;
 use clone::table::{Adopt, Rules, Table};
-use copies::Copies;
+use copies::{Copies, Sources};
+use lab::Namespace;
 use port::filter::TcpServer;
 use port::local::LocalPrefix;
 use port::rx::{Direction, Slots, Take};
@@ -37,6 +39,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tunnel::{Tunnel, Watch};
 use worker::{Done, Shared, Standing, Worker};
 
 /// Memory for frames that wait, of all threads together: some 32,000 frames, an eighth of a second at 250,000 a second.
@@ -95,10 +98,22 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         })?),
         None => None,
     };
-    if !args.dry_run {
+    let tunnel = match args.client_addresses && !args.dry_run {
+        true => {
+            let tunnel = (args.tunnel_port.unwrap_or(tunnel::PORT), args.vni.unwrap_or(tunnel::VNI));
+            Some(Tunnel::open(to, tunnel)?)
+        }
+        false => None,
+    };
+    if let Some(tunnel) = &tunnel {
+        tunnel.check()?;
+        let from = tunnel.test_address();
+        tunnel.namespace().run_in(|| safety::canary(to, Some(from), safety::Way::Tunnel))??;
+    } else if !args.dry_run {
+        let way = if prefix.is_some() { safety::Way::Prefix } else { safety::Way::Host };
         let own = prefix.and_then(|(first, bits)| own_address(first, bits));
         for to in [Some(to), noise].into_iter().flatten() {
-            safety::canary(to, own, prefix.is_some())?;
+            safety::canary(to, own, way)?;
         }
     }
     let threads = args.threads.unwrap_or(1);
@@ -111,15 +126,16 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
     let mut workers = Vec::new();
     for (lane, shared) in (0..threads).zip(&shared) {
-        let addresses = match prefix {
-            None => None,
+        let sources = match prefix {
+            None if args.client_addresses => Sources::Clients,
+            None => Sources::Host,
             Some((first, bits)) => {
-                Some(Addresses::new(first, bits, lane, threads).with_context(|| {
+                Sources::Prefix(Addresses::new(first, bits, lane, threads).with_context(|| {
                     format!("`.source_prefix` has no address for each of {threads} threads")
                 })?)
             }
         };
-        let copies = Copies::new((to, noise), pace, addresses, args.dry_run).context("epoll")?;
+        let copies = Copies::new((to, noise), pace, sources, args.dry_run).context("epoll")?;
         let ceiling =
             Ceiling::new(args.max_cpu.as_deref().map(|share| share.0), args.max_memory.as_deref().copied());
         workers.push(Worker::new(Table::new(rules), copies, shared.clone(), ceiling));
@@ -135,7 +151,9 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     }
     session.heed();
     session.meet();
-    let handles = start(args, &from, to, (server, port), workers)?;
+    let watch = tunnel.as_ref().map(Tunnel::watch).transpose()?;
+    let inside = tunnel.as_ref().map(Tunnel::namespace);
+    let handles = start(args, &from, (to, inside), (server, port), workers)?;
     // Whoever waits for these words may begin now: what comes is captured.
     session.say(Code::Begun, begun(args, (server, port), to));
     let title = Title {
@@ -157,18 +175,38 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
                 session.say(Code::CaptureOneSided, format!("Warning: {said}"));
             }
         }
+        let is_lost = watch.as_ref().is_some_and(Watch::is_lost);
         let over = shared.iter().all(|shared| shared.done.load(Relaxed))
+            || is_lost
             || args.stop_file.as_deref().is_some_and(std::path::Path::exists);
         let f = &sum.funnel;
         Looked::of((f.frames.captured, f.said.sent), over, snapshot(&sum))
     });
-    shared.iter().for_each(|shared| shared.over.store(true, Relaxed));
+    let is_lost = watch.as_ref().is_some_and(Watch::is_lost);
+    for shared in &shared {
+        shared.lost.store(is_lost, Relaxed);
+        shared.over.store(true, Relaxed);
+    }
+    if is_lost {
+        let said = "the return agent at the target does not answer any more: nothing more is copied";
+        session.say(Code::TargetUnreachable, format!("Warning: {said}"));
+    }
     let done: Vec<Done> = handles.into_iter().map(|handle| handle.join().unwrap_or_default()).collect();
+    drop(watch);
+    drop(tunnel);
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
     outcome::fill(&mut report, args, &done);
     outcome::judge(&mut report, args, (server, port), &done);
+    if is_lost {
+        let said = format!(
+            "the return agent at the target {} did not answer any more: the clone was stopped, and sessions were copied up to then",
+            to.ip()
+        );
+        let mend = "is it running, does the tunnel's UDP port pass, is the interface up?";
+        report.result.verdict.fall_short(Code::TargetUnreachable, (said, mend));
+    }
     Ok(report)
 }
 
@@ -248,7 +286,7 @@ fn begin(args: &Cloning, place: Option<&Place>, session: &Session) -> Result<Rep
             report
         }
     };
-    if args.on.is_some() && args.source_prefix.is_none() && !args.dry_run {
+    if args.on.is_some() && args.source_prefix.is_none() && !args.client_addresses && !args.dry_run {
         let said = "copies come from this host's own address, not from their clients': at most some 28,000 connections \
                     at once, and in any minute of those that it closes itself";
         report
@@ -272,7 +310,7 @@ type Handle = std::thread::JoinHandle<Done>;
 fn start(
     args: &Cloning,
     from: &From,
-    to: SocketAddr,
+    (to, inside): (SocketAddr, Option<&Namespace>),
     (server, port): (Option<IpAddr>, u16),
     workers: Vec<Worker>,
 ) -> Result<Vec<Handle>> {
@@ -297,7 +335,11 @@ fn start(
             let rings = workers.iter().map(|_| open()).collect::<Result<Vec<_>, _>>();
             let rings = place.run_in(|| rings)?;
             for (worker, ring) in workers.into_iter().zip(rings?) {
-                handles.push(thread().spawn(move || worker.live(ring, loopback))?);
+                let inside = inside.map(Namespace::try_clone).transpose()?;
+                handles.push(thread().spawn(move || match enter(inside) {
+                    Ok(()) => worker.live(ring, loopback),
+                    Err(fault) => worker.fail(fault),
+                })?);
             }
         }
         From::Captures => {
@@ -311,7 +353,11 @@ fn start(
                     Reader::open(path).with_context(|| format!("`.captures` {}", path.display()))
                 });
                 let readers: Vec<Reader> = readers.collect::<Result<_>>()?;
-                handles.push(thread().spawn(move || worker.captures(readers, speed, (lane, lanes)))?);
+                let inside = inside.map(Namespace::try_clone).transpose()?;
+                handles.push(thread().spawn(move || match enter(inside) {
+                    Ok(()) => worker.captures(readers, speed, (lane, lanes)),
+                    Err(fault) => worker.fail(fault),
+                })?);
             }
         }
     }
@@ -319,6 +365,11 @@ fn start(
         bail!("there is no thread to copy");
     }
     Ok(handles)
+}
+
+/// Moves the calling thread to where its copies' sockets are to be made.
+fn enter(inside: Option<Namespace>) -> Result<(), String> {
+    inside.map_or(Ok(()), |inside| inside.enter_current_thread()).map_err(|error| error.to_string())
 }
 
 fn sum(shared: &[Shared]) -> Standing {
