@@ -7,6 +7,7 @@ use libbpf_rs::{MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookB
 use port::interface::Interface;
 use port::netlink::{DUMP, Message, Socket, read_u16, read_u32};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
 
 use crate::programs::Maps;
@@ -114,4 +115,28 @@ pub fn maps_of(program: u32) -> Option<Maps> {
 /// The interface of this name.
 pub fn by_name(name: &str) -> Result<Interface, ProgramError> {
     Interface::by_name(name).map_err(|_| ProgramError::NoSuchInterface(name.to_owned()))
+}
+
+/// Why the kernel would drop copies: strict reverse-path filtering wants the route to a client to leave by the interface that the client's
+/// packets come in by. A test address stands for clients.
+pub fn reverse_path(on: &str, engine: IpAddr) -> Option<String> {
+    let client: IpAddr = match engine {
+        IpAddr::V4(_) => Ipv4Addr::new(198, 18, 0, 1).into(),
+        IpAddr::V6(_) => Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1).into(),
+    };
+    let way = port::resolve::way_out(client).ok()?;
+    let Some(way) = way else {
+        return Some(format!("there is no route to clients (tried {client}): the server cannot answer them, nor copies"));
+    };
+    let read = |name: &str| -> Option<u32> {
+        let file = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
+        std::fs::read_to_string(file).ok()?.trim().parse().ok()
+    };
+    let strict = engine.is_ipv4() && read("all").max(read(on)) == Some(1);
+    (strict && way != on).then(|| {
+        format!(
+            "rp_filter is 1 at {on}, and the route to clients (tried {client}) leaves by {way}: the kernel drops copies there; \
+             run the agent at {way}, or allow loose filtering: sysctl net.ipv4.conf.{on}.rp_filter=2"
+        )
+    })
 }

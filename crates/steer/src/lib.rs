@@ -29,4 +29,5 @@ pub use bpf::ProgramError;
 pub use clean::{Cleaned, clean};
 pub use flows::Counts;
 pub use options::{ENGINE_MAC, Options, OWN_MAC, PORT, VNI};
+pub use filters::reverse_path;
 pub use steering::{Standing, SteerError, Steering};

@@ -53,6 +53,10 @@ pub fn words(address: IpAddr) -> [u32; 4] {
     words
 }
 
+fn halves([a, b, c, d, e, f]: [u8; 6]) -> [u16; 3] {
+    [[a, b], [c, d], [e, f]].map(u16::from_ne_bytes)
+}
+
 /// Loads them. `underlay`: the number of the interface where the engine is reached; `here`: this host's address there.
 pub fn load(options: &Options, underlay: u32, here: IpAddr) -> Result<Loaded, ProgramError> {
     const PROGRAM: &str = "return agent";
@@ -76,8 +80,8 @@ pub fn load(options: &Options, underlay: u32, here: IpAddr) -> Result<Loaded, Pr
     constants.tunnel_port = options.tunnel.0.to_be();
     constants.tunnel_vni = (options.tunnel.1 << 8).to_be();
     constants.underlay = underlay;
-    constants.engine_mac = ENGINE_MAC;
-    constants.own_mac = OWN_MAC;
+    constants.engine_mac = halves(ENGINE_MAC);
+    constants.own_mac = halves(OWN_MAC);
     let family = if is_v6 { sys::BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 } else { sys::BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 };
     let ethernet =
         if bpf::kernel::is_before(ETHERNET_WITHIN) { 0 } else { sys::BPF_F_ADJ_ROOM_ENCAP_L2_ETH };

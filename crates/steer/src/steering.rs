@@ -255,12 +255,12 @@ impl Steering {
 
 /// Nothing of ours is there, nor what would keep ours from seeing answers.
 fn refuse_others(link: Link, is_v6: bool) -> Result<(), SteerError> {
-    let name = || rustix_name(link.index);
+    let name = || name_of(link.index);
     for side in [Side::Ingress, Side::Egress] {
         if filters::attached(link.index, side, is_v6).is_some() {
             return Err(SteerError::Refused(format!(
-                "filters of a return agent are at {} already: one agent steers for one engine of a family; if none runs, \
-                 `netdyno clone return` with `.clean` takes them away",
+                "filters of a return agent are at {} already: one agent steers for one engine of a family; if none runs any more, \
+                 take them away by `.clean`",
                 name()
             )));
         }
@@ -275,7 +275,7 @@ fn refuse_others(link: Link, is_v6: bool) -> Result<(), SteerError> {
     Ok(())
 }
 
-fn rustix_name(index: u32) -> String {
+fn name_of(index: u32) -> String {
     let socket = std::net::UdpSocket::bind((std::net::Ipv4Addr::LOCALHOST, 0));
     let name = socket.ok().and_then(|socket| rustix::net::netdevice::index_to_name(socket, index).ok());
     name.unwrap_or_else(|| format!("interface {index}"))
@@ -297,12 +297,12 @@ fn hang(
         // Another agent's, or the number belongs to another interface now.
         filters::detach(index, side, is_v6);
     }
-    let failed = |error| format!("a filter at {} cannot be attached: {error}", rustix_name(index));
+    let failed = |error| format!("a filter at {} cannot be attached: {error}", name_of(index));
     if filters::attach(program, index, side, is_v6).map_err(failed)? {
         loaded.maps.note_made(index);
     }
     let id = filters::attached(index, side, is_v6).ok_or_else(|| {
-        format!("the filter at {} is gone as soon as it was attached", rustix_name(index))
+        format!("the filter at {} is gone as soon as it was attached", name_of(index))
     })?;
     attached.insert((index, side), id);
     Ok(())

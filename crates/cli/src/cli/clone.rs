@@ -3,6 +3,7 @@
 use super::{Output, word};
 use clap::{Args, Subcommand, ValueHint};
 use spec::{Adopt, ClonePace, Ratio, Written};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::Rate;
@@ -14,6 +15,56 @@ pub enum Verb {
     /// Say of each step of a clone whether it is there: clients' SYN and ACK, the server's SYN-ACK, and those of one connection to the
     /// target; what is missing where, and what to type next. Copies nothing. Exits with 1 if something is missing.
     Doctor(Doctor),
+    /// Run on the target of `netdyno clone --client-addresses`: take copies out of the tunnel, and steer the target's answers to them back into
+    /// it, so that none reaches a client. Changes no route, no sysctl, and has no tunnel device. Runs until it is interrupted.
+    Return(Return),
+}
+
+/// The arguments of `netdyno clone return`.
+#[derive(Debug, Args)]
+pub struct Return {
+    /// The interface where the tunnel's packets come in and leave: that of the route to the engine.
+    #[arg(long, value_name = "IFACE", required_unless_present = "clean")]
+    pub on: Option<String>,
+    /// The server that copies are for: :80, 10.0.0.2:80, [2001:db8::2]:80. Without an address, any of this host.
+    #[arg(long, value_name = "[ADDR]:PORT", required_unless_present = "clean", value_parser = served)]
+    pub server: Option<(Option<IpAddr>, u16)>,
+    /// The host of `netdyno clone`, by the address that its packets come from. Nobody else's are taken in.
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "clean")]
+    pub engine: Option<IpAddr>,
+    /// The tunnel's network identifier, as given to `netdyno clone`.
+    #[arg(long, value_name = "NUMBER", default_value_t = steer::VNI, value_parser = clap::value_parser!(u32).range(1..1 << 24))]
+    pub vni: u32,
+    /// The tunnel's UDP port, as given to `netdyno clone`.
+    #[arg(long, value_name = "PORT", default_value_t = steer::PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub tunnel_port: u16,
+    /// Learn at most so many flows at once; further ones are refused. Each takes some 150 bytes of the kernel's memory.
+    #[arg(long, value_name = "FLOWS", default_value_t = 131_072, value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    pub max_flows: u32,
+    /// End the sockets of flows that an agent left behind, and take its filters away. For an agent that was killed together with the
+    /// process that cleans up behind it.
+    #[arg(long, conflicts_with_all = ["on", "server", "engine"])]
+    pub clean: bool,
+    /// With --clean: take filters away although sockets of copies may be left, whose answers then reach clients.
+    #[arg(long, requires = "clean")]
+    pub force: bool,
+    /// Begin when standard input ends.
+    #[arg(long, hide = true, requires = "clean")]
+    pub when_alone: bool,
+}
+
+/// A server: its address, if one is meant, and its port.
+fn served(text: &str) -> Result<(Option<IpAddr>, u16), String> {
+    let wrong = || "give the server's port, or its address and port: :80, 10.0.0.2:80, [2001:db8::2]:80".to_owned();
+    let (address, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let address = match address.trim_start_matches('[').trim_end_matches(']') {
+        "" => None,
+        address => Some(address.parse().map_err(|_| wrong())?),
+    };
+    match port.parse() {
+        Ok(port @ 1..) => Ok((address, port)),
+        _ => Err(wrong()),
+    }
 }
 
 /// The arguments of `netdyno clone doctor`, as those of `netdyno clone`.

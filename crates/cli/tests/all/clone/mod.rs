@@ -3,6 +3,7 @@
 
 mod faults;
 pub mod oracle;
+mod steered;
 
 use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};
 use ::lab::Namespace;

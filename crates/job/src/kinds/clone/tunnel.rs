@@ -168,8 +168,8 @@ impl Tunnel {
             );
         }
         bail!(
-            "nobody at the target {} answers in the tunnel (UDP port {port}, VNI {vni}): nothing was begun; on the target run: \
-             netdyno clone return --on IFACE --server :{} --engine {}; do firewalls let UDP port {port} pass both ways?",
+            "nobody at the target {} answers in the tunnel (UDP port {port}, VNI {vni}): nothing was begun; start the return agent there, \
+             `.return_agent`, for the server's port {} and the engine {}; firewalls have to let the tunnel's UDP port pass both ways",
             self.to.ip(),
             self.to.port(),
             self.here
