@@ -162,6 +162,7 @@ impl Steering {
         let links = filters::links(&mut self.route).map_err(|error| error.to_string())?;
         self.attached.retain(|(index, _), _| links.iter().any(|link| link.index == *index));
         for link in &links {
+            refuse_before(link.index)?;
             let program = if link.is_ethernet { &self.loaded.depart } else { &self.loaded.steal };
             hang(&mut self.attached, &self.loaded, program, (link.index, Side::Egress), self.is_v6)?;
         }
@@ -265,14 +266,19 @@ fn refuse_others(link: Link, is_v6: bool) -> Result<(), SteerError> {
             )));
         }
     }
-    if let Some(program) = bpf::at_egress(link.index).first() {
-        return Err(SteerError::Refused(format!(
+    refuse_before(link.index).map_err(SteerError::Refused)
+}
+
+/// Filters of clsact do not see what a program of tcx lets pass.
+fn refuse_before(index: u32) -> Result<(), String> {
+    match bpf::at_egress(index).first() {
+        None => Ok(()),
+        Some(program) => Err(format!(
             "the BPF program {program} (tcx) at the egress of {} comes before filters of clsact, and could let an answer pass to a \
              client: run the agent where answers pass first (in the server's network namespace), or without that program",
-            name()
-        )));
+            name_of(index)
+        )),
     }
-    Ok(())
 }
 
 fn name_of(index: u32) -> String {

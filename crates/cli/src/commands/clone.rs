@@ -79,32 +79,33 @@ fn steer(args: Return) -> Result<u8> {
     let signals = Signals::heeded()?;
     let guardian = guardian()?;
     let options = Options { on, server, engine, tunnel: (args.tunnel_port, args.vni), most_flows: args.max_flows };
-    let ended = attend(&options, &signals);
-    let done = match &ended {
-        // It has not begun: what is there is another one's.
-        Err(_) => None,
-        Ok(_) => Some(steer::clean(PATIENCE, false)?),
+    let said = |error: steer::SteerError| anyhow::anyhow!("{}", wording::said(&error.to_string()));
+    let steering = match Steering::start(options.clone()) {
+        Ok(steering) => steering,
+        // Nothing of its own is there. What is, is another one's.
+        Err(error) => {
+            dismiss(guardian);
+            return Err(said(error));
+        }
     };
-    dismiss(guardian, done.as_ref());
-    let counts = ended?;
-    let done = done.unwrap_or_default();
-    print(&(cleaned(&done) + &told(&counts)))?;
+    let counts = attend(steering, &options, &signals);
+    let done = steer::clean(PATIENCE, false)?;
+    if done.left.is_none() {
+        dismiss(guardian);
+    }
+    print(&(cleaned(&done) + &told(&counts?)))?;
     Ok(u8::from(done.left.is_some()))
 }
 
-/// The guardian has nothing more to do, unless filters are left.
-fn dismiss(mut guardian: Child, done: Option<&Cleaned>) {
-    if done.is_none_or(|done| done.left.is_none()) {
-        // Ours, and not yet waited for: no other process has its number.
-        let _ = guardian.kill();
-        let _ = guardian.wait();
-    }
+/// The guardian has nothing to do.
+fn dismiss(mut guardian: Child) {
+    // Ours, and not yet waited for: no other process has its number.
+    let _ = guardian.kill();
+    let _ = guardian.wait();
 }
 
 /// Steers until a signal comes.
-fn attend(options: &Options, signals: &Signals) -> Result<Counts> {
-    let said = |error: steer::SteerError| anyhow::anyhow!("{}", wording::said(&error.to_string()));
-    let mut steering = Steering::start(options.clone()).map_err(said)?;
+fn attend(mut steering: Steering, options: &Options, signals: &Signals) -> Result<Counts> {
     let mut before = steering.turn()?;
     let (address, port) = options.server;
     let address = address.map_or_else(String::new, |address| address.to_string());

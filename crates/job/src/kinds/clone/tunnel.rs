@@ -43,6 +43,8 @@ const LOST: Duration = Duration::from_millis(900);
 /// Before the start each heartbeat is waited for so long, and so often.
 const PATIENCE: Duration = Duration::from_millis(200);
 const TRIES: u32 = 8;
+/// Connections that are closed have so long to be acknowledged.
+const ENDS: Duration = Duration::from_millis(200);
 /// Smallest heartbeat, in bytes.
 const SMALL: usize = 16;
 
@@ -204,6 +206,8 @@ impl Drop for Tunnel {
     /// Connections that are closing would keep the namespace, and with it the device and its UDP port, for a while.
     fn drop(&mut self) {
         let index = self.index;
+        // The ends of connections are on their way.
+        std::thread::sleep(ENDS);
         let _ = self.namespace.run_in(|| {
             let gone = Message::new(RTM_DELLINK, REQUEST).link(index, 0, 0);
             let _ = Socket::route().and_then(|mut socket| socket.request(gone));
