@@ -61,9 +61,12 @@ fn family(is_v6: bool, patience: Duration, force: bool, done: &mut Cleaned) -> i
         filters::detach(*index, *side, is_v6);
         done.filters += 1;
     }
-    if let Some(maps) = &maps {
-        let left = end_sockets(maps, patience, done)?;
-        if left.is_some() && !force {
+    if !force {
+        let left = match &maps {
+            Some(maps) => end_sockets(maps, patience, done)?,
+            None => Some("what their programs learned cannot be read".to_owned()),
+        };
+        if left.is_some() {
             done.left = left;
             return Ok(());
         }

@@ -5,7 +5,8 @@ use bpf::{ProgramError, Quiet};
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapHandle, TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 use port::interface::Interface;
-use port::netlink::{DUMP, Message, Socket, read_u16, read_u32};
+use port::netlink::{CREATE, DUMP, Message, Socket, read_u16, read_u32};
+use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsFd;
@@ -16,6 +17,9 @@ use crate::programs::Maps;
 const HANDLE: u32 = 0x6e_64_00;
 /// Before all others of their hook.
 const PRIORITY: u32 = 1;
+/// TC_H_CLSACT.
+const CLSACT: u32 = 0xffff_fff1;
+const TCA_KIND: u16 = 1;
 const FRAMED: [u16; 2] = [1, 772];
 
 /// Which of the two hooks.
@@ -61,14 +65,22 @@ fn hook(program: impl AsFd, index: u32, side: Side, is_v6: bool) -> TcHook {
 /// Attaches a program at an interface. True: its clsact qdisc was made for that.
 pub fn attach(program: impl AsFd, index: u32, side: Side, is_v6: bool) -> io::Result<bool> {
     let _quiet = Quiet::start();
+    let made = make_qdisc(index)?;
     let mut hook = hook(program, index, side, is_v6);
-    let made = match hook.create() {
-        Ok(_) => true,
-        Err(error) if error.kind() == libbpf_rs::ErrorKind::AlreadyExists => false,
-        Err(error) => return Err(told(&error)),
-    };
     hook.attach().map_err(|error| told(&error))?;
     Ok(made)
+}
+
+/// Makes sure that an interface has a clsact qdisc, which filters hang on. True: it had none.
+fn make_qdisc(index: u32) -> io::Result<bool> {
+    // struct tcmsg: family, padding, interface, handle, parent, info.
+    let words = [0, index, CLSACT & 0xffff_0000, CLSACT, 0].map(u32::to_ne_bytes);
+    let message = Message::new(libc::RTM_NEWQDISC, CREATE).fixed(words.as_flattened()).attr_str(TCA_KIND, "clsact");
+    match Socket::route().and_then(|mut socket| socket.request(message)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.errno() == Some(Errno::EXIST) => Ok(false),
+        Err(error) => Err(io::Error::other(error)),
+    }
 }
 
 fn told(error: &libbpf_rs::Error) -> io::Error {

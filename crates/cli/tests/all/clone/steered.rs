@@ -70,6 +70,15 @@ fn assert_clean(three: &Three) {
     }
 }
 
+/// No socket of a copy is left at the target, in whichever state it would say something.
+fn assert_no_sockets(three: &Three) {
+    eventually("no socket is left at the target", || {
+        let states = "state connected exclude time-wait exclude fin-wait-2";
+        let said = start(inside(&three.target, &format!("ss -Htn {states}"))).wait().ok().stdout;
+        !said.contains(":80")
+    });
+}
+
 fn filters(three: &Three) -> usize {
     ["ingress", "egress"]
         .map(|side| {
@@ -207,6 +216,7 @@ fn when_the_agent_is_killed_nothing_reaches_a_client_and_its_guardian_leaves_not
     });
     assert_lost(&report, took);
     eventually("the filters are gone", || filters(&three) == 0);
+    assert_no_sockets(&three);
     // Whatever the target still had to say would come now.
     std::thread::sleep(Duration::from_secs(2));
     leaks.none();
@@ -233,7 +243,9 @@ fn when_agent_and_guardian_are_killed_the_filters_stay_closed_until_they_are_cle
     let line = "netdyno clone return --on t0 --server :80 --engine 10.77.2.1";
     start(inside(&three.target, line)).wait().with(2).says(&["--clean"]);
     let cleaned = start(inside(&three.target, "netdyno clone return --clean")).wait().ok();
-    assert!(cleaned.stdout.contains("taken away"), "{}", cleaned.stdout);
+    // Connections were open when both were killed, and no program has closed them.
+    assert!(cleaned.stdout.contains("taken away, 2"), "{}", cleaned.stdout);
+    assert_no_sockets(&three);
     std::thread::sleep(Duration::from_secs(1));
     leaks.none();
     assert_clean(&three);
@@ -278,10 +290,7 @@ fn when_the_clone_is_killed_its_namespace_goes_and_the_targets_sockets_are_ended
     clone.wait();
     running.join().expect("clients");
     agent.until_it_says("the engine is gone");
-    eventually("no socket is left at the target", || {
-        let said = start(inside(&three.target, "ss -Htn state established state last-ack")).wait().ok().stdout;
-        !said.contains(":80")
-    });
+    assert_no_sockets(&three);
     // A new one begins: the tunnel's UDP port is free again.
     let again = three.clone("--client-addresses");
     let (_, report) = ended(again);
@@ -299,7 +308,7 @@ fn without_an_agent_nothing_begins_and_contradictions_are_refused() {
     let leaks = Leaks::watch(&three, &dir);
     let clone = "netdyno clone --from o0:80 --to 10.77.2.2:80 --client-addresses";
     start(inside(&three.online, clone)).wait().refused(&["netdyno clone return", "10.77.2.1"]);
-    start(inside(&three.online, &format!("{clone} --copies 2"))).wait().refused(&["--client-addresses"]);
+    start(inside(&three.online, &format!("{clone} --copies 2"))).wait().refused(&["client_addresses"]);
     start(inside(&three.online, &format!("{clone} --noise-target 10.77.2.9:80"))).wait().refused(&["tunnel"]);
     let line = "netdyno clone return --on t0 --server :80 --engine";
     start(inside(&three.target, &format!("{line} 10.77.2.2"))).wait().with(2).says(&["own address"]);
