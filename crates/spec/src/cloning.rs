@@ -265,6 +265,29 @@ mod tests {
     }
 
     #[test]
+    fn clients_addresses_are_one_copys_of_one_target() {
+        let of = |change: &dyn Fn(&mut Cloning)| {
+            let mut job = Cloning { on: Some("eth0".to_owned()), client_addresses: true, ..job("80", "") };
+            job.source_prefix = None;
+            change(&mut job);
+            job.check().err().map(|error| error.to_string())
+        };
+        assert_eq!(of(&|_| {}), None);
+        assert_eq!(of(&|job| job.copies = Some(0.5)), None);
+        assert_eq!(of(&|job| (job.vni, job.tunnel_port) = (Some(7), Some(4790))), None);
+        for (change, what) in [
+            (&(|job: &mut Cloning| job.copies = Some(1.5)) as &dyn Fn(&mut Cloning), "copies"),
+            (&|job| job.source_prefix = Some("10.99.0.0/16".to_owned()), "client_addresses"),
+            (&|job| job.noise_target = Some("10.0.0.1:80".to_owned()), "noise_target"),
+            (&|job| job.vni = Some(1 << 24), "vni"),
+            (&|job| (job.vni, job.client_addresses) = (Some(7), false), "vni"),
+            (&|job| job.tunnel_port = Some(0), "tunnel_port"),
+        ] {
+            assert!(of(change).is_some_and(|said| said.contains(what)), "{what}");
+        }
+    }
+
+    #[test]
     fn servers_and_prefixes_are_read() {
         let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         for (text, server) in [

@@ -61,15 +61,13 @@ fn family(is_v6: bool, patience: Duration, force: bool, done: &mut Cleaned) -> i
         filters::detach(*index, *side, is_v6);
         done.filters += 1;
     }
-    if !force {
-        let left = match &maps {
-            Some(maps) => end_sockets(maps, patience, done)?,
-            None => Some("what their programs learned cannot be read".to_owned()),
-        };
-        if left.is_some() {
-            done.left = left;
-            return Ok(());
-        }
+    let left = match &maps {
+        Some(maps) => end_sockets(maps, patience, done)?,
+        None => Some("what their programs learned cannot be read".to_owned()),
+    };
+    if left.is_some() && !force {
+        done.left = left;
+        return Ok(());
     }
     for (index, side, _) in there(&mut route)? {
         filters::detach(index, side, is_v6);
@@ -112,7 +110,9 @@ fn end_sockets(maps: &Maps, patience: Duration, done: &mut Cleaned) -> io::Resul
         // Whose sockets are not to be seen from here.
         let quiet = |last_ns: u64| now().saturating_sub(last_ns) >= QUIET_ELSEWHERE_NS;
         let elsewhere = match maps.is_elsewhere() {
-            true => learned.iter().filter(|(_, state)| !(state.is_closed() && quiet(state.last_ns()))).count(),
+            true => {
+                learned.iter().filter(|(_, state)| !(state.is_closed() && quiet(state.last_ns()))).count()
+            }
             false => 0,
         };
         done.ended = ended.len() as u64;

@@ -47,7 +47,8 @@ pub struct Link {
 
 /// All of this network namespace.
 pub fn links(socket: &mut Socket) -> io::Result<Vec<Link>> {
-    let all = socket.request(Message::new(libc::RTM_GETLINK, DUMP).link(0, 0, 0)).map_err(io::Error::other)?;
+    let all =
+        socket.request(Message::new(libc::RTM_GETLINK, DUMP).link(0, 0, 0)).map_err(io::Error::other)?;
     // struct ifinfomsg: family, padding, type, index.
     let link = |message: &Vec<u8>| {
         let kind = read_u16(message, 2)?;
@@ -75,7 +76,8 @@ pub fn attach(program: impl AsFd, index: u32, side: Side, is_v6: bool) -> io::Re
 fn make_qdisc(index: u32) -> io::Result<bool> {
     // struct tcmsg: family, padding, interface, handle, parent, info.
     let words = [0, index, CLSACT & 0xffff_0000, CLSACT, 0].map(u32::to_ne_bytes);
-    let message = Message::new(libc::RTM_NEWQDISC, CREATE).fixed(words.as_flattened()).attr_str(TCA_KIND, "clsact");
+    let message =
+        Message::new(libc::RTM_NEWQDISC, CREATE).fixed(words.as_flattened()).attr_str(TCA_KIND, "clsact");
     match Socket::route().and_then(|mut socket| socket.request(message)) {
         Ok(_) => Ok(true),
         Err(error) if error.errno() == Some(Errno::EXIST) => Ok(false),
@@ -112,8 +114,7 @@ pub fn remove_qdisc(index: u32) {
 pub fn maps_of(program: u32) -> Option<Maps> {
     let options = ProgInfoQueryOptions::default().include_map_ids(true);
     let info = ProgInfoIter::with_query_opts(options).find(|info| info.id == program)?;
-    let all: Vec<MapHandle> =
-        info.map_ids.iter().filter_map(|id| MapHandle::from_map_id(*id).ok()).collect();
+    let all: Vec<MapHandle> = info.map_ids.iter().filter_map(|id| MapHandle::from_map_id(*id).ok()).collect();
     let named = |name: &str| {
         let found = all.iter().find(|map| {
             use libbpf_rs::MapCore;
@@ -121,7 +122,12 @@ pub fn maps_of(program: u32) -> Option<Maps> {
         });
         found.and_then(|map| MapHandle::try_from(map).ok())
     };
-    Some(Maps { flows: named("flows")?, lease: named("lease")?, counts: named("counts")?, made: named("made")? })
+    Some(Maps {
+        flows: named("flows")?,
+        lease: named("lease")?,
+        counts: named("counts")?,
+        made: named("made")?,
+    })
 }
 
 /// The interface of this name.
@@ -138,7 +144,9 @@ pub fn reverse_path(on: &str, engine: IpAddr) -> Option<String> {
     };
     let way = port::resolve::way_out(client).ok()?;
     let Some(way) = way else {
-        return Some(format!("there is no route to clients (tried {client}): the server cannot answer them, nor copies"));
+        return Some(format!(
+            "there is no route to clients (tried {client}): the server cannot answer them, nor copies"
+        ));
     };
     let read = |name: &str| -> Option<u32> {
         let file = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");

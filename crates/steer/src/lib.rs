@@ -27,7 +27,7 @@ mod tests;
 
 pub use bpf::ProgramError;
 pub use clean::{Cleaned, clean};
-pub use flows::Counts;
-pub use options::{ENGINE_MAC, Options, OWN_MAC, PORT, VNI};
 pub use filters::reverse_path;
+pub use flows::Counts;
+pub use options::{ENGINE_MAC, OWN_MAC, Options, PORT, VNI};
 pub use steering::{Standing, SteerError, Steering};

@@ -83,8 +83,7 @@ pub fn load(options: &Options, underlay: u32, here: IpAddr) -> Result<Loaded, Pr
     constants.engine_mac = halves(ENGINE_MAC);
     constants.own_mac = halves(OWN_MAC);
     let family = if is_v6 { sys::BPF_F_ADJ_ROOM_ENCAP_L3_IPV6 } else { sys::BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 };
-    let ethernet =
-        if bpf::kernel::is_before(ETHERNET_WITHIN) { 0 } else { sys::BPF_F_ADJ_ROOM_ENCAP_L2_ETH };
+    let ethernet = if bpf::kernel::is_before(ETHERNET_WITHIN) { 0 } else { sys::BPF_F_ADJ_ROOM_ENCAP_L2_ETH };
     // The length of the inner Ethernet header stands in the flags' top byte.
     constants.encapsulation = u64::from(family)
         | u64::from(sys::BPF_F_ADJ_ROOM_ENCAP_L4_UDP)

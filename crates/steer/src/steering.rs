@@ -220,9 +220,9 @@ impl Steering {
         let active = |state: &State| !state.is_closed() && now_ns.saturating_sub(state.last_ns()) < SWEEP_NS;
         if found.listening && !self.elsewhere {
             // A flow that is being answered, and has no socket here, before and afterwards.
-            let suspects = learned.iter().filter(|(flow, state)| {
-                active(state) && state.was_answered() && !found.flows.contains(flow)
-            });
+            let suspects = learned
+                .iter()
+                .filter(|(flow, state)| active(state) && state.was_answered() && !found.flows.contains(flow));
             let again: HashMap<Flow, State> = if suspects.clone().next().is_some() {
                 maps.learned().into_iter().collect()
             } else {
@@ -307,9 +307,8 @@ fn hang(
     if filters::attach(program, index, side, is_v6).map_err(failed)? {
         loaded.maps.note_made(index);
     }
-    let id = filters::attached(index, side, is_v6).ok_or_else(|| {
-        format!("the filter at {} is gone as soon as it was attached", name_of(index))
-    })?;
+    let id = filters::attached(index, side, is_v6)
+        .ok_or_else(|| format!("the filter at {} is gone as soon as it was attached", name_of(index)))?;
     attached.insert((index, side), id);
     Ok(())
 }

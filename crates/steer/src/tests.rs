@@ -41,7 +41,8 @@ fn loaded(six: bool, flows: u32) -> Loaded {
         tunnel: (4789, VNI),
         most_flows: flows,
     };
-    let loaded = load(&options, 1, side.server).unwrap_or_else(|error| panic!("these tests need root: {error}"));
+    let loaded =
+        load(&options, 1, side.server).unwrap_or_else(|error| panic!("these tests need root: {error}"));
     loaded.maps.set_lease(now() + 3_600_000_000_000).expect("a lease");
     loaded
 }
@@ -148,7 +149,11 @@ fn a_syn_teaches_its_flow_and_everything_else_of_unlearned_ones_is_dropped() {
             assert_eq!(run(&of.arrive, &from(1000, flags).0).0, SHOT);
         }
         let (frame, inner) = from(1000, SYN);
-        assert_eq!(run(&of.arrive, &frame), (UNSPEC, inner), "the outer headers are gone, nothing else changed");
+        assert_eq!(
+            run(&of.arrive, &frame),
+            (UNSPEC, inner),
+            "the outer headers are gone, nothing else changed"
+        );
         assert_eq!(run(&of.arrive, &from(1000, ACK).0).0, UNSPEC);
         assert_eq!(run(&of.arrive, &from(1001, SYN).0).0, UNSPEC);
         assert_eq!(run(&of.arrive, &from(1002, SYN).0).0, SHOT, "there is no room");
@@ -211,7 +216,8 @@ fn without_a_lease_nothing_comes_in_and_answers_are_steered_all_the_same() {
 fn a_heartbeat_goes_back_with_both_headers_turned_round() {
     for six in [false, true] {
         let (of, side) = (loaded(six, 4), side(six));
-        let heartbeat = |from, to, ports: (u16, u16)| packet(from, to, 17, 0, &datagram(ports.0, ports.1, b"12345678"));
+        let heartbeat =
+            |from, to, ports: (u16, u16)| packet(from, to, 17, 0, &datagram(ports.0, ports.1, b"12345678"));
         let frame = tunnelled(side.engine, side.server, VNI, &heartbeat(side.client, side.server, (7, 9)));
         let (verdict, back) = run(&of.arrive, &frame);
         let mut vxlan = vec![8, 0, 0, 0];
@@ -227,7 +233,8 @@ fn a_heartbeat_goes_back_with_both_headers_turned_round() {
 fn answers_of_learned_flows_go_into_the_tunnel_and_others_where_they_would() {
     for six in [false, true] {
         let (of, side) = (loaded(six, 4), side(six));
-        let answer = |port: u16, bytes: &[u8]| packet(side.server, side.client, 6, 0, &segment(80, port, ACK, bytes));
+        let answer =
+            |port: u16, bytes: &[u8]| packet(side.server, side.client, 6, 0, &segment(80, port, ACK, bytes));
         let frame = framed(FAR, NEAR, &answer(1000, &[7; 1000]));
         assert_eq!(run(&of.depart, &frame), (UNSPEC, frame.clone()), "nothing was learned");
         let syn = packet(side.client, side.server, 6, 0, &segment(1000, 80, SYN, b""));
@@ -275,7 +282,11 @@ fn what_else_would_go_to_a_client_is_stolen() {
         let echo = if six { 129 } else { 0 };
         assert_eq!(run(&of.depart, &error(1000, echo)).0, UNSPEC, "no error");
         let piece = |fragment| {
-            framed(FAR, NEAR, &packet(side.server, side.client, 6, fragment, &segment(80, 1000, ACK, b"piece")))
+            framed(
+                FAR,
+                NEAR,
+                &packet(side.server, side.client, 6, fragment, &segment(80, 1000, ACK, b"piece")),
+            )
         };
         let first = if six { 0 } else { 0x2000 };
         assert_eq!(run(&of.depart, &piece(100)).0, STOLEN, "a piece without ports");

@@ -55,7 +55,8 @@ pub struct Return {
 
 /// A server: its address, if one is meant, and its port.
 fn served(text: &str) -> Result<(Option<IpAddr>, u16), String> {
-    let wrong = || "give the server's port, or its address and port: :80, 10.0.0.2:80, [2001:db8::2]:80".to_owned();
+    let wrong =
+        || "give the server's port, or its address and port: :80, 10.0.0.2:80, [2001:db8::2]:80".to_owned();
     let (address, port) = text.rsplit_once(':').ok_or_else(wrong)?;
     let address = match address.trim_start_matches('[').trim_end_matches(']') {
         "" => None,

@@ -48,7 +48,8 @@ fn clean(args: &Return) -> Result<u8> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
     }
     let patience = if args.when_alone { PATIENCE_ALONE } else { PATIENCE };
-    let done = steer::clean(patience, args.force).context("taking the return agent's filters away (run as root)")?;
+    let done =
+        steer::clean(patience, args.force).context("taking the return agent's filters away (run as root)")?;
     if !args.when_alone {
         print(&cleaned(&done))?;
     }
@@ -78,7 +79,8 @@ fn steer(args: Return) -> Result<u8> {
     };
     let signals = Signals::heeded()?;
     let guardian = guardian()?;
-    let options = Options { on, server, engine, tunnel: (args.tunnel_port, args.vni), most_flows: args.max_flows };
+    let options =
+        Options { on, server, engine, tunnel: (args.tunnel_port, args.vni), most_flows: args.max_flows };
     let said = |error: steer::SteerError| anyhow::anyhow!("{}", wording::said(&error.to_string()));
     let steering = match Steering::start(options.clone()) {
         Ok(steering) => steering,

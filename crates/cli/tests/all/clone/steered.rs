@@ -3,13 +3,15 @@
 
 use super::oracle::{self, Load, Seen, Server};
 use super::{LOAD, Three, assert_copied, cloned, ended};
-use crate::common::{Folder, Running, eventually, folder, frames, handle, inside, number, path, reasons, run, start};
+use crate::common::{
+    Folder, Running, eventually, folder, frames, handle, inside, number, path, reasons, run, start,
+};
 use ::lab::Namespace;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Three hosts of which the target would answer clients through the online one, which forwards.
-fn leaky() -> Three {
+pub fn leaky() -> Three {
     let three = Three::new();
     three.ip(&three.target, "route add default via 10.77.2.1");
     three.ip(&three.target, "-6 route add default via fd77:2::1");
@@ -23,7 +25,7 @@ fn leaky() -> Three {
     three
 }
 
-fn agent(three: &Three, engine: &str, words: &str) -> Running {
+pub fn agent(three: &Three, engine: &str, words: &str) -> Running {
     let line = format!("netdyno clone return --on t0 --server :80 --engine {engine} {words}");
     let mut running = start(inside(&three.target, &line));
     running.until_it_says("Ctrl-C ends");
@@ -82,7 +84,8 @@ fn assert_no_sockets(three: &Three) {
 fn filters(three: &Three) -> usize {
     ["ingress", "egress"]
         .map(|side| {
-            let said = start(inside(&three.target, &format!("tc filter show dev t0 {side}"))).wait().ok().stdout;
+            let said =
+                start(inside(&three.target, &format!("tc filter show dev t0 {side}"))).wait().ok().stdout;
             said.matches("direct-action").count()
         })
         .iter()
@@ -97,6 +100,21 @@ fn clients_of(seen: &Seen) -> Vec<String> {
         .collect();
     all.sort();
     all
+}
+
+#[test]
+fn the_watch_sees_what_a_target_sends_to_a_client() {
+    let (three, dir) = (leaky(), folder());
+    let Leaks(watched) = Leaks::watch(&three, &dir);
+    let refused =
+        three.target.run_in(|| std::net::TcpStream::connect("10.77.1.2:9").is_err()).expect("a namespace");
+    assert!(refused);
+    std::thread::sleep(Duration::from_millis(300));
+    for (tcpdump, file) in watched {
+        tcpdump.signal("INT");
+        tcpdump.wait().ok();
+        assert!(frames(&file).len() >= 2, "{file}");
+    }
 }
 
 #[test]
@@ -182,7 +200,11 @@ fn answers_are_steered_whichever_interface_they_would_leave_by() {
 }
 
 /// Runs clients for as long as `breaks` takes and a while longer: what the clone said, and how long after the break it ended.
-fn broken(three: &Three, words: &str, breaks: impl FnOnce(&Running)) -> (serde_json::Value, Duration, [Server; 2]) {
+fn broken(
+    three: &Three,
+    words: &str,
+    breaks: impl FnOnce(&Running),
+) -> (serde_json::Value, Duration, [Server; 2]) {
     let [online, target] = three.servers(60_000);
     let clone = three.clone(&format!("--client-addresses {words}"));
     let clients = three.clients.try_clone().expect("a namespace");
@@ -229,7 +251,8 @@ fn when_agent_and_guardian_are_killed_the_filters_stay_closed_until_they_are_cle
     let (three, dir) = (leaky(), folder());
     let leaks = Leaks::watch(&three, &dir);
     let agent = agent(&three, "10.77.2.1", "");
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", agent.pid())).expect("children");
+    let children =
+        std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", agent.pid())).expect("children");
     let guardian = children.trim().to_owned();
     assert!(!guardian.is_empty() && !guardian.contains(' '), "{children}");
     let (report, took, _servers) = broken(&three, "", |_| {

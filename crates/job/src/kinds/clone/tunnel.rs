@@ -100,7 +100,8 @@ impl Tunnel {
         })?;
         probe.connect(to).with_context(|| format!("there is no way to the target {to}"))?;
         let here = probe.local_addr()?.ip();
-        let way = port::resolve::way_out(to.ip())?.with_context(|| format!("there is no way to the target {to}"))?;
+        let way = port::resolve::way_out(to.ip())?
+            .with_context(|| format!("there is no way to the target {to}"))?;
         let link = Interface::by_name(&way)?;
         if link.loopback || here == to.ip() {
             bail!("the target {to} is this host: copies with clients' addresses go to another one");
@@ -314,9 +315,8 @@ fn create(
         Err(NetlinkError::Refused(Errno::ADDRINUSE)) => bail!(
             "another program has the tunnel's UDP port {port}: give another `.tunnel_port`, here and at the return agent"
         ),
-        Err(error) => Err(error).with_context(|| {
-            format!("the tunnel to {to} by {} cannot be made (run as root)", link.name)
-        }),
+        Err(error) => Err(error)
+            .with_context(|| format!("the tunnel to {to} by {} cannot be made (run as root)", link.name)),
     }
 }
 
@@ -327,8 +327,7 @@ fn lead(index: u32, to: IpAddr) -> Result<()> {
     let lo = Interface::by_name("lo")?.index;
     socket.request(Message::new(RTM_NEWLINK, REQUEST).link(lo, up, up)).context("setting lo up")?;
     // Packets of one segment each: what takes them out at the target sees them as they are on the wire.
-    let device =
-        Message::new(RTM_NEWLINK, REQUEST).link(index, up, up).attr_u32(IFLA_GSO_MAX_SEGS, 1);
+    let device = Message::new(RTM_NEWLINK, REQUEST).link(index, up, up).attr_u32(IFLA_GSO_MAX_SEGS, 1);
     socket.request(device).context("setting the tunnel up")?;
     let (family, address, bits) = match to {
         IpAddr::V4(to) => (2u8, to.octets().to_vec(), 32u8),
@@ -348,8 +347,10 @@ fn lead(index: u32, to: IpAddr) -> Result<()> {
     neighbour.extend_from_slice(&index.to_ne_bytes());
     neighbour.extend_from_slice(&NUD_PERMANENT.to_ne_bytes());
     neighbour.extend_from_slice(&[0, 0]);
-    let neighbour =
-        Message::new(RTM_NEWNEIGH, CREATE).fixed(&neighbour).attr(NDA_DST, &address).attr(NDA_LLADDR, &TARGET_MAC);
+    let neighbour = Message::new(RTM_NEWNEIGH, CREATE)
+        .fixed(&neighbour)
+        .attr(NDA_DST, &address)
+        .attr(NDA_LLADDR, &TARGET_MAC);
     socket.request(neighbour).context("the target's Ethernet address in the tunnel")?;
     Ok(())
 }
