@@ -10,7 +10,7 @@ const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (se
      On Debian and Ubuntu: apt install clang libelf-dev zlib1g-dev linux-libc-dev";
 
 /// `bpf/NAME.bpf.c` becomes `NAME.skel.rs`; `src/lib.rs` has the same names.
-const PROGRAMS: [&str; 6] = ["bridge", "guard", "heads", "meter", "reflect", "segments"];
+const PROGRAMS: [&str; 7] = ["bridge", "guard", "heads", "meter", "reflect", "segments", "steer"];
 
 fn main() {
     let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");

@@ -23,6 +23,6 @@ mod ring;
 pub use error::ProgramError;
 pub use mapping::{Mapping, Words, zeroed};
 pub use memory::Memory;
-pub use program::{Hook, Insn, Link, Program, Ran, Refused, Run, at_ingress};
+pub use program::{Hook, Insn, Link, Program, Ran, Refused, Run, at_egress, at_ingress};
 pub use quiet::Quiet;
 pub use ring::Ring;

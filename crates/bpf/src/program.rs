@@ -239,6 +239,12 @@ impl Program {
     }
 }
 
+impl AsFd for Program {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Link {
     /// False once the interface was removed, or somebody detached the program by force.
     pub fn is_attached(&self) -> bool {
@@ -260,8 +266,6 @@ impl Drop for Link {
 /// Names of the programs that see what arrives on an interface of this network namespace before its host does: XDP's,
 /// then those at the ingress of traffic control (tcx).
 pub fn at_ingress(ifindex: u32) -> Vec<String> {
-    const MOST: usize = 64;
-    let mut ids = [0u32; MOST];
     let mut found = Vec::new();
     for mode in [sys::XDP_FLAGS_DRV_MODE, sys::XDP_FLAGS_SKB_MODE] {
         let mut id = 0;
@@ -270,6 +274,19 @@ pub fn at_ingress(ifindex: u32) -> Vec<String> {
             found.push(id);
         }
     }
+    found.extend(tcx(ifindex, sys::BPF_TCX_INGRESS));
+    named(&found)
+}
+
+/// Names of the programs that see what leaves an interface of this network namespace before filters of traffic control do (tcx).
+pub fn at_egress(ifindex: u32) -> Vec<String> {
+    named(&tcx(ifindex, sys::BPF_TCX_EGRESS))
+}
+
+/// Numbers of the programs at one of an interface's two hooks; none before Linux 6.6.
+fn tcx(ifindex: u32, hook: sys::bpf_attach_type) -> Vec<u32> {
+    const MOST: usize = 64;
+    let mut ids = [0u32; MOST];
     let mut options = sys::bpf_prog_query_opts {
         sz: size_of::<sys::bpf_prog_query_opts>() as sys::size_t,
         prog_ids: ids.as_mut_ptr(),
@@ -277,15 +294,17 @@ pub fn at_ingress(ifindex: u32) -> Vec<String> {
         ..Default::default()
     };
     // SAFETY: `options` states its size and points to `ids` and how many there are; both outlive the call.
-    let asked = unsafe { sys::bpf_prog_query_opts(ifindex as i32, sys::BPF_TCX_INGRESS, &raw mut options) };
-    if asked == 0 {
-        // SAFETY: both members of the union are the same number.
-        let count = unsafe { options.__bindgen_anon_1.count };
-        found.extend(ids.iter().take(count as usize));
+    if unsafe { sys::bpf_prog_query_opts(ifindex as i32, hook, &raw mut options) } != 0 {
+        return Vec::new();
     }
-    let name = |id: u32| ProgInfoIter::default().find(|info| info.id == id);
-    let named = found.into_iter().filter_map(name);
-    named.map(|info| info.name.to_string_lossy().into_owned()).collect()
+    // SAFETY: both members of the union are the same number.
+    let count = unsafe { options.__bindgen_anon_1.count };
+    ids.into_iter().take(count as usize).collect()
+}
+
+fn named(ids: &[u32]) -> Vec<String> {
+    let name = |id: &u32| ProgInfoIter::default().find(|info| info.id == *id);
+    ids.iter().filter_map(name).map(|info| info.name.to_string_lossy().into_owned()).collect()
 }
 
 /// The lines of a verifier's log that say why.

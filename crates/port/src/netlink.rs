@@ -15,7 +15,7 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
-use rustix::net::netlink::{GENERIC, NETFILTER, SocketAddrNetlink};
+use rustix::net::netlink::{GENERIC, NETFILTER, SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 /// Ask for an answer, and for an acknowledgement when it is complete.
@@ -297,6 +297,14 @@ impl Socket {
     /// That there are no descriptors left, or this kernel has no nftables.
     pub fn netfilter() -> Result<Self, NetlinkError> {
         Self::open(Some(NETFILTER))
+    }
+
+    /// Other sockets of this host.
+    ///
+    /// # Errors
+    /// That there are no descriptors left, or this kernel has no such thing.
+    pub fn diag() -> Result<Self, NetlinkError> {
+        Self::open(Some(SOCK_DIAG))
     }
 
     /// Is told what happens to links; see [`Socket::told`].

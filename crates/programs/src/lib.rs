@@ -30,4 +30,6 @@ skeletons! {
     reflect,
     /// Copies what clients say to a TCP server.
     segments,
+    /// Takes a clone's copies out of a tunnel, and puts the answers to them into it.
+    steer,
 }

@@ -75,6 +75,16 @@ pub struct Cloning {
     /// local to this host (a route of table local); the target needs a route to it. Default: from the host's own address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_prefix: Option<String>,
+    /// Copies come from their clients' own addresses and ports, out of a network namespace whose only way out is a tunnel (VXLAN) to the
+    /// target, where a return agent sends the answers back through it.
+    #[serde(default, skip_serializing_if = "no")]
+    pub client_addresses: bool,
+    /// The tunnel's network identifier (VNI), as at the return agent. Default: 28260.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vni: Option<u32>,
+    /// The tunnel's UDP port, as at the return agent. Default: 4789.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tunnel_port: Option<u16>,
     /// Connections to the target for each session; 1.3: two of three sessions in ten. Default: 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copies: Option<f64>,
@@ -233,6 +243,31 @@ impl Kind for Cloning {
                     self.source_prefix.is_some() && self.prefix().is_none(),
                     "give a prefix that is routed to this host: 10.99.0.0/16, fd00:99::/64",
                 ),
+                (
+                    "client_addresses",
+                    self.client_addresses && self.source_prefix.is_some(),
+                    "copies come from their clients' addresses or from `source_prefix`; leave out one",
+                ),
+                (
+                    "copies",
+                    self.client_addresses && self.copies.is_some_and(|copies| copies > 1.0),
+                    "with `client_addresses` a client's address and port are one copy's: leave it out, or give at most 1",
+                ),
+                (
+                    "noise_target",
+                    self.client_addresses && self.noise_target.is_some(),
+                    "with `client_addresses` there is a tunnel to one target: leave it out",
+                ),
+                (
+                    "vni",
+                    self.vni.is_some_and(|vni| !self.client_addresses || vni == 0 || vni >= 1 << 24),
+                    "give a number from 1 to 16777215, with `client_addresses`",
+                ),
+                (
+                    "tunnel_port",
+                    self.tunnel_port.is_some_and(|port| !self.client_addresses || port == 0),
+                    "give a UDP port, with `client_addresses`",
+                ),
                 ("copies", copies, "give a number of copies above 0, at most 1000: 4, 1.3, 0.5"),
                 (
                     "speed",
@@ -267,6 +302,29 @@ mod tests {
 
     fn job(server: &str, from: &str) -> Cloning {
         Cloning { server: server.to_owned(), source_prefix: Some(from.to_owned()), ..Cloning::default() }
+    }
+
+    #[test]
+    fn clients_addresses_are_one_copys_of_one_target() {
+        let of = |change: &dyn Fn(&mut Cloning)| {
+            let mut job = Cloning { on: Some("eth0".to_owned()), client_addresses: true, ..job("80", "") };
+            job.source_prefix = None;
+            change(&mut job);
+            job.check().err().map(|error| error.to_string())
+        };
+        assert_eq!(of(&|_| {}), None);
+        assert_eq!(of(&|job| job.copies = Some(0.5)), None);
+        assert_eq!(of(&|job| (job.vni, job.tunnel_port) = (Some(7), Some(4790))), None);
+        for (change, what) in [
+            (&(|job: &mut Cloning| job.copies = Some(1.5)) as &dyn Fn(&mut Cloning), "copies"),
+            (&|job| job.source_prefix = Some("10.99.0.0/16".to_owned()), "client_addresses"),
+            (&|job| job.noise_target = Some("10.0.0.1:80".to_owned()), "noise_target"),
+            (&|job| job.vni = Some(1 << 24), "vni"),
+            (&|job| (job.vni, job.client_addresses) = (Some(7), false), "vni"),
+            (&|job| job.tunnel_port = Some(0), "tunnel_port"),
+        ] {
+            assert!(of(change).is_some_and(|said| said.contains(what)), "{what}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::{Output, word};
 use clap::{Args, Subcommand, ValueHint};
 use spec::{Adopt, CloneCapture, ClonePace, Ratio, Written};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::rate::Rate;
@@ -23,6 +24,9 @@ pub enum Verb {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
+    /// Run on the target of `netdyno clone --client-addresses`: take copies out of the tunnel, and steer the target's answers to them back into
+    /// it, so that none reaches a client. Changes no route, no sysctl, and has no tunnel device. Runs until it is interrupted.
+    Return(Return),
 }
 
 /// The arguments of `netdyno clone capture`.
@@ -85,6 +89,54 @@ impl Capture {
             max_memory: self.max_memory.as_deref().copied(),
             duration: self.duration.as_deref().copied(),
         })
+    }
+}
+
+/// The arguments of `netdyno clone return`.
+#[derive(Debug, Args)]
+pub struct Return {
+    /// The interface where the tunnel's packets come in and leave: that of the route to the engine.
+    #[arg(long, value_name = "IFACE", required_unless_present = "clean")]
+    pub on: Option<String>,
+    /// The server that copies are for: :80, 10.0.0.2:80, [2001:db8::2]:80. Without an address, any of this host.
+    #[arg(long, value_name = "[ADDR]:PORT", required_unless_present = "clean", value_parser = served)]
+    pub server: Option<(Option<IpAddr>, u16)>,
+    /// The host of `netdyno clone`, by the address that its packets come from. Nobody else's are taken in.
+    #[arg(long, value_name = "ADDRESS", required_unless_present = "clean")]
+    pub engine: Option<IpAddr>,
+    /// The tunnel's network identifier, as given to `netdyno clone`.
+    #[arg(long, value_name = "NUMBER", default_value_t = steer::VNI, value_parser = clap::value_parser!(u32).range(1..1 << 24))]
+    pub vni: u32,
+    /// The tunnel's UDP port, as given to `netdyno clone`.
+    #[arg(long, value_name = "PORT", default_value_t = steer::PORT, value_parser = clap::value_parser!(u16).range(1..))]
+    pub tunnel_port: u16,
+    /// Learn at most so many flows at once; further ones are refused. Each takes some 150 bytes of the kernel's memory.
+    #[arg(long, value_name = "FLOWS", default_value_t = 131_072, value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    pub max_flows: u32,
+    /// End the sockets of flows that an agent left behind, and take its filters away. For an agent that was killed together with the
+    /// process that cleans up behind it.
+    #[arg(long, conflicts_with_all = ["on", "server", "engine"])]
+    pub clean: bool,
+    /// With --clean: take filters away although sockets of copies may be left, whose answers then reach clients.
+    #[arg(long, requires = "clean")]
+    pub force: bool,
+    /// Begin when standard input ends.
+    #[arg(long, hide = true, requires = "clean")]
+    pub when_alone: bool,
+}
+
+/// A server: its address, if one is meant, and its port.
+fn served(text: &str) -> Result<(Option<IpAddr>, u16), String> {
+    let wrong =
+        || "give the server's port, or its address and port: :80, 10.0.0.2:80, [2001:db8::2]:80".to_owned();
+    let (address, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+    let address = match address.trim_start_matches('[').trim_end_matches(']') {
+        "" => None,
+        address => Some(address.parse().map_err(|_| wrong())?),
+    };
+    match port.parse() {
+        Ok(port @ 1..) => Ok((address, port)),
+        _ => Err(wrong()),
     }
 }
 
@@ -159,6 +211,16 @@ pub struct Clone {
     /// it runs; the target needs a route to it. Default: from this host's own address.
     #[arg(long, value_name = "PREFIX")]
     pub source_prefix: Option<String>,
+    /// Copies come from their clients' own addresses and ports, through a tunnel (VXLAN) to the target, where `netdyno clone return` runs
+    /// and sends the answers back through it.
+    #[arg(long, conflicts_with = "source_prefix")]
+    pub client_addresses: bool,
+    /// The tunnel's network identifier, as given to `netdyno clone return`. Default: 28260.
+    #[arg(long, value_name = "NUMBER", requires = "client_addresses")]
+    pub vni: Option<u32>,
+    /// The tunnel's UDP port, as given to `netdyno clone return`. Default: 4789.
+    #[arg(long, value_name = "PORT", requires = "client_addresses")]
+    pub tunnel_port: Option<u16>,
     /// Connections to the target for each session: 4, 1.3 (a second one for three in ten). Default: 1.
     #[arg(long, value_name = "NUMBER")]
     pub copies: Option<f64>,
@@ -249,6 +311,9 @@ impl Clone {
             server: server.or(self.server).unwrap_or_default(),
             to: self.to.unwrap_or_default(),
             source_prefix: self.source_prefix,
+            client_addresses: self.client_addresses,
+            vni: self.vni,
+            tunnel_port: self.tunnel_port,
             copies: self.copies,
             sample: self.sample,
             seed: self.seed,

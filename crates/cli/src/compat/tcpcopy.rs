@@ -309,6 +309,9 @@ impl Tcpcopy {
             },
             to: x.target,
             source_prefix: prefix,
+            client_addresses: false,
+            vni: None,
+            tunnel_port: None,
             copies: self.copies.map(f64::from),
             sample: self
                 .share

@@ -6,6 +6,7 @@ mod faults;
 pub mod oracle;
 mod remote;
 mod ring;
+mod steered;
 
 use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};
 use ::lab::Namespace;
@@ -443,8 +444,9 @@ fn a_load_that_is_given_is_copied_whole() {
         body: body as usize,
         short: short > 0,
     };
-    let three = Three::new();
+    let three = steered::leaky();
     let [online, target] = three.servers(128);
+    let _agent = words.contains("--client-addresses").then(|| steered::agent(&three, "10.77.2.1", ""));
     let clone = (copies > 0).then(|| three.clone(&format!("--copies {copies} {words}")));
     let began = std::time::Instant::now();
     let mut took = oracle::run(&three.clients, "10.77.1.1:80", load);

@@ -101,11 +101,32 @@ fn of(sides: &mut [Side; 2], second: bool) -> &mut Side {
     if second { other } else { first }
 }
 
+/// Which addresses copies come from.
+#[derive(Debug)]
+pub enum Sources {
+    /// The host's own, and any port.
+    Host,
+    /// Those of a prefix.
+    Prefix(Addresses),
+    /// Their clients' own, and their ports: the thread is where every address is its own.
+    Clients,
+}
+
+impl Sources {
+    /// Those of a prefix, where there is one.
+    fn prefix(&mut self) -> Option<&mut Addresses> {
+        match self {
+            Sources::Prefix(addresses) => Some(addresses),
+            _ => None,
+        }
+    }
+}
+
 /// All copies of a thread.
 #[derive(Debug)]
 pub struct Copies {
     pace: Pace,
-    addresses: Option<Addresses>,
+    sources: Sources,
     copies: Slab<Copy>,
     /// The first copy of each session.
     heads: Vec<u32>,
@@ -126,12 +147,12 @@ impl Copies {
     pub fn new(
         (target, second): (SocketAddr, Option<SocketAddr>),
         pace: Pace,
-        addresses: Option<Addresses>,
+        sources: Sources,
         dry: bool,
     ) -> rustix::io::Result<Copies> {
         Ok(Copies {
             pace,
-            addresses,
+            sources,
             copies: Slab::default(),
             heads: Vec::new(),
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
@@ -256,12 +277,14 @@ impl Copies {
         let mut lingering: Vec<Taken> = Vec::new();
         let mut done = Err(Errno::ADDRNOTAVAIL);
         for _ in 0..TRIES {
-            let taken = match &mut self.addresses {
-                None => None,
-                Some(addresses) => Some(addresses.take(client, port, nth).ok_or(Errno::ADDRNOTAVAIL)?),
+            let (taken, from) = match &mut self.sources {
+                Sources::Host => (None, None),
+                Sources::Clients => (None, Some(SocketAddr::new(client, port))),
+                Sources::Prefix(addresses) => {
+                    let taken = addresses.take(client, port, nth).ok_or(Errno::ADDRNOTAVAIL)?;
+                    (Some(taken), Some(SocketAddr::new(addresses.address(taken), taken.port)))
+                }
             };
-            let from = taken
-                .and_then(|taken| Some(SocketAddr::new(self.addresses.as_ref()?.address(taken), taken.port)));
             let second = self.copies.get(number).is_some_and(|copy| copy.second);
             match begin(of(&mut self.sides, second).to, from) {
                 Ok(socket) => {
@@ -283,7 +306,7 @@ impl Copies {
                 }
             }
         }
-        if let Some(addresses) = &mut self.addresses {
+        if let Some(addresses) = self.sources.prefix() {
             lingering.into_iter().for_each(|taken| addresses.give_back(taken));
         }
         done.map(|()| self.time(number, now_ns + CONNECT_NS))
@@ -314,7 +337,7 @@ impl Copies {
         *unsaid(&mut side.said, why) += left;
         side.counted.closed_early += u64::from(copy.replica.was_closed_early());
         side.counted.impatient += u64::from(copy.replica.was_impatient());
-        if let (Some(addresses), Some(taken)) = (&mut self.addresses, copy.taken.take()) {
+        if let (Some(addresses), Some(taken)) = (self.sources.prefix(), copy.taken.take()) {
             addresses.give_back(taken);
         }
         if copy.alone {
@@ -588,6 +611,9 @@ pub fn now_real() -> u64 {
 /// Begins to connect, from this address and port if one is given.
 pub fn begin(to: SocketAddr, from: Option<SocketAddr>) -> Result<OwnedFd, Errno> {
     let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    if from.is_some_and(|from| from.is_ipv4() != to.is_ipv4()) {
+        return Err(Errno::ADDRNOTAVAIL);
+    }
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
     sockopt::set_tcp_nodelay(&socket, true)?;

@@ -18,6 +18,7 @@ mod link;
 mod listen;
 mod outcome;
 mod safety;
+mod tunnel;
 mod worker;
 
 use super::{Run, passive};
@@ -31,7 +32,8 @@ use clone::addresses::Addresses;
 use clone::replica::Pace;
 use clone::sample::Copies as Number;
 use clone::table::{Adopt, Rules, Table};
-use copies::Copies;
+use copies::{Copies, Sources};
+use lab::Namespace;
 use listen::{Inlet, Listening, Wanted};
 use meter::segments::{self, Segments};
 use port::filter::TcpServer;
@@ -44,6 +46,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
+use tunnel::{Tunnel, Watch};
 use worker::{Done, Share, Shared, Standing, Worker};
 
 /// Memory for frames that wait, of all threads together: some 32,000 frames, an eighth of a second at 250,000 a second.
@@ -91,10 +94,22 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         })?),
         None => None,
     };
-    if !args.dry_run {
+    let tunnel = match args.client_addresses && !args.dry_run {
+        true => {
+            let tunnel = (args.tunnel_port.unwrap_or(tunnel::PORT), args.vni.unwrap_or(tunnel::VNI));
+            Some(Tunnel::open(to, tunnel)?)
+        }
+        false => None,
+    };
+    if let Some(tunnel) = &tunnel {
+        tunnel.check()?;
+        let from = tunnel.test_address();
+        tunnel.namespace().run_in(|| safety::canary(to, Some(from), safety::Way::Tunnel))??;
+    } else if !args.dry_run {
+        let way = if prefix.is_some() { safety::Way::Prefix } else { safety::Way::Host };
         let own = prefix.and_then(|(first, bits)| own_address(first, bits));
         for to in [Some(to), noise].into_iter().flatten() {
-            safety::canary(to, own, prefix.is_some())?;
+            safety::canary(to, own, way)?;
         }
     }
     let threads = args.threads.unwrap_or(1);
@@ -107,15 +122,16 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     let mut shared: Vec<Shared> = (0..threads).map(|_| Shared::default()).collect();
     let mut workers = Vec::new();
     for (lane, shared) in (0..threads).zip(&shared) {
-        let addresses = match prefix {
-            None => None,
+        let sources = match prefix {
+            None if args.client_addresses => Sources::Clients,
+            None => Sources::Host,
             Some((first, bits)) => {
-                Some(Addresses::new(first, bits, lane, threads).with_context(|| {
+                Sources::Prefix(Addresses::new(first, bits, lane, threads).with_context(|| {
                     format!("`.source_prefix` has no address for each of {threads} threads")
                 })?)
             }
         };
-        let copies = Copies::new((to, noise), pace, addresses, args.dry_run).context("epoll")?;
+        let copies = Copies::new((to, noise), pace, sources, args.dry_run).context("epoll")?;
         let ceiling =
             Ceiling::new(args.max_cpu.as_deref().map(|share| share.0), args.max_memory.as_deref().copied());
         workers.push(Worker::new(Table::new(rules), copies, shared.clone(), ceiling));
@@ -140,7 +156,9 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         listening = Some(begun);
         inlets = Some(for_workers);
     }
-    let handles = start(args, place, inlets, to, (server, port), (&rules, workers))?;
+    let watch = tunnel.as_ref().map(Tunnel::watch).transpose()?;
+    let inside = tunnel.as_ref().map(Tunnel::namespace);
+    let handles = start(args, place, inlets, (to, inside), (server, port), (&rules, workers))?;
     // Whoever waits for these words may begin now: what comes is captured.
     session.say(Code::Begun, begun(args, (server, port), to));
     let title = Title {
@@ -166,15 +184,27 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
                 session.say(Code::CaptureOneSided, format!("Warning: {said}"));
             }
         }
+        let is_lost = watch.as_ref().is_some_and(Watch::is_lost);
         // A clone that listens waits for captures until somebody ends it.
         let over = shared.iter().all(|shared| shared.done.load(Relaxed))
+            || is_lost
             || args.stop_file.as_deref().is_some_and(std::path::Path::exists);
         let f = &sum.funnel;
         Looked::of((f.frames.captured, f.said.sent), over, snapshot(&sum))
     });
-    shared.iter().for_each(|shared| shared.over.store(true, Relaxed));
+    let is_lost = watch.as_ref().is_some_and(Watch::is_lost);
+    for shared in &shared {
+        shared.lost.store(is_lost, Relaxed);
+        shared.over.store(true, Relaxed);
+    }
+    if is_lost {
+        let said = "the return agent at the target does not answer any more: nothing more is copied";
+        session.say(Code::TargetUnreachable, format!("Warning: {said}"));
+    }
     let mut done: Vec<Done> = handles.into_iter().map(|handle| handle.join().unwrap_or_default()).collect();
     done.extend(listening.map(Listening::end));
+    drop(watch);
+    drop(tunnel);
     session.board.end();
     report.intervals = watched.samples.intervals().map(interval).collect();
     watched.judge(&mut report);
@@ -185,6 +215,14 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
     }
     outcome::fill(&mut report, args, &done);
     outcome::judge(&mut report, args, (server, port), &done);
+    if is_lost {
+        let said = format!(
+            "the return agent at the target {} did not answer any more: the clone was stopped, and sessions were copied up to then",
+            to.ip()
+        );
+        let mend = "is it running, does the tunnel's UDP port pass, is the interface up?";
+        report.result.verdict.fall_short(Code::TargetUnreachable, (said, mend));
+    }
     Ok(report)
 }
 
@@ -265,7 +303,7 @@ fn begin(args: &Cloning, place: Option<&Place>, session: &Session) -> Result<Rep
             report
         }
     };
-    if args.captures.is_empty() && args.source_prefix.is_none() && !args.dry_run {
+    if args.captures.is_empty() && args.source_prefix.is_none() && !args.client_addresses && !args.dry_run {
         let said = "copies come from this host's own address, not from their clients': at most some 28,000 connections \
                     at once, and in any minute of those that it closes itself";
         report
@@ -294,17 +332,16 @@ fn start(
     args: &Cloning,
     place: Option<&Place>,
     inlets: Option<Vec<Inlet>>,
-    to: SocketAddr,
+    (to, inside): (SocketAddr, Option<&Namespace>),
     (server, port): (Option<IpAddr>, u16),
     (rules, workers): (&Rules, Vec<Worker>),
 ) -> Result<Vec<Handle>> {
     let lanes = workers.len() as u64;
     let mut handles = Vec::new();
-    let thread = || std::thread::Builder::new().name("clone".to_owned());
     match (place, inlets) {
         (_, Some(inlets)) => {
             for (worker, inlet) in workers.into_iter().zip(inlets) {
-                handles.push(thread().spawn(move || worker.remote(&inlet))?);
+                handles.push(spawn(worker, inside, move |worker| worker.remote(&inlet))?);
             }
         }
         (Some(place), None) => {
@@ -341,7 +378,7 @@ fn start(
                 })?;
                 for ((lane, worker), ring) in (0..).zip(workers).zip(rings) {
                     let share = Share { port, seed: rules.seed, lane, lanes };
-                    handles.push(thread().spawn(move || worker.live(ring, false, Some(share)))?);
+                    handles.push(spawn(worker, inside, move |worker| worker.live(ring, false, Some(share)))?);
                 }
                 return Ok(handles);
             }
@@ -349,7 +386,7 @@ fn start(
             let rings = workers.iter().map(|_| open()).collect::<Result<Vec<_>, _>>();
             let rings = place.run_in(|| rings)?;
             for (worker, ring) in workers.into_iter().zip(rings?) {
-                handles.push(thread().spawn(move || worker.live(ring, loopback, None))?);
+                handles.push(spawn(worker, inside, move |worker| worker.live(ring, loopback, None))?);
             }
         }
         (None, None) => {
@@ -363,7 +400,9 @@ fn start(
                     Reader::open(path).with_context(|| format!("`.captures` {}", path.display()))
                 });
                 let readers: Vec<Reader> = readers.collect::<Result<_>>()?;
-                handles.push(thread().spawn(move || worker.captures(readers, speed, (lane, lanes)))?);
+                handles.push(spawn(worker, inside, move |worker| {
+                    worker.captures(readers, speed, (lane, lanes))
+                })?);
             }
         }
     }
@@ -371,6 +410,21 @@ fn start(
         bail!("there is no thread to copy");
     }
     Ok(handles)
+}
+
+/// A thread for `worker`, where its copies' sockets are to be made.
+fn spawn(
+    worker: Worker,
+    inside: Option<&Namespace>,
+    work: impl FnOnce(Worker) -> Done + Send + 'static,
+) -> Result<Handle> {
+    let inside = inside.map(Namespace::try_clone).transpose()?;
+    let thread = std::thread::Builder::new().name("clone".to_owned());
+    let run = move || match inside.map_or(Ok(()), |inside| inside.enter_current_thread()) {
+        Ok(()) => work(worker),
+        Err(error) => worker.fail(error.to_string()),
+    };
+    Ok(thread.spawn(run)?)
 }
 
 fn sum(shared: &[Shared]) -> Standing {

@@ -54,6 +54,9 @@ pub fn refuse(
             "`.source_prefix` {first}/{bits} is of a network that this host is in, by {own}: while copies come from it, no other host of it could be reached; give a prefix that is nobody's, such as 198.18.0.0/24"
         );
     }
+    if args.client_addresses && is_here(to.ip()) {
+        bail!("`.{member}` {to} is this host: copies with clients' addresses go to another one");
+    }
     let Some(place) = place else { return Ok(()) };
     // A server of any address and this port: the target would be one as well.
     if server.is_none() && to.port() == port && place.run_in(|| is_here(to.ip()))? {
@@ -102,8 +105,19 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
+/// How copies' packets come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// From the host's own address.
+    Host,
+    /// From a prefix, which the target has a route for.
+    Prefix,
+    /// From clients' addresses, through a tunnel.
+    Tunnel,
+}
+
 /// A connection to the target, as copies will be made, before the first of them: nothing is begun whose answers find no way back.
-pub fn canary(to: SocketAddr, from: Option<SocketAddr>, with_prefix: bool) -> Result<()> {
+pub fn canary(to: SocketAddr, from: Option<SocketAddr>, way: Way) -> Result<()> {
     let own = from.map_or_else(String::new, |from| format!(" from {}", from.ip()));
     let socket = match super::copies::begin(to, from) {
         Ok(socket) => socket,
@@ -112,11 +126,15 @@ pub fn canary(to: SocketAddr, from: Option<SocketAddr>, with_prefix: bool) -> Re
     let mut asked = [PollFd::new(&socket, PollFlags::OUT)];
     let there = poll(&mut asked, Some(&Timespec { tv_sec: CANARY_S, tv_nsec: 0 }))?;
     if there == 0 {
-        let remedy = match with_prefix {
-            true => {
+        let remedy = match way {
+            Way::Prefix => {
                 "the target's answers need a route for `.source_prefix` to this host (on the target: ip route add PREFIX via THIS-HOST)"
             }
-            false => "is it the right address, and does a firewall drop connections?",
+            Way::Tunnel => {
+                "the return agent lets packets in, so: does the server listen there, has the target a route to clients (a default \
+                 route), and does rp_filter there allow them by the agent's interface?"
+            }
+            Way::Host => "is it the right address, and does a firewall drop connections?",
         };
         bail!(
             "the target {to} does not answer a connection{own} within {CANARY_S} s: nothing was begun; {remedy}"

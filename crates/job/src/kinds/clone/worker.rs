@@ -69,6 +69,8 @@ pub struct Shared {
     pub over: Arc<AtomicBool>,
     /// It has nothing more to do.
     pub done: Arc<AtomicBool>,
+    /// The target is out of reach: nothing more is said to it.
+    pub lost: Arc<AtomicBool>,
 }
 
 /// Which sessions are whose, where a program shares them out by their hash. Pieces of packets all go to the first, because they have no
@@ -323,6 +325,11 @@ impl Worker {
         true
     }
 
+    /// It cannot begin.
+    pub fn fail(self, fault: String) -> Done {
+        self.finish(0, Some(fault))
+    }
+
     /// Copies what captures have, at their own time or faster; of their connections the `lane`th of `lanes` shares.
     pub fn captures(mut self, readers: Vec<Reader>, speed: Speed, (lane, lanes): (u64, u64)) -> Done {
         let start_ns = now_real();
@@ -379,7 +386,8 @@ impl Worker {
         table.finish(start_ns, &mut |id, event| copies.event(id, event, start_ns));
         loop {
             let now_ns = now_real();
-            if self.copies.len() == 0 || now_ns.saturating_sub(start_ns) > drain_ns {
+            let is_late = now_ns.saturating_sub(start_ns) > drain_ns;
+            if self.copies.len() == 0 || is_late || self.shared.lost.load(Relaxed) {
                 break;
             }
             let patience = self.patience(now_ns);
