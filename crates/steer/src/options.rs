@@ -5,7 +5,7 @@ use std::net::IpAddr;
 /// UDP port of VXLAN (RFC 7348).
 pub const PORT: u16 = 4789;
 /// The network identifier of copies, unless another is given.
-pub const VNI: u32 = 0x6e_64;
+pub const VNI: u32 = 0x6e64;
 /// Of the engine's end of the tunnel, which has no others in it: nobody has to be asked for an address.
 pub const ENGINE_MAC: [u8; 6] = [0x02, 0x6e, 0x64, 0, 0, 1];
 /// Of the target's end.

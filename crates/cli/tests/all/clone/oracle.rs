@@ -101,7 +101,15 @@ impl Server {
         let (ready, listening) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             namespace.enter_current_thread().expect("a namespace");
-            let listener = TcpListener::bind(&at).expect("an address");
+            // What another test is just starting has this process's sockets until it is another program.
+            let mut tries = 0;
+            let listener = loop {
+                match TcpListener::bind(&at) {
+                    Err(error) if error.kind() == ErrorKind::AddrInUse && tries < 100 => tries += 1,
+                    bound => break bound.expect("an address"),
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            };
             rustix::net::listen(&listener, 4096).expect("a backlog");
             ready.send(()).expect("somebody waits");
             serve(&listener, answer, &own, &counted, &held)

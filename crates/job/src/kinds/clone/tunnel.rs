@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// UDP port of VXLAN.
 pub const PORT: u16 = 4789;
 /// The network identifier of copies: "nd".
-pub const VNI: u32 = 0x6e_64;
+pub const VNI: u32 = 0x6e64;
 /// Both ends' Ethernet addresses within the tunnel; `steer` has the same.
 const OWN_MAC: [u8; 6] = [0x02, 0x6e, 0x64, 0, 0, 1];
 const TARGET_MAC: [u8; 6] = [0x02, 0x6e, 0x64, 0, 0, 2];
