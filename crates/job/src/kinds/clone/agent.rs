@@ -288,7 +288,7 @@ impl Agent<'_> {
             }
             if Instant::now() > until {
                 bail!(
-                    "`.send_to` {} does not answer: is a `netdyno clone --listen` there, and does a firewall drop connections?",
+                    "`.send_to` {} does not answer: does a clone listen there (`.listen`), and does a firewall drop connections?",
                     self.link.to()
                 );
             }

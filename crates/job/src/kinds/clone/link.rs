@@ -195,8 +195,10 @@ impl Link {
         let greeting = matches!(self.state, State::Greeting { .. });
         let count = match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
             Ok((_, 0)) if greeting => {
-                return Err("it closed the connection without an answer: is it a `netdyno clone --listen`?"
-                    .to_owned());
+                return Err(
+                    "it closed the connection without an answer: is it a clone that listens (`.listen`)?"
+                        .to_owned(),
+                );
             }
             Ok((_, 0)) => return Err("it closed the connection".to_owned()),
             Ok((_, count)) => count,

@@ -308,7 +308,7 @@ fn begin(args: &Cloning, place: Option<&Place>, session: &Session) -> Result<Rep
                     at once, and in any minute of those that it closes itself";
         report
             .warnings
-            .add(Code::WentWithout, (said, "give `.source_prefix` to keep ports and to have more"));
+            .add(Code::WentWithout, (said, "give `.source_prefix` to keep ports and to have more, or `.client_addresses` to keep addresses as well"));
     }
     session.warn(&[]);
     Ok(report)
