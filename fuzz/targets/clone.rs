@@ -30,6 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
         ramp_ns: 0,
         gap_ns: 500,
         idle_ns: 1 << 40,
+        chosen_before: first & 0x80 != 0,
         targets: [None; 2],
         own: None,
     });
