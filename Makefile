@@ -38,7 +38,7 @@ test: ## install what is missing and run every test (as root, or with sudo)
 	@scripts/setup test
 	@scripts/test
 
-test-drivers: build ## try real drivers and other kernels in emulated machines; ARGS=reduced within six minutes, 6.1/igb for one
+test-drivers: build ## try real drivers and other kernels in emulated machines; ARGS=reduced within three minutes, 6.1/igb for one
 	@scripts/setup drivers
 	@scripts/test-drivers $(ARGS)
 

@@ -113,7 +113,7 @@ fn losses_are_found_where_they_are() {
         let flows = &trial["flows"];
         let missing = number(flows, "sent_flows") - number(flows, "recorded_flows");
         let [port, cache, export] = lost(flows);
-        assert!(missing > 500 && port == 0, "{flows}");
+        assert!(missing > number(flows, "sent_flows") / 8 && port == 0, "{flows}");
         // What is missing behind the last message that came no number tells.
         assert!(export > missing * 8 / 10 && cache == missing - export, "{flows}");
     }
@@ -130,7 +130,9 @@ fn losses_are_found_where_they_are() {
     for trial in judged(&report) {
         let flows = &trial["flows"];
         let [port, cache, export] = lost(flows);
-        assert!(port > 5_000 && port + cache == number(flows, "sent_flows") && export == 0, "{flows}");
+        // How many are sent is the sender's affair: one that this machine keeps from work lowers the load.
+        let sent = number(flows, "sent_flows");
+        assert!(port > sent / 2 && port + cache == sent && export == 0, "{flows}");
     }
 }
 
