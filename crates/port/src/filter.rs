@@ -65,6 +65,7 @@ impl TcpServer {
             Line::If(EQUAL, 0x0800, To::Next, To::All),
             Line::Do(LOAD_BYTE, 23),
             Line::If(EQUAL, 6, To::Next, To::Nothing),
+            Line::Do(LOAD_HALF, 20),
             // A later fragment has no ports, and of a first one nothing may be cut off: it is put together with the others.
             Line::If(ANY_BIT, 0x3fff, To::All, To::Next),
             Line::Do(HEADER_LENGTH, 14),
