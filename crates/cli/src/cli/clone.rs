@@ -144,14 +144,32 @@ fn served(text: &str) -> Result<(Option<IpAddr>, u16), String> {
 #[derive(Debug, Args)]
 pub struct Doctor {
     /// The interface where the server's traffic is seen, and the server's port: eth0:80, eth0:10.0.0.1:80.
-    #[arg(long, value_name = "IFACE:[ADDR:]PORT", value_parser = source)]
-    pub from: (String, String),
+    #[arg(long, value_name = "IFACE:[ADDR:]PORT", value_parser = source, required_unless_present = "listen")]
+    pub from: Option<(String, String)>,
+    /// Or the address that captures on other hosts would connect to.
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "from", requires_all = ["key", "server"])]
+    pub listen: Option<String>,
+    /// The key that those captures have as well.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "listen")]
+    pub key: Option<PathBuf>,
+    /// The server of captures on other hosts.
+    #[arg(long, value_name = "[ADDR:]PORT", conflicts_with = "from")]
+    pub server: Option<String>,
     /// The target.
     #[arg(long, value_name = "HOST:PORT")]
     pub to: String,
     /// The prefix that copies would come from. It is local to this host while the connection is tried.
     #[arg(long, value_name = "PREFIX")]
     pub source_prefix: Option<String>,
+    /// Copies would come from clients' own addresses: the tunnel, the return agent at its end, and a connection through it are tried.
+    #[arg(long, conflicts_with = "source_prefix")]
+    pub client_addresses: bool,
+    /// The tunnel's network identifier, as given to `netdyno clone return`.
+    #[arg(long, value_name = "NUMBER", requires = "client_addresses")]
+    pub vni: Option<u32>,
+    /// The tunnel's UDP port, as given to `netdyno clone return`. Default: 4789.
+    #[arg(long, value_name = "PORT", requires = "client_addresses")]
+    pub tunnel_port: Option<u16>,
     /// Allow a target that is no private address.
     #[arg(long)]
     pub allow_public_target: bool,
@@ -166,12 +184,17 @@ pub struct Doctor {
 impl Doctor {
     /// The clone that is looked at.
     pub fn job(self) -> spec::Cloning {
-        let (on, server) = self.from;
+        let (on, server) = self.from.unzip();
         spec::Cloning {
-            on: Some(on),
-            server,
+            on,
+            listen: self.listen,
+            key: self.key,
+            server: server.or(self.server).unwrap_or_default(),
             to: self.to,
             source_prefix: self.source_prefix,
+            client_addresses: self.client_addresses,
+            vni: self.vni,
+            tunnel_port: self.tunnel_port,
             public_target: self.allow_public_target,
             duration: self.duration,
             ..spec::Cloning::default()

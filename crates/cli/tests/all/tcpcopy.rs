@@ -1,7 +1,7 @@
 //! `netdyno tcpcopy`, `netdyno intercept` and `netdyno mirror`: the article's command lines between namespaces, and what is refused.
 
 use crate::clone::oracle::{self, Load, Server};
-use crate::clone::{LOAD, Three};
+use crate::clone::{LOAD, Three, steered};
 use crate::common::{Running, command, eventually, folder, inside, path, run, start};
 use std::time::Duration;
 
@@ -213,4 +213,49 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.store(true, std::sync::atomic::Ordering::Relaxed);
     }
+}
+
+#[test]
+fn the_doctor_looks_through_the_tunnel_and_at_the_address_to_listen_at() {
+    let (three, dir) = (steered::leaky(), folder());
+    let _servers = three.servers(128);
+    let at_target = ["SYN to the target", "SYN-ACK of the target", "ACK to the target"];
+    let words = "--from o0:80 --to 10.77.2.2:80 --client-addresses --duration 300ms";
+
+    let (code, steps) = doctor(&three, words);
+    assert_step(&steps, "tunnel", "good", "");
+    let agent = "on the target: netdyno clone return --on IFACE --server :80 --engine 10.77.2.1";
+    assert_step(&steps, "return agent", "bad", agent);
+    assert_eq!(code, 1);
+
+    // The agent lets packets in; the target's stack has no way back to clients.
+    let _agent = steered::agent(&three, "10.77.2.1", "");
+    start(inside(&three.target, "ip route del default")).wait().ok();
+    let (code, steps) = doctor(&three, words);
+    assert_step(&steps, "return agent", "good", "every length");
+    assert_step(&steps, at_target[0], "good", "198.18.0.1");
+    assert_step(&steps, at_target[1], "bad", "ip route get 198.18.0.1");
+    assert_eq!(code, 1);
+
+    start(inside(&three.target, "ip route add default via 10.77.2.1")).wait().ok();
+    let (_, steps) = doctor(&three, words);
+    for step in ["tunnel", "return agent"].iter().chain(&at_target) {
+        assert_step(&steps, step, "good", "");
+    }
+
+    // A capture on another host connects to this one.
+    let key = path(&dir, "key");
+    start(inside(&three.online, &format!("netdyno clone key {key}"))).wait().ok();
+    let words = format!("--server 80 --to 10.77.2.2:80 --key {key}");
+    let (code, steps) = doctor(&three, &format!("--listen 10.77.1.1:7117 {words}"));
+    for step in ["address to listen at", "key", "target"].iter().chain(&at_target) {
+        assert_step(&steps, step, "good", "");
+    }
+    assert_step(&steps, "captures", "note", "netdyno clone doctor --from IFACE:80 --to 10.77.2.2:80");
+    assert_eq!(code, 0, "{steps:#}");
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("a mode");
+    let (code, steps) = doctor(&three, &format!("--listen 10.77.9.9:7117 {words}"));
+    assert_step(&steps, "address to listen at", "bad", "cannot be listened at");
+    assert_step(&steps, "key", "bad", "chmod 600");
+    assert_eq!(code, 1);
 }

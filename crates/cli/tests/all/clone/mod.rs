@@ -4,9 +4,10 @@
 mod bounds;
 mod faults;
 pub mod oracle;
+mod peers;
 mod remote;
 mod ring;
-mod steered;
+pub mod steered;
 
 use crate::common::{Folder, Ran, Running, folder, handle, inside, number, path, reasons, run, start};
 use ::lab::Namespace;
@@ -428,7 +429,8 @@ fn its_words_are_understood_and_contradictions_refused() {
 }
 
 /// Figures of the notes' loads, printed for whoever measures (`scripts/bench-clone`):
-/// NETDYNO_CLONE_LOAD="connections requests rate body short copies words...". Without copies there is no clone.
+/// NETDYNO_CLONE_LOAD="connections requests rate body short copies words...". Without copies there is no clone. The words
+/// "peers options..." have tcpcopy and intercept instead (see `peers`).
 #[test]
 fn a_load_that_is_given_is_copied_whole() {
     let given = std::env::var("NETDYNO_CLONE_LOAD").unwrap_or_else(|_| "20 400 4000 0 0 1".to_owned());
@@ -446,6 +448,9 @@ fn a_load_that_is_given_is_copied_whole() {
     };
     let three = steered::leaky();
     let [online, target] = three.servers(128);
+    if let Some(options) = words.strip_prefix("peers") {
+        return peers::measured(&three, &target, load, copies, options);
+    }
     let _agent = words.contains("--client-addresses").then(|| steered::agent(&three, "10.77.2.1", ""));
     let clone = (copies > 0).then(|| three.clone(&format!("--copies {copies} {words}")));
     let began = std::time::Instant::now();

@@ -11,10 +11,12 @@
 //!   here --ACK--> target
 //! ```
 //!
-//! With a prefix the route of table `local` is there while the connection is tried, as it is while a clone runs.
+//! With a prefix the route of table `local` is there while the connection is tried, as it is while a clone runs; with clients' addresses
+//! the tunnel is, and the connection goes through it. What captures on other hosts see is not looked at from here.
 
-use super::{ANSWERS, BATCH, LocalPrefix, Place, own_address, rules, safety, target};
-use anyhow::{Context, Result};
+use super::tunnel::Tunnel;
+use super::{ANSWERS, BATCH, LocalPrefix, Place, key, own_address, rules, safety, target};
+use anyhow::{Context, Result, bail};
 use clone::packet::{ACK, RST, SYN, read};
 use clone::table::Table;
 use port::doctor::State;
@@ -28,7 +30,8 @@ use serde::Serialize;
 use spec::Cloning;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::net::{IpAddr, SocketAddr};
+use std::io::ErrorKind;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use wire::LinkType;
@@ -113,27 +116,59 @@ pub fn diagnose(args: &Cloning, stop: &AtomicBool) -> Result<Diagnosis> {
     super::passive::check(args)?;
     let server = args.server().context("`.server` has no port")?;
     let to = target(&args.to, "to")?;
-    let on = args.on.as_deref().context("there is no interface to listen at")?;
-    let place = Place::find(on)?;
+    let found = args.on.as_deref().map(Place::find).transpose()?;
     let mut steps = Vec::new();
-    let refused = safety::refuse(args, server, ("to", to), Some(&place)).err();
-    steps.push(interface(&place));
-    let listens = args.duration.as_deref().copied().unwrap_or(LISTENS).min(LONGEST);
+    let refused = safety::refuse(args, server, ("to", to), found.as_ref()).err();
     // What may not be a target is not connected to.
-    let (seen, tried) = std::thread::scope(|scope| {
-        let listening = scope.spawn(|| listen(args, server, to, &place, (listens, stop)));
-        let tried = refused.is_none().then(|| connection(args, to));
-        let listened =
-            listening.join().unwrap_or_else(|_| anyhow::bail!("the thread that listens broke down"));
-        (listened, tried)
-    });
-    steps.extend(seen?);
+    let tried = || refused.is_none().then(|| connection(args, to));
+    let tried = match (&found, &args.listen) {
+        (Some(place), _) => {
+            steps.push(interface(place));
+            let listens = args.duration.as_deref().copied().unwrap_or(LISTENS).min(LONGEST);
+            let (seen, tried) = std::thread::scope(|scope| {
+                let listening = scope.spawn(|| listen(args, server, to, place, (listens, stop)));
+                let tried = tried();
+                let listened =
+                    listening.join().unwrap_or_else(|_| anyhow::bail!("the thread that listens broke down"));
+                (listened, tried)
+            });
+            steps.extend(seen?);
+            tried
+        }
+        (None, Some(at)) => {
+            steps.extend(link(args, at, server.1));
+            tried()
+        }
+        (None, None) => bail!("there is no interface to listen at; give `.on`, or `.listen`"),
+    };
     match refused {
         Some(refused) => steps.push(step("target", State::Bad, refused.to_string())),
         None => steps.push(step("target", State::Good, format!("{to} may be a target"))),
     }
     steps.extend(tried.transpose()?.unwrap_or_default());
     Ok(Diagnosis { steps })
+}
+
+/// What captures on other hosts connect to.
+fn link(args: &Cloning, at: &str, port: u16) -> [Step; 3] {
+    let bound = match TcpListener::bind(at) {
+        Ok(_) => step("address to listen at", State::Good, format!("{at} is free")),
+        Err(error) => {
+            let step = step("address to listen at", State::Bad, format!("{at} cannot be listened at: {error}"));
+            match error.kind() {
+                ErrorKind::AddrInUse => step.next("ss -ltnp"),
+                _ => step.next("ip address show"),
+            }
+        }
+    };
+    let key = match args.key.as_deref().map(key::read) {
+        Some(Ok(_)) => step("key", State::Good, "it can be read"),
+        Some(Err(error)) => step("key", State::Bad, format!("{error:#}")),
+        None => step("key", State::Bad, "there is none").next("netdyno clone key FILE"),
+    };
+    let there = step("captures", State::Note, "what they see is not looked at from here; on each of their hosts:")
+        .next(format!("netdyno clone doctor --from IFACE:{port} --to {}", args.to));
+    [bound, key, there]
 }
 
 fn interface(place: &Place) -> Step {
@@ -321,6 +356,23 @@ fn connection(args: &Cloning, to: SocketAddr) -> Result<Vec<Step>> {
         }
     }
     let way = port::resolve::way_out(to.ip()).ok().flatten();
+    if args.client_addresses {
+        let tunnel = match Tunnel::open(args, to) {
+            Ok(tunnel) => tunnel,
+            Err(error) => return Ok(vec![step("tunnel", State::Bad, format!("{error:#}"))]),
+        };
+        steps.push(step("tunnel", State::Good, "was there while this was tried"));
+        if let Err(error) = tunnel.check() {
+            let agent = format!("on the target: netdyno clone return --on IFACE --server :{} --engine {}", to.port(), tunnel.here());
+            steps.push(step("return agent", State::Bad, format!("{error:#}")).next(agent));
+            return Ok(steps);
+        }
+        steps.push(step("return agent", State::Good, "sends the tunnel's packets back, of every length"));
+        own = Some(tunnel.test_address());
+        let (tried, from) = tunnel.namespace().run_in(|| attempt(to, own))??;
+        steps.extend(judged(args, to, from, &tried));
+        return Ok(steps);
+    }
     let (tried, from) = attempt(to, own)?;
     steps.extend(judged(args, to, from, &tried));
     steps.extend(way.filter(|_| to.is_ipv4()).and_then(|way| rp_filter(&way)));
@@ -415,6 +467,9 @@ fn judged(args: &Cloning, to: SocketAddr, from: Option<SocketAddr>, tried: &Trie
                 format!("the target answers {own} with RST: nobody listens at its port {port}"),
             )
             .next(format!("on the target: ss -ltn 'sport = :{port}'"))
+        } else if args.client_addresses {
+            step(syn_ack, State::Bad, format!("nothing came back for {own}, which stands for a client: the agent lets packets in, so it is the target's own stack"))
+                .next(format!("on the target: ss -ltn 'sport = :{port}'; ip route get {own} (clients need a route, such as a default route); sysctl -ar 'ipv4.*rp_filter' (1 drops them)"))
         } else if let Some(prefix) = &args.source_prefix {
             let here = port::resolve::way_out(ip).ok().flatten();
             let here = here.and_then(|way| port::resolve::source(&way, ip).ok().flatten());

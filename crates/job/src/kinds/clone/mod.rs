@@ -95,10 +95,7 @@ fn run(args: &Cloning, session: &Session) -> Result<Report> {
         None => None,
     };
     let tunnel = match args.client_addresses && !args.dry_run {
-        true => {
-            let tunnel = (args.tunnel_port.unwrap_or(tunnel::PORT), args.vni.unwrap_or(tunnel::VNI));
-            Some(Tunnel::open(to, tunnel)?)
-        }
+        true => Some(Tunnel::open(args, to)?),
         false => None,
     };
     if let Some(tunnel) = &tunnel {

@@ -18,20 +18,15 @@ use port::interface::Interface;
 use port::netlink::{CREATE, Message, NetlinkError, REQUEST, Socket};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket, sockopt};
+use spec::Cloning;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use steer::{ENGINE_MAC, OWN_MAC};
 
-/// UDP port of VXLAN.
-pub const PORT: u16 = 4789;
-/// The network identifier of copies: "nd".
-pub const VNI: u32 = 0x6e64;
-/// Both ends' Ethernet addresses within the tunnel; `steer` has the same.
-const OWN_MAC: [u8; 6] = [0x02, 0x6e, 0x64, 0, 0, 1];
-const TARGET_MAC: [u8; 6] = [0x02, 0x6e, 0x64, 0, 0, 2];
 /// Heartbeats come from nobody's addresses (RFC 2544, RFC 5180), and so does the connection that is tried first.
 const TEST: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 18, 0, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1));
 /// The device's name in the namespace.
@@ -92,8 +87,9 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// Makes both, in the calling thread's network namespace. Nothing is sent yet.
-    pub fn open(to: SocketAddr, (port, vni): (u16, u32)) -> Result<Tunnel> {
+    /// Makes both, in the calling thread's network namespace, as a clone asks for them. Nothing is sent yet.
+    pub fn open(args: &Cloning, to: SocketAddr) -> Result<Tunnel> {
+        let (port, vni) = (args.tunnel_port.unwrap_or(steer::PORT), args.vni.unwrap_or(steer::VNI));
         let probe = UdpSocket::bind(match to {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
@@ -127,6 +123,11 @@ impl Tunnel {
     /// Where copies' sockets are made.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
+    }
+
+    /// This host's address, which the agent at the target has to know.
+    pub fn here(&self) -> IpAddr {
+        self.here
     }
 
     /// Where the connection that is tried first comes from.
@@ -275,7 +276,7 @@ fn create(
     let message = Message::new(RTM_NEWLINK, CREATE)
         .link(0, 0, 0)
         .attr_str(IFLA_IFNAME, NAME)
-        .attr(IFLA_ADDRESS, &OWN_MAC)
+        .attr(IFLA_ADDRESS, &ENGINE_MAC)
         .attr_u32(IFLA_MTU, mtu)
         .attr_u32(IFLA_NET_NS_FD, namespace.as_fd().as_raw_fd() as u32)
         .nest(IFLA_LINKINFO, |info| {
@@ -344,7 +345,7 @@ fn lead(index: u32, to: IpAddr) -> Result<()> {
     let neighbour = Message::new(RTM_NEWNEIGH, CREATE)
         .fixed(&neighbour)
         .attr(NDA_DST, &address)
-        .attr(NDA_LLADDR, &TARGET_MAC);
+        .attr(NDA_LLADDR, &OWN_MAC);
     socket.request(neighbour).context("the target's Ethernet address in the tunnel")?;
     Ok(())
 }
