@@ -6,8 +6,9 @@ use crate::options::Options;
 use crate::programs::{Loaded, load};
 use crate::sockets::Sockets;
 use bpf::{Program, ProgramError};
-use port::netlink::Socket;
+use port::netlink::{NetlinkError, Socket};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::io;
@@ -129,7 +130,15 @@ impl Steering {
             refuse_others(link, is_v6)?;
         }
         let changes = Socket::links().map_err(io::Error::other)?;
-        let sockets = Sockets::open().map_err(io::Error::other)?;
+        let mut sockets = Sockets::open().map_err(io::Error::other)?;
+        // Whoever cannot look at sockets does not know when flows end, and could never end in an orderly way.
+        sockets.of(options.server.1).map_err(|error| match error {
+            NetlinkError::Refused(Errno::NOENT) => SteerError::Refused(
+                "this kernel lists no TCP sockets, by which flows are known to have ended: modprobe tcp_diag"
+                    .to_owned(),
+            ),
+            other => SteerError::Refused(format!("TCP sockets cannot be listed: {other}")),
+        })?;
         let loaded = load(&options, on.index, here)?;
         let mut steering = Steering {
             options,

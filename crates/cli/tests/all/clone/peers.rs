@@ -31,7 +31,8 @@ impl Peers {
         }
         // Nothing that has been captured may be routed on to clients by the server's host.
         super::set(&three.online, "ipv4/ip_forward", "0");
-        let log = |name: &str| format!("{}/{name}-{}.log", std::env::temp_dir().display(), std::process::id());
+        let log =
+            |name: &str| format!("{}/{name}-{}.log", std::env::temp_dir().display(), std::process::id());
         let mut second = inside(&three.target, &format!("{intercept} -i sink1 -l {}", log("intercept")));
         second.args(["-F", "tcp and src port 80"]);
         let second = start(second);
@@ -46,7 +47,8 @@ impl Peers {
     pub fn cpu(&mut self) -> [Duration; 2] {
         self.0.each_mut().map(|running| {
             running.must_run();
-            let stat = std::fs::read_to_string(format!("/proc/{}/schedstat", running.pid())).expect("a process");
+            let stat =
+                std::fs::read_to_string(format!("/proc/{}/schedstat", running.pid())).expect("a process");
             let all = std::fs::read_dir(format!("/proc/{}/task", running.pid())).expect("its threads");
             let of = |text: &str| text.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
             let threads = all

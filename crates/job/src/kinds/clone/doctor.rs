@@ -154,7 +154,8 @@ fn link(args: &Cloning, at: &str, port: u16) -> [Step; 3] {
     let bound = match TcpListener::bind(at) {
         Ok(_) => step("address to listen at", State::Good, format!("{at} is free")),
         Err(error) => {
-            let step = step("address to listen at", State::Bad, format!("{at} cannot be listened at: {error}"));
+            let step =
+                step("address to listen at", State::Bad, format!("{at} cannot be listened at: {error}"));
             match error.kind() {
                 ErrorKind::AddrInUse => step.next("ss -ltnp"),
                 _ => step.next("ip address show"),
@@ -166,8 +167,9 @@ fn link(args: &Cloning, at: &str, port: u16) -> [Step; 3] {
         Some(Err(error)) => step("key", State::Bad, format!("{error:#}")),
         None => step("key", State::Bad, "there is none").next("netdyno clone key FILE"),
     };
-    let there = step("captures", State::Note, "what they see is not looked at from here; on each of their hosts:")
-        .next(format!("netdyno clone doctor --from IFACE:{port} --to {}", args.to));
+    let there =
+        step("captures", State::Note, "what they see is not looked at from here; on each of their hosts:")
+            .next(format!("netdyno clone doctor --from IFACE:{port} --to {}", args.to));
     [bound, key, there]
 }
 
@@ -363,7 +365,11 @@ fn connection(args: &Cloning, to: SocketAddr) -> Result<Vec<Step>> {
         };
         steps.push(step("tunnel", State::Good, "was there while this was tried"));
         if let Err(error) = tunnel.check() {
-            let agent = format!("on the target: netdyno clone return --on IFACE --server :{} --engine {}", to.port(), tunnel.here());
+            let agent = format!(
+                "on the target: netdyno clone return --on IFACE --server :{} --engine {}",
+                to.port(),
+                tunnel.here()
+            );
             steps.push(step("return agent", State::Bad, format!("{error:#}")).next(agent));
             return Ok(steps);
         }

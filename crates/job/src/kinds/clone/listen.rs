@@ -174,18 +174,8 @@ fn funnel(account: &Account) -> Funnel {
     let left = &account.left;
     Funnel {
         frames: account.frames,
-        sessions: Sessions {
-            seen: left.sum(),
-            half_open: left.half_open,
-            refused: left.refused,
-            midstream: left.midstream,
-            sampled_out: left.sampled_out,
-            over_sessions: left.over_sessions,
-            over_rate: left.over_rate,
-            over_ceiling: left.over_ceiling,
-            over_link: left.over_link,
-            ..Sessions::default()
-        },
+        sessions: same_fields!(left, Sessions: half_open refused midstream sampled_out over_sessions over_rate over_ceiling over_link;
+            seen: left.sum(), ..Sessions::default()),
         ..Funnel::default()
     }
 }

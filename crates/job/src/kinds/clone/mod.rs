@@ -9,6 +9,14 @@
 //!
 //! Nothing is sent but what connections to the target send; nothing of production is touched.
 
+/// A struct with so many members of another one, by their names, and others behind them.
+macro_rules! same_fields {
+    ($from:expr, $to:ident: $($field:ident)+ $(; $($rest:tt)*)?) => {{
+        let from = $from;
+        $to { $($field: from.$field,)+ $($($rest)*)? }
+    }};
+}
+
 pub(crate) mod agent;
 mod ceiling;
 mod copies;

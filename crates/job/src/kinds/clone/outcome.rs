@@ -17,13 +17,6 @@ use std::net::IpAddr;
 /// Differences that the result lists.
 const MOST_LISTED: usize = 100;
 
-macro_rules! same_fields {
-    ($from:expr, $to:ident: $($field:ident)+) => {{
-        let from = $from;
-        $to { $($field: from.$field,)+ }
-    }};
-}
-
 /// The funnel, the target's answers, the second target's.
 fn sum(done: &[Done]) -> (Funnel, Comparison, Comparison) {
     let (mut funnel, mut comparison, mut noise) =
