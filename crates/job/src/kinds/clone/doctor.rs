@@ -475,7 +475,7 @@ fn judged(args: &Cloning, to: SocketAddr, from: Option<SocketAddr>, tried: &Trie
             .next(format!("on the target: ss -ltn 'sport = :{port}'"))
         } else if args.client_addresses {
             step(syn_ack, State::Bad, format!("nothing came back for {own}, which stands for a client: the agent lets packets in, so it is the target's own stack"))
-                .next(format!("on the target: ss -ltn 'sport = :{port}'; ip route get {own} (clients need a route, such as a default route); sysctl -ar 'ipv4.*rp_filter' (1 drops them)"))
+                .next(format!("on the target: ss -ltn 'sport = :{port}'; ip route get {own} (clients need a route, such as a default route); sysctl -ar 'ipv4.*rp_filter' (1 drops them); ethtool -K IFACE tx off, if its NIC gets checksums within tunnels wrong"))
         } else if let Some(prefix) = &args.source_prefix {
             let here = port::resolve::way_out(ip).ok().flatten();
             let here = here.and_then(|way| port::resolve::source(&way, ip).ok().flatten());

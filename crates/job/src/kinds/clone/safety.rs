@@ -132,7 +132,8 @@ pub fn canary(to: SocketAddr, from: Option<SocketAddr>, way: Way) -> Result<()> 
             }
             Way::Tunnel => {
                 "the return agent lets packets in, so: does the server listen there, has the target a route to clients (a default \
-                 route), and does rp_filter there allow them by the agent's interface?"
+                 route), does rp_filter there allow them by the agent's interface, and does its NIC get checksums within a tunnel right (if \
+                 not: ethtool -K IFACE tx off)?"
             }
             Way::Host => "is it the right address, and does a firewall drop connections?",
         };

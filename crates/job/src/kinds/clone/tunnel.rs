@@ -167,7 +167,8 @@ impl Tunnel {
         }
         bail!(
             "nobody at the target {} answers in the tunnel (UDP port {port}, VNI {vni}): nothing was begun; start the return agent there, \
-             `.return_agent`, for the server's port {} and the engine {}; firewalls have to let the tunnel's UDP port pass both ways",
+             `.return_agent`, for the server's port {} and the engine {}; firewalls have to let the tunnel's UDP port pass both ways, and a NIC that gets checksums within a \
+             tunnel wrong has to leave them to the kernel (at both ends: ethtool -K IFACE tx off)",
             self.to.ip(),
             self.to.port(),
             self.here
