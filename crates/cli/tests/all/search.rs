@@ -335,7 +335,8 @@ fn other_axes_are_searched_too() {
     let _turn = alone();
     let sizes =
         "netdyno search throughput --lab --lab-bottleneck 20mbps --lab-queue 8k --lab-burst 6k --axis size";
-    let (report, determined) = run(format!("{sizes} --rate 4kpps --trial-duration 150ms --precision 3% --json")).searched();
+    let (report, determined) =
+        run(format!("{sizes} --rate 4kpps --trial-duration 150ms --precision 3% --json")).searched();
     // 4000 frames a second fit 20 Mbit/s if they have 625 bytes and the FCS.
     let found = &report["result"]["search"]["sizes"][0]["found"];
     assert!(!determined || real(found) >= 600.0, "{found}");

@@ -97,7 +97,8 @@ fn several_pairs_and_both_ways_are_loaded_at_once() {
     let more = real(&trial["intended_frames"]) - 2.0 * of_one;
     // A sender that was held up took longer, and should have sent as many more.
     assert!(more >= -4.0 && (more <= 4.0 || real(&trial["shortfall_ratio"]) > 0.0), "{trial}");
-    let both = format!("netdyno search throughput {DEVICE} --both-ways --max 40mbps --method bisect {COARSE}");
+    let both =
+        format!("netdyno search throughput {DEVICE} --both-ways --max 40mbps --method bisect {COARSE}");
     let (report, determined) = run(both).searched();
     is_the_rate(&report["result"]["throughput"]["frames_per_second"], determined);
     let interfaces = report["resolved"]["interfaces"].to_string();
