@@ -389,7 +389,8 @@ fn two_senders_take_different_cpus_and_a_real_time_one_on_the_same_is_named() {
     assert_eq!((core(&shared), shared["warnings"].to_string().contains("netdyno's")), (last, false));
 
     let file = format!("/run/netdyno/cpu{last}");
-    let real_time = format!("flock {file} sh -c 'echo 1 real-time > {file}; exec sleep 600'");
+    // In one process: a child of flock's would outlive it, and hold for ten minutes what it has inherited.
+    let real_time = format!("flock --no-fork {file} sh -c 'echo 1 real-time > {file}; exec sleep 600'");
     let told = beside(&real_time, &format!("--core {last}"));
     assert!(told["warnings"].to_string().contains("(process 1), whose sender is a real-time task"), "{told}");
     assert_eq!(core(&beside(&real_time, "")), before);
