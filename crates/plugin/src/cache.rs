@@ -65,13 +65,13 @@ pub fn get(engine: &Engine, sha256: &[u8; 32]) -> Option<Module> {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let mut file = File::from(rustix::fs::open(&path, flags, Mode::empty()).ok()?);
+    let file = File::from(rustix::fs::open(&path, flags, Mode::empty()).ok()?);
     let meta = file.metadata().ok()?;
     if !meta.is_file() || !is_ours(&meta) || meta.nlink() != 1 || meta.len() > MOST {
         return None;
     }
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).ok()?);
-    file.by_ref().take(MOST).read_to_end(&mut bytes).ok()?;
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
     let (head, code) = bytes.split_at_checked(HEAD)?;
     let (magic, hashes) = head.split_at(MAGIC.len());
     let (module, own) = hashes.split_at(32);

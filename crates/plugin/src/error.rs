@@ -200,7 +200,7 @@ pub enum PluginError {
     },
     /// Another module than the job was made with.
     #[error(
-        "plugin `{}`: the job was made with {then}, and what is found now is {now}: install that one again, or leave `plugin.{member}` out of the job",
+        "plugin `{}`: the job was made with {then}, and what is found now is {now}: install that one again, leave `plugin.{member}` out of the job, or run the result again with `.any_plugin`",
         printable(name)
     )]
     Another {

@@ -170,7 +170,7 @@ fn structural(bytes: &[u8], at: usize, link_end: usize) -> bool {
             Some([0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]) => type_at += 4,
             // Labels: the bottom-of-stack bit decides.
             Some([0x88, 0x47] | [0x88, 0x48]) => return at >= type_at + 2 && (at - type_at - 2) % 4 == 2,
-            _ => return true,
+            _ => return at >= type_at,
         }
     }
     false

@@ -40,3 +40,28 @@ pub use find::{Listed, Origin, Plugin, find, folders, list, load};
 #[cfg(feature = "wasm")]
 pub use guest::Limits;
 pub use plugin_sdk::{Description, Example, Fault, World};
+
+use engine::source::{Frames as _, Row, SourceError};
+use traffic::Slab;
+
+/// Hands the first `most` frames of a plugin to `take`, all of them if there are fewer. Returns how many.
+///
+/// # Errors
+/// The plugin cannot make one.
+pub fn each_frame(frames: &mut Row, most: u64, mut take: impl FnMut(&[u8])) -> Result<u64, SourceError> {
+    let mut slab = Slab::new(abi::MOST_IN_A_BATCH, frames.facts().longest.unwrap_or_default());
+    let (mut due, mut taken) = ([0; abi::MOST_IN_A_BATCH], 0);
+    while taken < most {
+        let count = usize::try_from(most - taken).unwrap_or(usize::MAX).min(abi::MOST_IN_A_BATCH);
+        let count = frames.fill(&mut slab.buffers(), count, u64::MAX, &mut due)?;
+        if count == 0 {
+            break;
+        }
+        (0..count).for_each(|i| take(slab.frame(i)));
+        taken += count as u64;
+    }
+    Ok(taken)
+}
+
+#[cfg(all(test, feature = "wasm"))]
+mod tests;

@@ -281,7 +281,8 @@ impl Frames for Row {
             Ok(frames) => frames,
             Err(fault) => return Some(Err(fault)),
         };
-        let position = Position { due, ..Position::default() };
+        let mut position = Position::default();
+        position.due = due;
         let sign = self.sign.map(|stream| stream.saturating_mul(of).saturating_add(worker));
         let next = self.next.saturating_add(own);
         let row = Row { schedule, position, sign, stamps: self.stamps, next, step: self.step * all, ..Row::new(frames) };
