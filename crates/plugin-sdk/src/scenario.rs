@@ -4,6 +4,7 @@
 //! What is left out has the default of docs/scenarios.md. netdyno checks the document; these types only make it easy to
 //! write.
 
+use crate::packet::Packet;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,6 +39,76 @@ pub struct Scenario {
     /// Flows that begin and end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flows>,
+}
+
+impl Scenario {
+    /// One stream.
+    #[must_use]
+    pub fn of(stream: Stream) -> Scenario {
+        Scenario { streams: vec![stream], ..Scenario::default() }
+    }
+
+    /// Several streams.
+    pub fn new(streams: impl IntoIterator<Item = Stream>) -> Scenario {
+        Scenario { streams: streams.into_iter().collect(), ..Scenario::default() }
+    }
+
+    /// Says what it is called.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Scenario {
+        Scenario { name: Some(name.into()), ..self }
+    }
+
+    /// Frame sizes of all streams that do not say otherwise, as for `--size`.
+    #[must_use]
+    pub fn size(self, size: impl Into<String>) -> Scenario {
+        let defaults = Defaults { size: Some(size.into()), ..self.defaults.unwrap_or_default() };
+        Scenario { defaults: Some(defaults), ..self }
+    }
+}
+
+impl Stream {
+    /// A stream of such packets.
+    #[must_use]
+    pub fn new(packet: impl Into<Packet>) -> Stream {
+        Stream { frame: packet.into().to_string(), ..Stream::default() }
+    }
+
+    /// Says what it is called in results.
+    #[must_use]
+    pub fn named(self, name: impl Into<String>) -> Stream {
+        Stream { name: Some(name.into()), ..self }
+    }
+
+    /// Frame sizes, the frame check sequence counted, as for `--size`.
+    #[must_use]
+    pub fn size(self, size: impl Into<String>) -> Stream {
+        Stream { size: Some(size.into()), ..self }
+    }
+
+    /// Its part of the common rate, in frames.
+    #[must_use]
+    pub fn weight(self, weight: u32) -> Stream {
+        Stream { weight: Some(weight), ..self }
+    }
+
+    /// A rate of its own.
+    #[must_use]
+    pub fn rate(self, rate: impl Into<String>) -> Stream {
+        Stream { rate: Some(rate.into()), ..self }
+    }
+
+    /// Ends after this many frames.
+    #[must_use]
+    pub fn count(self, count: u64) -> Stream {
+        Stream { count: Some(count), ..self }
+    }
+
+    /// Begins when that stream has ended.
+    #[must_use]
+    pub fn after(self, name: impl Into<String>) -> Stream {
+        Stream { after: Some(name.into()), ..self }
+    }
 }
 
 /// What holds for each stream that does not say otherwise.
