@@ -175,15 +175,23 @@ impl Schema {
     /// A value that `text` says, of those that `schema` allows.
     fn value(&self, schema: &Value, text: &str) -> Result<Value, String> {
         let forms = self.forms(schema);
+        let mut ways: Vec<(&Value, &str)> =
+            forms.iter().flat_map(|form| kinds(form).into_iter().map(move |kind| (*form, kind))).collect();
+        // What is more than a text is taken for that; a list is one by its commas, where one item would do as well.
+        let several = text.trim_start().starts_with('[') || items(text).len() > 1;
+        ways.sort_by_key(|(_, kind)| match *kind {
+            "string" => 2,
+            "array" if several => 1,
+            "array" => 3,
+            _ => 0,
+        });
         let mut wanted: Vec<&str> = Vec::new();
-        for form in &forms {
-            for kind in kinds(form) {
-                if let Some(value) = self.read(form, kind, text) {
-                    return value;
-                }
-                if !wanted.contains(&kind) {
-                    wanted.push(kind);
-                }
+        for (form, kind) in ways {
+            if let Some(value) = self.read(form, kind, text) {
+                return value;
+            }
+            if !wanted.contains(&kind) {
+                wanted.push(kind);
             }
         }
         if wanted.is_empty() {
@@ -223,12 +231,12 @@ impl Schema {
                 if text.trim_start().starts_with('[') {
                     return serde_json::from_str(text).ok().filter(Value::is_array).map(Ok);
                 }
-                let items = self.items(form);
-                let item = |word: &str| match items {
-                    Some(items) => self.value(items, word.trim()),
+                let own = self.items(form);
+                let item = |word: &str| match own {
+                    Some(own) => self.value(own, word.trim()),
                     None => Ok(Value::String(word.trim().to_owned())),
                 };
-                let words: Vec<&str> = if text.trim().is_empty() { Vec::new() } else { text.split(',').collect() };
+                let words = if text.trim().is_empty() { Vec::new() } else { items(text) };
                 return Some(words.into_iter().map(item).collect::<Result<Vec<_>, _>>().map(Value::Array));
             }
             "string" => Some(Value::String(text.to_owned())),
@@ -314,7 +322,7 @@ impl Schema {
         if !choices.is_empty() {
             return choices.join(", ");
         }
-        let mut words: Vec<String> = Vec::new();
+        let (mut words, mut lists): (Vec<String>, Vec<String>) = Default::default();
         for form in &forms {
             for kind in kinds(form).into_iter().filter(|kind| *kind != "null") {
                 let bound = |least: &str, most: &str| {
@@ -329,10 +337,10 @@ impl Schema {
                 let word = match kind {
                     "integer" | "number" => format!("{kind}{}", bound("minimum", "maximum")),
                     "boolean" => "true or false".to_owned(),
-                    "array" => match self.items(form) {
-                        Some(items) => format!("list of {}", self.kind(items)),
-                        None => "list".to_owned(),
-                    },
+                    "array" => {
+                        lists.push(self.items(form).map_or_else(|| "anything".to_owned(), |own| self.kind(own)));
+                        continue;
+                    }
                     "object" => "members".to_owned(),
                     "string" => match form.get("format").and_then(Value::as_str) {
                         Some(format) if !format.starts_with("uint") => format!("text ({format})"),
@@ -344,6 +352,10 @@ impl Schema {
                     words.push(word);
                 }
             }
+        }
+        let one = words.join(" or ");
+        for list in lists {
+            words.push(if list == one { "a list of these".to_owned() } else { format!("list of {list}") });
         }
         if words.is_empty() { "anything".to_owned() } else { words.join(" or ") }
     }
@@ -361,6 +373,24 @@ fn kinds(form: &Value) -> Vec<&str> {
     };
     kinds.sort_by_key(|kind| *kind == "string");
     kinds
+}
+
+/// The items of a list with commas between; one within parentheses or brackets is no end of an item.
+fn items(text: &str) -> Vec<&str> {
+    let (mut all, mut from, mut depth) = (Vec::new(), 0, 0usize);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                all.push(text.get(from..at).unwrap_or_default());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    all.push(text.get(from..).unwrap_or_default());
+    all
 }
 
 /// What a reference within the schema refers to.

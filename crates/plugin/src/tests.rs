@@ -347,6 +347,23 @@ fn options_are_named_by_their_path_and_typed_by_the_schema() {
         Ok(json!({ "dst_ip": "10.0.0.9", "count": 16, "inner": { "ports": [1, 2, 3] } }))
     );
     assert_eq!(set(&["inner.ports=[7]", "inner={\"ports\": []}"]), Ok(json!({ "inner": { "ports": [] } })));
+    let either = json!({ "type": "object", "properties": { "a": { "anyOf": [
+        { "type": "array", "items": { "type": ["integer", "string"] } }, { "type": "string" }, { "type": "integer" }, { "type": "null" },
+    ] } } });
+    let schema = crate::options::Schema::new(&either).expect("a schema");
+    for (text, value) in [
+        ("9", json!(9)),
+        ("1..9", json!("1..9")),
+        ("1,b", json!([1, "b"])),
+        ("random(1,2)", json!("random(1,2)")),
+        ("[1]", json!([1])),
+        ("null", Value::Null),
+    ] {
+        let mut options = Map::new();
+        schema.set(&mut options, &[format!("a={text}")]).expect("an option");
+        assert_eq!(options.get("a"), Some(&value), "{text}");
+    }
+    assert_eq!(schema.told()[0].kind, "text or integer or list of integer or text");
     for (word, says) in [
         ("count", "sets nothing: write NAME=VALUE"),
         ("count=many", "`/count`: `many` is not an integer"),

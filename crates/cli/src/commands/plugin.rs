@@ -155,7 +155,7 @@ fn info(name: &str, json: bool) -> Result<u8> {
     text += "\n\nOptions (--set NAME=VALUE):\n";
     for Told { name, kind, default, required, about } in &told {
         let default = match default {
-            Some(Value::String(default)) => format!(", default {default}"),
+            Some(Value::String(default)) if !default.is_empty() => format!(", default {default}"),
             Some(default) => format!(", default {default}"),
             None if *required => ", required".to_owned(),
             None => String::new(),
@@ -279,9 +279,10 @@ impl Seen {
         for frame in &self.frames {
             let shown = wire::show::show(LinkType::ETHERNET, frame);
             let malformed = if shown.contains("(malformed)") { " (malformed)" } else { "" };
-            // Titles of layers stand at the beginning of lines.
-            let title = |line: &&str| line.starts_with(char::is_alphabetic) && !line.contains("bytes (");
-            let layers: Vec<&str> = shown.lines().filter(title).collect();
+            let title = |line: &'_ str| {
+                Some(line.strip_prefix("### [ ")?.strip_suffix(" ]###")?.to_owned()).filter(|title| title != "Payload")
+            };
+            let layers: Vec<String> = shown.lines().filter_map(title).collect();
             *kinds.entry(layers.join("/") + malformed).or_default() += 1;
         }
         let lengths = if least == most { least.to_string() } else { format!("{least} to {most}") };
