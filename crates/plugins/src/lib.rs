@@ -13,10 +13,14 @@
 
 mod common;
 pub mod dns;
+pub mod esp;
 pub mod gre;
 pub mod gtpu;
 pub mod http;
 pub mod imix;
+pub mod mpls_l3vpn;
+pub mod multicast;
+pub mod quic;
 pub mod scan;
 pub mod simpleudp;
 pub mod srv6;
@@ -38,4 +42,8 @@ pub const ALL: &[Native] = &[
     Native::of::<srv6::Srv6>(),
     Native::of::<vxlan::Vxlan>(),
     Native::of::<gre::Gre>(),
+    Native::of::<esp::Esp>(),
+    Native::of::<mpls_l3vpn::MplsL3Vpn>(),
+    Native::of::<quic::Quic>(),
+    Native::of::<multicast::Multicast>(),
 ];
