@@ -44,7 +44,7 @@ fn frames(plugin: &Native, options: &Value) -> Vec<Vec<u8>> {
     let document = (plugin.compile)(&input).unwrap_or_else(|fault| panic!("{name} {options}: {fault}"));
     let scenario =
         scenario::parse(&document, &name).unwrap_or_else(|error| panic!("{name} {options}: {error}"));
-    let context = Context { seed: 7, rate: "10kpps".parse().ok(), ..Context::default() };
+    let context = Context { seed: 7, ..Context::default() };
     let compiled = scenario.compile(&context).unwrap_or_else(|error| panic!("{name} {options}: {error}"));
     let count = EACH.min(compiled.count.unwrap_or(EACH));
     (0..count).map(|n| executor::frame(&compiled.program, n, 0).expect("a sound program")).collect()
