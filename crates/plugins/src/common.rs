@@ -157,3 +157,9 @@ pub(crate) fn proportional(streams: Vec<(Stream, u64)>) -> Vec<Stream> {
             .collect(),
     }
 }
+
+/// Part `at` of `all` things that are divided into `parts`: its first, and how many they are.
+pub(crate) fn split(all: u64, parts: u64, at: u64) -> (u64, u64) {
+    let (each, more) = (all / parts.max(1), all % parts.max(1));
+    (at * each + at.min(more), each + u64::from(at < more))
+}

@@ -11,15 +11,27 @@
     clippy::panic
 )]
 
+pub mod arp_storm;
 mod common;
+pub mod dhcp;
 pub mod dns;
+pub mod esp;
+pub mod fragments;
 pub mod gre;
 pub mod gtpu;
 pub mod http;
 pub mod imix;
+pub mod mpls_l3vpn;
+pub mod multicast;
+pub mod nd_storm;
+pub mod netflow;
+pub mod pppoe;
+pub mod quic;
 pub mod scan;
 pub mod simpleudp;
 pub mod srv6;
+pub mod syn_flood;
+pub mod syslog;
 pub mod tcp_syn;
 pub mod vxlan;
 
@@ -38,4 +50,16 @@ pub const ALL: &[Native] = &[
     Native::of::<srv6::Srv6>(),
     Native::of::<vxlan::Vxlan>(),
     Native::of::<gre::Gre>(),
+    Native::of::<esp::Esp>(),
+    Native::of::<mpls_l3vpn::MplsL3Vpn>(),
+    Native::of::<quic::Quic>(),
+    Native::of::<multicast::Multicast>(),
+    Native::of::<arp_storm::ArpStorm>(),
+    Native::of::<nd_storm::NdStorm>(),
+    Native::of::<dhcp::Dhcp>(),
+    Native::of::<pppoe::Pppoe>(),
+    Native::of::<syslog::Syslog>(),
+    Native::of::<netflow::NetFlow>(),
+    Native::of::<syn_flood::SynFlood>(),
+    Native::of::<fragments::Fragments>(),
 ];
