@@ -54,7 +54,8 @@ pub fn run(bench: &Bench) -> Result<Section> {
         eprintln!("plugins: round {} of {}", round + 1, bench.runs);
         for contender in &mut all {
             bench.check()?;
-            let rate = once(bench, contender).with_context(|| format!("{}, {}", contender.name, contender.engine))?;
+            let rate = once(bench, contender)
+                .with_context(|| format!("{}, {}", contender.name, contender.engine))?;
             contender.rate.push(rate);
         }
     }
@@ -115,7 +116,12 @@ fn told(bench: &Bench, all: &[Contender]) -> Section {
             if name == "expression" { String::new() } else { ratio.short(times) },
         ]);
         if name == "plugin, compiled" {
-            section.at_least(format!("{engine}: a compiled plugin over the expression"), 0.98, ratio.median(), times);
+            section.at_least(
+                format!("{engine}: a compiled plugin over the expression"),
+                0.98,
+                ratio.median(),
+                times,
+            );
         } else if name.starts_with("module") && engine != "null" {
             section.at_least(format!("{engine}: {name}, over the expression"), 0.9, ratio.median(), times);
         } else if name.starts_with("module") {

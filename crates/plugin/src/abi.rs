@@ -118,8 +118,8 @@ pub fn opened(answer: Value) -> Result<Result<Announced, Fault>, Invalid> {
         Ok(frames) => frames,
         Err(fault) => return Ok(Err(fault)),
     };
-    let announced: Announced = serde_json::from_value(announced)
-        .map_err(|bad| Invalid::NotAsAsked(format!("`frames`: {bad}")))?;
+    let announced: Announced =
+        serde_json::from_value(announced).map_err(|bad| Invalid::NotAsAsked(format!("`frames`: {bad}")))?;
     if !(SHORTEST_FRAME..=LONGEST_FRAME).contains(&announced.longest) {
         return Err(Invalid::NotAsAsked(format!(
             "`frames.longest` is {}: {SHORTEST_FRAME} to {LONGEST_FRAME} bytes are taken",
@@ -139,9 +139,9 @@ fn member(answer: Value, name: &str) -> Result<Result<Value, Fault>, Invalid> {
     };
     match (answer.remove(name), answer.remove("fault")) {
         (Some(found), None) => Ok(Ok(found)),
-        (None, Some(fault)) => {
-            serde_json::from_value(fault).map(Err).map_err(|bad| Invalid::NotAsAsked(format!("`fault`: {bad}")))
-        }
+        (None, Some(fault)) => serde_json::from_value(fault)
+            .map(Err)
+            .map_err(|bad| Invalid::NotAsAsked(format!("`fault`: {bad}"))),
         _ => Err(Invalid::NotAsAsked(format!("there has to be one of `{name}` and `fault`"))),
     }
 }

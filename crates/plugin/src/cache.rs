@@ -8,7 +8,10 @@
 //!
 //! Nothing here fails: without a cache modules are compiled each time.
 
-#![allow(unsafe_code, reason = "compiled code is taken as it is, from files that only this user could have written")]
+#![allow(
+    unsafe_code,
+    reason = "compiled code is taken as it is, from files that only this user could have written"
+)]
 
 use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};

@@ -159,7 +159,8 @@ fn modules() -> Vec<PathBuf> {
     for folder in folders() {
         let Ok(entries) = std::fs::read_dir(folder) else { continue };
         let paths = entries.take(MOST_IN_A_FOLDER).filter_map(|entry| Some(entry.ok()?.path()));
-        let mut own: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "wasm")).collect();
+        let mut own: Vec<PathBuf> =
+            paths.filter(|path| path.extension().is_some_and(|e| e == "wasm")).collect();
         own.sort();
         all.extend(own);
     }
@@ -177,7 +178,9 @@ pub fn list() -> Vec<Listed> {
             Ok(plugin) if plugin.description.name != stem => misnamed(&path, &plugin.description.name),
             Ok(_) if known.contains(&stem) => PluginError::Unreadable {
                 path: path.clone(),
-                why: format!("another plugin is called `{stem}`, too, and comes first: use this one by its path"),
+                why: format!(
+                    "another plugin is called `{stem}`, too, and comes first: use this one by its path"
+                ),
             },
             Ok(plugin) => {
                 known.push(stem);
@@ -229,7 +232,12 @@ fn of_bytes(name: &str, path: &Path, bytes: &[u8]) -> Result<Plugin, PluginError
 
 /// A module that was read from `path`.
 #[cfg(feature = "wasm")]
-pub(crate) fn of_module(name: &str, path: &Path, bytes: &[u8], limits: Limits) -> Result<Plugin, PluginError> {
+pub(crate) fn of_module(
+    name: &str,
+    path: &Path,
+    bytes: &[u8],
+    limits: Limits,
+) -> Result<Plugin, PluginError> {
     let digest: [u8; 32] = Sha256::digest(bytes).into();
     let compiled = Compiled::new(name, bytes, &digest, limits)?;
     let description = compiled.guest(None)?.describe()?;
@@ -297,7 +305,11 @@ impl Plugin {
     ///
     /// # Errors
     /// As of [`Plugin::scenario`].
-    pub fn scenario_text(&self, options: &Map<String, Value>, seed: Option<u64>) -> Result<String, PluginError> {
+    pub fn scenario_text(
+        &self,
+        options: &Map<String, Value>,
+        seed: Option<u64>,
+    ) -> Result<String, PluginError> {
         const CALL: &str = "netdyno_compile";
         self.check(options)?;
         if self.yields_frames() {
@@ -314,8 +326,12 @@ impl Plugin {
             #[cfg(feature = "wasm")]
             Kind::Module(compiled) => Ok(compiled.guest(seed)?.ask(CALL, &input)?),
         };
-        let invalid =
-            |what| PluginError::Invalid { name: self.name().to_owned(), call: CALL, what, log: String::new() };
+        let invalid = |what| PluginError::Invalid {
+            name: self.name().to_owned(),
+            call: CALL,
+            what,
+            log: String::new(),
+        };
         answer.and_then(abi::compiled).map_err(invalid)?.map_err(|fault| self.fault(fault))
     }
 
@@ -333,7 +349,8 @@ impl Plugin {
                 Ok(Row::new(Box::new(frames)))
             }
             _ => {
-                let fault = Fault::new("it makes a scenario and yields no frames: this is a defect of netdyno");
+                let fault =
+                    Fault::new("it makes a scenario and yields no frames: this is a defect of netdyno");
                 Err(self.fault(fault))
             }
         }
@@ -347,7 +364,6 @@ impl Plugin {
         if !self.description.restricted {
             return Ok(());
         }
-        judge::program(program)
-            .map_err(|why| PluginError::Destination { name: self.name().to_owned(), why })
+        judge::program(program).map_err(|why| PluginError::Destination { name: self.name().to_owned(), why })
     }
 }

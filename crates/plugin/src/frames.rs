@@ -27,7 +27,10 @@ pub struct GuestFrames {
 impl fmt::Debug for GuestFrames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let GuestFrames { guest, announced, .. } = self;
-        f.debug_struct("GuestFrames").field("guest", guest).field("announced", announced).finish_non_exhaustive()
+        f.debug_struct("GuestFrames")
+            .field("guest", guest)
+            .field("announced", announced)
+            .finish_non_exhaustive()
     }
 }
 
@@ -110,7 +113,9 @@ impl Numbered for GuestFrames {
                 true => Ok(other),
                 false => Err(other.guest.invalid(
                     "netdyno_open",
-                    crate::Invalid::NotAsAsked("it announces other frames when it is opened again".to_owned()),
+                    crate::Invalid::NotAsAsked(
+                        "it announces other frames when it is opened again".to_owned(),
+                    ),
                 )),
             })
             .map_err(|why| SourceError::Other(why.into()))?;

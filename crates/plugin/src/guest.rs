@@ -154,8 +154,8 @@ impl Compiled {
         let module = match cache::get(engine, sha256) {
             Some(module) => module,
             None => {
-                let module =
-                    Module::new(engine, bytes).map_err(|why| not(format!("it cannot be compiled: {why:#}")))?;
+                let module = Module::new(engine, bytes)
+                    .map_err(|why| not(format!("it cannot be compiled: {why:#}")))?;
                 cache::put(engine, sha256, &module);
                 module
             }
@@ -196,7 +196,9 @@ impl Compiled {
                 Some(ExternType::Func(own)) => {
                     let (params, results) = (of(&mut own.params()), of(&mut own.results()));
                     if params != *takes || results != *gives {
-                        missing.push(format!("`{name}` as ({params}) -> ({results}) instead of ({takes}) -> ({gives})"));
+                        missing.push(format!(
+                            "`{name}` as ({params}) -> ({results}) instead of ({takes}) -> ({gives})"
+                        ));
                     }
                 }
                 _ => missing.push(format!("no `{name}`")),
@@ -235,12 +237,20 @@ impl Compiled {
         let instance = linker.instantiate(&mut store, &self.module);
         let instance = match instance {
             Ok(instance) => instance,
-            Err(why) => return Err(broke(&self.name, "its start", &mut store, self.limits.call, self.limits, &why)),
+            Err(why) => {
+                return Err(broke(&self.name, "its start", &mut store, self.limits.call, self.limits, &why));
+            }
         };
         let memory = instance.get_memory(&mut store, "memory");
         let memory = memory.ok_or_else(|| not("it has no memory".to_owned()))?;
-        let mut guest =
-            Guest { name: self.name.clone(), store, instance, memory, limits: self.limits, _counted: counted };
+        let mut guest = Guest {
+            name: self.name.clone(),
+            store,
+            instance,
+            memory,
+            limits: self.limits,
+            _counted: counted,
+        };
         if let Ok(initialize) = guest.instance.get_typed_func::<(), ()>(&mut guest.store, "_initialize") {
             guest.call("_initialize", &initialize, (), guest.limits.call)?;
         }
@@ -259,8 +269,7 @@ type Export = (&'static str, &'static str, &'static str);
 const COMMON: [Export; 3] =
     [("netdyno_abi", "", "i32"), ("netdyno_alloc", "i32", "i32"), ("netdyno_describe", "", "i64")];
 const COMPILE: [Export; 1] = [("netdyno_compile", "i32, i32", "i64")];
-const FRAMES: [Export; 2] =
-    [("netdyno_open", "i32, i32", "i64"), ("netdyno_frames", "i64, i64, i32", "i64")];
+const FRAMES: [Export; 2] = [("netdyno_open", "i32, i32", "i64"), ("netdyno_frames", "i64, i64, i32", "i64")];
 
 /// Epochs that a time lasts, at least.
 fn epochs(time: Duration) -> u64 {
@@ -305,10 +314,9 @@ impl Guest {
         &mut self,
         name: &'static str,
     ) -> Result<TypedFunc<P, R>, PluginError> {
-        self.instance.get_typed_func(&mut self.store, name).map_err(|_| PluginError::Exports {
-            name: self.name.clone(),
-            missing: format!("no `{name}`"),
-        })
+        self.instance
+            .get_typed_func(&mut self.store, name)
+            .map_err(|_| PluginError::Exports { name: self.name.clone(), missing: format!("no `{name}`") })
     }
 
     /// Calls it, for so long at most.

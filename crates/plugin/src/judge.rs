@@ -107,9 +107,7 @@ fn signed_over(stream: &Stream) -> Result<(), Refused> {
     let from = (shortest as usize).saturating_sub(wire::signature::LEN);
     let over = |head: &Head| stream.signature.is_some() && head.destination.end > from;
     match heads(template).iter().find(|head| over(head)) {
-        Some(head) => {
-            Err(Refused::Structure { stream: stream.name.clone(), offset: head.destination.start })
-        }
+        Some(head) => Err(Refused::Structure { stream: stream.name.clone(), offset: head.destination.start }),
         None => Ok(()),
     }
 }
@@ -310,7 +308,9 @@ fn values(field: &Field) -> Vec<(u64, u64)> {
         }
     };
     match &field.values {
-        Values::Range { start, step, count } | Values::Random { start, step, count, .. } => run(*start, *step, *count),
+        Values::Range { start, step, count } | Values::Random { start, step, count, .. } => {
+            run(*start, *step, *count)
+        }
         Values::Shuffled { start, step, bits, .. } => run(*start, *step, 1 << (bits & 63)),
         Values::List(items) | Values::RandomList { items, .. } => {
             items.iter().map(|item| (placed(*item), placed(*item))).collect()

@@ -18,6 +18,10 @@
 //!   modules; with the feature `wasm` only.
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used, clippy::panic)
+)]
 
 pub mod abi;
 #[cfg(feature = "wasm")]

@@ -81,7 +81,9 @@ impl Schema {
         let value = Value::Object(options.clone());
         let size = value.to_string().len();
         if size > MOST_OPTIONS {
-            return Err(Fault::new(format!("the options take {size} bytes as JSON, and {MOST_OPTIONS} are taken")));
+            return Err(Fault::new(format!(
+                "the options take {size} bytes as JSON, and {MOST_OPTIONS} are taken"
+            )));
         }
         match self.validator.iter_errors(&value).next() {
             None => Ok(()),
@@ -217,7 +219,11 @@ impl Schema {
         let value = match kind {
             "integer" => match plain.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).ok().map(Value::from),
-                None => plain.parse::<i64>().map(Value::from).or_else(|_| plain.parse::<u64>().map(Value::from)).ok(),
+                None => plain
+                    .parse::<i64>()
+                    .map(Value::from)
+                    .or_else(|_| plain.parse::<u64>().map(Value::from))
+                    .ok(),
             },
             "number" => plain.parse::<f64>().ok().and_then(serde_json::Number::from_f64).map(Value::Number),
             "boolean" => match text.trim() {
@@ -316,7 +322,8 @@ impl Schema {
         for form in &forms {
             let listed = form.get("enum").and_then(Value::as_array).into_iter().flatten();
             let values = listed.chain(form.get("const")).filter(|value| !value.is_null());
-            choices.extend(values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
+            choices
+                .extend(values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned)));
         }
         choices.dedup();
         if !choices.is_empty() {
@@ -326,7 +333,8 @@ impl Schema {
         for form in &forms {
             for kind in kinds(form).into_iter().filter(|kind| *kind != "null") {
                 let bound = |least: &str, most: &str| {
-                    let number = |key: &str| form.get(key).filter(|value| value.is_number()).map(Value::to_string);
+                    let number =
+                        |key: &str| form.get(key).filter(|value| value.is_number()).map(Value::to_string);
                     match (number(least), number(most)) {
                         (Some(least), Some(most)) => format!(" {least} to {most}"),
                         (Some(least), None) => format!(" from {least} on"),
@@ -338,7 +346,9 @@ impl Schema {
                     "integer" | "number" => format!("{kind}{}", bound("minimum", "maximum")),
                     "boolean" => "true or false".to_owned(),
                     "array" => {
-                        lists.push(self.items(form).map_or_else(|| "anything".to_owned(), |own| self.kind(own)));
+                        lists.push(
+                            self.items(form).map_or_else(|| "anything".to_owned(), |own| self.kind(own)),
+                        );
                         continue;
                     }
                     "object" => "members".to_owned(),
@@ -367,7 +377,8 @@ fn kinds(form: &Value) -> Vec<&str> {
         Some(Value::String(kind)) => vec![kind],
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
         _ => {
-            let values = form.get("enum").and_then(Value::as_array).into_iter().flatten().chain(form.get("const"));
+            let values =
+                form.get("enum").and_then(Value::as_array).into_iter().flatten().chain(form.get("const"));
             if values.into_iter().any(Value::is_string) { vec!["string"] } else { Vec::new() }
         }
     };
@@ -419,23 +430,28 @@ impl<'s> Walk<'s> {
     fn look(&mut self, value: &'s Value, depth: usize) -> Result<(), String> {
         self.nodes += 1;
         if self.nodes > MOST_NODES {
-            return Err(format!("it has more than {MOST_NODES} parts, each reference counted as what it refers to"));
+            return Err(format!(
+                "it has more than {MOST_NODES} parts, each reference counted as what it refers to"
+            ));
         }
         if depth > DEEPEST {
             return Err(format!("it is nested more than {DEEPEST} deep"));
         }
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.look(item, depth + 1)),
-            Value::Object(members) => members.iter().try_for_each(|(key, member)| self.member(key, member, depth)),
+            Value::Object(members) => {
+                members.iter().try_for_each(|(key, member)| self.member(key, member, depth))
+            }
             _ => Ok(()),
         }
     }
 
     fn member(&mut self, key: &'s str, member: &'s Value, depth: usize) -> Result<(), String> {
         match (key, member) {
-            ("$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$anchor" | "$id" | "$vocabulary", Value::String(_)) => {
-                Err(format!("`{key}` is not taken: options need no more than `$ref` to `#/$defs/...`"))
-            }
+            (
+                "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$anchor" | "$id" | "$vocabulary",
+                Value::String(_),
+            ) => Err(format!("`{key}` is not taken: options need no more than `$ref` to `#/$defs/...`")),
             ("$ref", Value::String(reference)) => {
                 if !reference.starts_with("#/") {
                     return Err(format!(

@@ -155,7 +155,10 @@ fn frames(announced: &str, batch: &[u8]) -> String {
 
 #[test]
 fn a_sound_module_makes_the_same_each_time() {
-    let wat = compile(SCENARIO, "(import \"wasi_snapshot_preview1\" \"random_get\" (func (param i32 i32) (result i32)))");
+    let wat = compile(
+        SCENARIO,
+        "(import \"wasi_snapshot_preview1\" \"random_get\" (func (param i32 i32) (result i32)))",
+    );
     let plugin = load(&wat).expect("a plugin");
     assert_eq!((plugin.name(), plugin.origin.sha256().map(str::len)), ("probe", Some(64)));
     let made = asked(&wat, &json!({})).expect("a scenario");
@@ -189,7 +192,10 @@ fn what_takes_too_much_is_ended() {
     refused(&deep, &["nested too deep"]);
     let bomb = "(loop $l (br_if $l (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
     refused(&of_compile(bomb), &["it wants more than the 16 MiB of memory"]);
-    refused(&compile(SCENARIO, "(memory (export \"memory\") 1000)"), &["it wants more than the 16 MiB of memory"]);
+    refused(
+        &compile(SCENARIO, "(memory (export \"memory\") 1000)"),
+        &["it wants more than the 16 MiB of memory"],
+    );
     refused(&compile(SCENARIO, "(table 20000000 funcref)"), &["in its start", "table"]);
     let exit = compile(
         SCENARIO,
@@ -210,10 +216,17 @@ fn what_takes_too_much_is_ended() {
 #[test]
 fn what_is_no_plugin_is_told_from_one() {
     let export = |name: &str, rest: &str| compile(SCENARIO, &format!("(func (export \"{name}\") {rest})"));
-    refused(&export("netdyno_abi", "(result i32) (i32.const 2)"), &["version 2 of the interface", "version 1"]);
+    refused(
+        &export("netdyno_abi", "(result i32) (i32.const 2)"),
+        &["version 2 of the interface", "version 1"],
+    );
     refused(&export("netdyno_abi", "(param i32)"), &["`netdyno_abi` as (i32) -> () instead of () -> (i32)"]);
-    refused(&compile(SCENARIO, "(func (export \"netdyno_abi\") (result i64) (i64.const 1))"), &["instead of"]);
-    let none = of_module("probe.wasm", Path::new("p"), &wat::parse_str("(module)").expect("a module"), LIMITS);
+    refused(
+        &compile(SCENARIO, "(func (export \"netdyno_abi\") (result i64) (i64.const 1))"),
+        &["instead of"],
+    );
+    let none =
+        of_module("probe.wasm", Path::new("p"), &wat::parse_str("(module)").expect("a module"), LIMITS);
     let error = none.expect_err("no plugin").to_string();
     for name in ["memory", "netdyno_abi", "netdyno_alloc", "netdyno_describe"] {
         assert!(error.contains(&format!("no `{name}`")), "{error}");
@@ -235,7 +248,9 @@ fn what_is_no_plugin_is_told_from_one() {
     large.set_len(crate::abi::MOST_MODULE + 1).expect("room");
     let error = crate::load(&path).expect_err("too large").to_string();
     assert!(error.contains("bytes, and 16777216 are taken at most"), "{error}");
-    for (path, says) in [(folder.path().join("none.wasm"), "No such file"), (folder.path().to_owned(), "no file")] {
+    for (path, says) in
+        [(folder.path().join("none.wasm"), "No such file"), (folder.path().to_owned(), "no file")]
+    {
         let error = crate::load(&path).expect_err("nothing there").to_string();
         assert!(error.contains(says), "{error}");
     }
@@ -251,8 +266,14 @@ fn what_a_guest_answers_is_not_believed() {
         ("{}", "there has to be one of `scenario` and `fault`"),
         ("{\"scenario\": 5}", "`scenario` is no object"),
         ("{\"fault\": 5}", "`fault`: "),
-        ("{\"scenario\": {\"streems\": []}}", "no scenario that can be sent: probe:2:3: unknown key `streems`"),
-        ("{\"scenario\": {\"rate\": \"1mpps\", \"streams\": [{\"frame\": \"ipv5\"}]}}", "unknown layer `ipv5`"),
+        (
+            "{\"scenario\": {\"streems\": []}}",
+            "no scenario that can be sent: probe:2:3: unknown key `streems`",
+        ),
+        (
+            "{\"scenario\": {\"rate\": \"1mpps\", \"streams\": [{\"frame\": \"ipv5\"}]}}",
+            "unknown layer `ipv5`",
+        ),
         (
             "{\"fault\": {\"path\": \"/dst_ip\", \"message\": \"it is taken\"}}",
             "`/dst_ip`: it is taken: `netdyno plugin info probe`",
@@ -267,12 +288,14 @@ fn what_a_guest_answers_is_not_believed() {
         );
         compile(SCENARIO, &export)
     };
-    refused(&returns(packed(262_140, 8)), &["it points at bytes 262140 to 262148, and its memory has 262144"]);
+    refused(
+        &returns(packed(262_140, 8)),
+        &["it points at bytes 262140 to 262148, and its memory has 262144"],
+    );
     refused(&returns(packed(0xffff_fff0, 64)), &["it points at bytes 4294967280"]);
     refused(&returns(packed(0, 0xffff_ffff)), &["it returns 4294967295 bytes, and 16777216 are taken"]);
     let alloc = |at: i32| {
-        let export =
-            format!("(func (export \"netdyno_alloc\") (param i32) (result i32) (i32.const {at}))");
+        let export = format!("(func (export \"netdyno_alloc\") (param i32) (result i32) (i32.const {at}))");
         compile(SCENARIO, &export)
     };
     refused(&alloc(0), &["it has no room for"]);
@@ -301,24 +324,39 @@ fn what_a_guest_says_of_itself_is_checked() {
         (json!({ "options": [] }), "it is no JSON object"),
         (json!({ "options": { "type": "string" } }), "its `type` is not `object`"),
         (json!({ "options": { "type": "object", "properties": 5 } }), "at `/properties`: 5 is not of type"),
-        (json!({ "options": { "type": "object", "patternProperties": { "(": {} } } }), "schema of its options"),
+        (
+            json!({ "options": { "type": "object", "patternProperties": { "(": {} } } }),
+            "schema of its options",
+        ),
         (
             json!({ "options": { "type": "object", "properties": { "a": { "pattern": "(((a{1,1000}){1,1000}){1,1000}){1,1000}" } } } }),
             "schema of its options",
         ),
-        (json!({ "options": { "type": "object", "properties": { "a": { "pattern": "(a)\\1" } } } }), "schema of its options"),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "pattern": "(a)\\1" } } } }),
+            "schema of its options",
+        ),
         (
             json!({ "options": { "type": "object", "properties": { "a": { "$ref": "https://example.org/x" } } } }),
             "only what stands in the schema itself",
         ),
-        (json!({ "options": { "type": "object", "properties": { "a": { "$ref": "#/properties/a" } } } }), "comes round to itself"),
-        (json!({ "options": { "type": "object", "properties": { "a": { "$ref": "#/$defs/none" } } } }), "nothing stands there"),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "$ref": "#/properties/a" } } } }),
+            "comes round to itself",
+        ),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "$ref": "#/$defs/none" } } } }),
+            "nothing stands there",
+        ),
         (json!({ "options": { "type": "object", "properties": { "a": deep } } }), "nested more than"),
         (
             json!({ "options": { "type": "object", "properties": { "a": { "$ref": "#/$defs/d0" } }, "$defs": defs } }),
             "more than 20000 parts",
         ),
-        (json!({ "example": [{ "about": "x", "set": { "cuont": 5 } }] }), "there is no option `cuont`; did you mean `count`?"),
+        (
+            json!({ "example": [{ "about": "x", "set": { "cuont": 5 } }] }),
+            "there is no option `cuont`; did you mean `count`?",
+        ),
     ] {
         refused(&with(changes), &["in netdyno_describe: ", says]);
     }
@@ -334,7 +372,8 @@ fn options_are_named_by_their_path_and_typed_by_the_schema() {
         (json!({ "dst_ip": "10.0.0" }), "`/dst_ip`: \"10.0.0\" is not a \"ipv4\""),
         (json!({ "dstip": "10.0.0.1" }), "there is no option `dstip`; did you mean `dst_ip`? there are"),
     ] {
-        let error = plugin.scenario(options.as_object().expect("members"), None).expect_err("wrong").to_string();
+        let error =
+            plugin.scenario(options.as_object().expect("members"), None).expect_err("wrong").to_string();
         assert!(error.contains(says) && error.contains("`netdyno plugin info probe`"), "{error}: not {says}");
     }
     let set = |words: &[&str]| {
@@ -392,8 +431,16 @@ fn frames_that_are_not_as_announced_end_the_run() {
     assert_eq!(asked(&frames(two, &batch([61, 60], 124)), &json!({})).expect("frames"), "61 60 ");
     for (announced, batch, says) in [
         (two, batch([61, 0], 124), "frame 1 of its batch has 0 bytes"),
-        (two, batch([65, 60], 132), "frame 0 of its batch has 65 bytes, and it said that frames have 1 to 64"),
-        (two, batch([61, 60], 100), "its batch has 104 bytes, and the frames that it is said to hold take 128"),
+        (
+            two,
+            batch([65, 60], 132),
+            "frame 0 of its batch has 65 bytes, and it said that frames have 1 to 64",
+        ),
+        (
+            two,
+            batch([61, 60], 100),
+            "its batch has 104 bytes, and the frames that it is said to hold take 128",
+        ),
         (two, vec![60], "its batch has 1 bytes"),
         ("{\"longest\": 64}", batch([61, 60], 124), "frames that it is said to hold take"),
         ("{\"longest\": 13}", batch([1, 1], 8), "`frames.longest` is 13"),
@@ -404,7 +451,8 @@ fn frames_that_are_not_as_announced_end_the_run() {
     ] {
         refused(&frames(announced, &batch), &[says]);
     }
-    let forever = "(func (export \"netdyno_frames\") (param i64 i64 i32) (result i64) (loop $l (br $l)) unreachable)";
+    let forever =
+        "(func (export \"netdyno_frames\") (param i64 i64 i32) (result i64) (loop $l (br $l)) unreachable)";
     let wat = module(&description("frames"), &format!("{{\"frames\": {two}}}"), forever);
     refused(&wat, &["in netdyno_frames: it did not come to an end within 100"]);
     let outside = "(func (export \"netdyno_frames\") (param i64 i64 i32) (result i64) (i64.const -1))";
@@ -414,7 +462,8 @@ fn frames_that_are_not_as_announced_end_the_run() {
 
 #[test]
 fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
-    let answer = |frame: &str| json!({ "scenario": { "rate": "1mpps", "streams": [{ "frame": frame }] } }).to_string();
+    let answer =
+        |frame: &str| json!({ "scenario": { "rate": "1mpps", "streams": [{ "frame": frame }] } }).to_string();
     let mut restricted = description("compile");
     restricted["restricted"] = Value::Bool(true);
     for frame in [
@@ -425,7 +474,8 @@ fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
         "ipv6(dst=2001:2::/64)/udp",
         "ipv4(dst=10.0.0.1)/udp(dport=4789)/vxlan/ether/ipv4(dst=10.1.0.0/24)/udp",
     ] {
-        asked(&module(&restricted, &answer(frame), ""), &json!({})).unwrap_or_else(|why| panic!("{frame}: {why}"));
+        asked(&module(&restricted, &answer(frame), ""), &json!({}))
+            .unwrap_or_else(|why| panic!("{frame}: {why}"));
     }
     for (frame, says) in [
         ("ipv4(dst=8.8.8.8)/udp", "would go to 8.8.8.8"),

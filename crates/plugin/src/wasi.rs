@@ -117,7 +117,11 @@ pub fn answers(module: &str, name: &str) -> bool {
 }
 
 /// The guest's memory from `at` on, `length` bytes of it, and the world.
-fn memory<'c>(caller: &'c mut Caller<'_, Host>, at: i32, length: usize) -> Option<(&'c mut [u8], &'c mut State)> {
+fn memory<'c>(
+    caller: &'c mut Caller<'_, Host>,
+    at: i32,
+    length: usize,
+) -> Option<(&'c mut [u8], &'c mut State)> {
     let Some(Extern::Memory(memory)) = caller.get_export("memory") else { return None };
     let (bytes, host) = memory.data_and_store_mut(caller);
     let at = at as u32 as usize;
@@ -175,15 +179,19 @@ pub fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         },
     )?;
     linker.func_wrap(MODULE, "fd_close", |_: i32| SUCCESS)?;
-    linker.func_wrap(MODULE, "fd_fdstat_get", |mut caller: Caller<'_, Host>, descriptor: i32, at: i32| -> i32 {
-        if !(0..=2).contains(&descriptor) {
-            return BADF;
-        }
-        // A character device, without flags and rights.
-        let mut stat = [0; 24];
-        stat[0] = 2;
-        put(&mut caller, at, &stat)
-    })?;
+    linker.func_wrap(
+        MODULE,
+        "fd_fdstat_get",
+        |mut caller: Caller<'_, Host>, descriptor: i32, at: i32| -> i32 {
+            if !(0..=2).contains(&descriptor) {
+                return BADF;
+            }
+            // A character device, without flags and rights.
+            let mut stat = [0; 24];
+            stat[0] = 2;
+            put(&mut caller, at, &stat)
+        },
+    )?;
     linker.func_wrap(
         MODULE,
         "fd_write",
@@ -194,11 +202,14 @@ pub fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             let mut total = 0u32;
             for number in 0..count.clamp(0, 1_024) {
                 let at = vectors.wrapping_add(number.wrapping_mul(8));
-                let (Some(from), Some(length)) = (word(&mut caller, at), word(&mut caller, at.wrapping_add(4)))
+                let (Some(from), Some(length)) =
+                    (word(&mut caller, at), word(&mut caller, at.wrapping_add(4)))
                 else {
                     return FAULT;
                 };
-                let Some((bytes, state)) = memory(&mut caller, from as i32, length as usize) else { return FAULT };
+                let Some((bytes, state)) = memory(&mut caller, from as i32, length as usize) else {
+                    return FAULT;
+                };
                 state.write(bytes);
                 total = total.saturating_add(length);
             }
@@ -224,7 +235,8 @@ pub fn link(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             put(&mut caller, came, &count.clamp(0, 1_024).to_le_bytes())
         },
     )?;
-    linker.func_wrap(MODULE, "proc_exit", |status: i32| -> wasmtime::Result<()> { Err(Exit(status).into()) })?;
+    linker
+        .func_wrap(MODULE, "proc_exit", |status: i32| -> wasmtime::Result<()> { Err(Exit(status).into()) })?;
     linker.func_wrap(MODULE, "random_get", |mut caller: Caller<'_, Host>, at: i32, length: i32| -> i32 {
         match memory(&mut caller, at, length as u32 as usize) {
             Some((into, state)) => {

@@ -127,9 +127,7 @@ fn info(name: &str, json: bool) -> Result<u8> {
     let description = &plugin.description;
     let told = plugin.schema.told();
     let called = if plugin.origin.sha256().is_some() && name.contains('/') { name } else { plugin.name() };
-    let example = |example: &plugin::Example| {
-        json!({ "about": example.about, "set": example.set, "command": pasted(called, &example.set) })
-    };
+    let example = |example: &plugin::Example| json!({ "about": example.about, "set": example.set, "command": pasted(called, &example.set) });
     if json {
         let whole = json!({
             "name": plugin.name(),
@@ -220,18 +218,28 @@ fn one(plugin: &Plugin, set: &Map<String, Value>, count: Option<u64>) -> Result<
         }
         let [seen, again] = seen;
         if seen.frames != again.frames {
-            bail!("opened twice with the same options it makes other frames: they may follow from nothing else");
+            bail!(
+                "opened twice with the same options it makes other frames: they may follow from nothing else"
+            );
         }
         return Ok(format!("{} in {}", seen.told(), units::time(begun.elapsed().as_nanos() as u64)));
     }
     let text = plugin.scenario_text(set, Some(SEED))?;
     if plugin.scenario_text(set, Some(SEED))? != text {
-        bail!("compiled twice with the same options it makes another scenario: it may follow from nothing else");
+        bail!(
+            "compiled twice with the same options it makes another scenario: it may follow from nothing else"
+        );
     }
     let took = begun.elapsed();
     let scenario = plugin.scenario(set, Some(SEED))?;
     let rate = scenario.wants_rate().then_some(Rate::TopSpeed);
-    let context = Context { seed: SEED, sign: Sign::No, rate, link_bits_per_second: Some(10_000_000_000), ..Context::default() };
+    let context = Context {
+        seed: SEED,
+        sign: Sign::No,
+        rate,
+        link_bits_per_second: Some(10_000_000_000),
+        ..Context::default()
+    };
     let compiled = scenario.compile(&context)?;
     plugin.judge(&compiled.program)?;
     let program = compiled.program;
@@ -280,13 +288,15 @@ impl Seen {
             let shown = wire::show::show(LinkType::ETHERNET, frame);
             let malformed = if shown.contains("(malformed)") { " (malformed)" } else { "" };
             let title = |line: &'_ str| {
-                Some(line.strip_prefix("### [ ")?.strip_suffix(" ]###")?.to_owned()).filter(|title| title != "Payload")
+                Some(line.strip_prefix("### [ ")?.strip_suffix(" ]###")?.to_owned())
+                    .filter(|title| title != "Payload")
             };
             let layers: Vec<String> = shown.lines().filter_map(title).collect();
             *kinds.entry(layers.join("/") + malformed).or_default() += 1;
         }
         let lengths = if least == most { least.to_string() } else { format!("{least} to {most}") };
-        let kinds: Vec<String> = kinds.iter().map(|(layers, frames)| format!("{frames} of {layers}")).collect();
+        let kinds: Vec<String> =
+            kinds.iter().map(|(layers, frames)| format!("{frames} of {layers}")).collect();
         format!(
             "{} of {lengths} bytes without FCS: {}",
             units::counted(self.frames.len() as u64, "frame"),

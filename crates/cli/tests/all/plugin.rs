@@ -49,6 +49,13 @@ fn module(version: &str, fault: bool) -> Vec<u8> {
     wat::parse_str(wat).expect("a module")
 }
 
+/// Its standard output has these words.
+fn prints(ran: Ran, words: &[&str]) {
+    for word in words {
+        assert!(ran.stdout.contains(word), "no `{word}` in: {}{}", ran.stdout, ran.stderr);
+    }
+}
+
 /// The source ports of frames, sorted.
 fn ports(frames: &[Vec<u8>]) -> Vec<u16> {
     let port = |frame: &Vec<u8>| u16::from_be_bytes([frame[34], frame[35]]);
@@ -61,7 +68,8 @@ fn ports(frames: &[Vec<u8>]) -> Vec<u16> {
 fn plugins_are_listed_and_their_options_told_and_taken() {
     let dir = folder();
     let listed = run("netdyno plugin list --json").ok().json();
-    let names: Vec<&str> = listed.as_array().expect("a list").iter().filter_map(|row| row["name"].as_str()).collect();
+    let names: Vec<&str> =
+        listed.as_array().expect("a list").iter().filter_map(|row| row["name"].as_str()).collect();
     assert!(names.contains(&"simpleudp") && names.contains(&"imix"), "{names:?}");
     for name in names {
         // Each example is there to be pasted.
@@ -69,29 +77,41 @@ fn plugins_are_listed_and_their_options_told_and_taken() {
         for example in told["examples"].as_array().expect("a list") {
             let mut shell = std::process::Command::new("sh");
             let line = example["command"].as_str().expect("a command");
-            let line = line.replacen("netdyno", env!("CARGO_BIN_EXE_netdyno"), 1).replace("--show", "-w /dev/null");
+            let line =
+                line.replacen("netdyno", env!("CARGO_BIN_EXE_netdyno"), 1).replace("--show", "-w /dev/null");
             shell.args(["-c", &line]);
             start(shell).wait().ok();
         }
-        run(format!("netdyno plugin test {name}")).ok().says(&["world compile", "the same options make the same"]);
+        prints(run(format!("netdyno plugin test {name}")).ok(), &["world compile", "the same options make the same"]);
     }
-    run("netdyno plugin info simpleudp").ok().says(&["dst_ip: ", "default 198.19.0.1", "--set"]);
+    prints(run("netdyno plugin info simpleudp").ok(), &["dst_ip: ", "default 198.19.0.1", "--set"]);
     let (file, config) = (path(&dir, "a.pcap"), path(&dir, "a.yaml"));
     std::fs::write(&config, "dst_ip: 10.0.0.7\ndst_port: [5, 6]\nttl: 9\n").expect("a file");
     run(format!("netdyno craft --plugin simpleudp --plugin-config {config} --set ttl=3 --set src_ip=10.1.0.0/24 --count 20 -w {file}")).ok();
     assert_eq!(tshark_complaints(&file), "");
-    for (field, wanted) in [("ip.dst", "10.0.0.7"), ("ip.ttl", "3"), ("udp.dstport", "5"), ("ip.src", "10.1.0.0")] {
+    for (field, wanted) in
+        [("ip.dst", "10.0.0.7"), ("ip.ttl", "3"), ("udp.dstport", "5"), ("ip.src", "10.1.0.0")]
+    {
         assert_eq!(tshark_field(&file, field).first().map(String::as_str), Some(wanted), "{field}");
     }
     let craft = "netdyno craft --count 1 --show";
     for (words, says) in [
-        ("--plugin simpleudp --set dst_pi=10.0.0.1", &["no option `dst_pi`; did you mean `dst_ip`?", "`netdyno plugin info simpleudp`"][..]),
+        (
+            "--plugin simpleudp --set dst_pi=10.0.0.1",
+            &["no option `dst_pi`; did you mean `dst_ip`?", "`netdyno plugin info simpleudp`"][..],
+        ),
         ("--plugin simpleudp --set payload_size=big", &["`/payload_size`: `big` is not an integer"]),
-        ("--plugin simpleudp --set payload_size=100000", &["`/payload_size`: 100000 is greater than the maximum"]),
+        (
+            "--plugin simpleudp --set payload_size=100000",
+            &["`/payload_size`: 100000 is greater than the maximum"],
+        ),
         ("--plugin simpleudq", &["no plugin `simpleudq`; did you mean `simpleudp`?"]),
         ("--plugin simpleudp ipv4/udp", &["cannot be used with"]),
         ("ipv4/udp --set a=b", &["--plugin"]),
-        ("--plugin simpleudp --plugin-config /no/such.yaml", &["--plugin-config /no/such.yaml", "No such file"]),
+        (
+            "--plugin simpleudp --plugin-config /no/such.yaml",
+            &["--plugin-config /no/such.yaml", "No such file"],
+        ),
     ] {
         run(format!("{craft} {words}")).refused(says);
     }
@@ -104,7 +124,10 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     let send = "netdyno send --plugin simpleudp --set dst_ip=198.18.0.2 --set flows=7 --on tx0 --measure rx0 --rate 2kpps --count 700";
     let before = net.run(format!("{send} --json --report {first}")).result();
     let source = &before["resolved"]["source"];
-    assert_eq!((&source["kind"], &source["name"], &source["place"]), (&json!("plugin"), &json!("simpleudp"), &json!("built in")));
+    assert_eq!(
+        (&source["kind"], &source["name"], &source["place"]),
+        (&json!("plugin"), &json!("simpleudp"), &json!("built in"))
+    );
     assert_eq!(before["requested"]["plugin"]["version"], source["version"]);
     assert_eq!(before["requested"]["plugin"]["options"], json!({ "dst_ip": "198.18.0.2", "flows": 7 }));
     assert_eq!(number(&before["result"]["rx"]["frames"]), 700);
@@ -119,7 +142,9 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     let old = net.file("old.json");
     net.run(format!("netdyno rerun {old}")).refused(&["the job was made with version 0.0.9", "--any-plugin"]);
     net.run(format!("netdyno rerun {old} --any-plugin --json")).ok();
-    let trial = run("netdyno trial --lab --plugin simpleudp --set dst_ip=198.18.0.2 --rate 2kpps --duration 500ms --json");
+    let trial = run(
+        "netdyno trial --lab --plugin simpleudp --set dst_ip=198.18.0.2 --rate 2kpps --duration 500ms --json",
+    );
     let trial = trial.result();
     assert_eq!(trial["resolved"]["source"]["name"], json!("simpleudp"));
     assert!(number(&trial["result"]["trials"][0]["sent_frames"]) == 1000, "{trial}");
@@ -133,19 +158,23 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     std::fs::write(&file, module("1", false)).expect("a file");
     let sha256 = run(format!("sha256sum {file}")).ok().stdout[..64].to_owned();
     for engine in ["packet --cores 2", "afxdp --cores 2", "auto"] {
-        let send = format!("netdyno send --plugin {file} --on tx0 --rate 20kpps --count 300 --engine {engine} --quiet");
+        let send = format!(
+            "netdyno send --plugin {file} --on tx0 --topspeed --count 300 --engine {engine} --quiet"
+        );
         let frames = net.received(300, || {
             net.run(&send).ok();
         });
         assert_eq!(ports(&frames), (0..300).collect::<Vec<u16>>(), "{engine}");
     }
-    let sent = net.run(format!("netdyno send --plugin {file} --on tx0 --measure rx0 --count 5000 --json")).result();
+    let sent =
+        net.run(format!("netdyno send --plugin {file} --on tx0 --measure rx0 --count 5000 --json")).result();
     assert_eq!(sent["resolved"]["source"]["sha256"], json!(sha256));
     assert_eq!(number(&sent["result"]["rx"]["frames"]), 5000);
     assert_eq!(number(&sent["result"]["loss"]["frames"]), 0, "{}", sent["result"]);
     let not_taken = sent["environment"]["engine"]["not_taken"].to_string();
     assert!(not_taken.contains("a plugin that yields them one by one"), "{not_taken}");
-    net.run(format!("netdyno send --plugin {file} --on tx0 --rate top --count 9 --engine xdp")).refused(&["cannot be made in the kernel"]);
+    net.run(format!("netdyno send --plugin {file} --on tx0 --rate top --count 9 --engine xdp"))
+        .refused(&["cannot be made in the kernel"]);
     // All that there are, and no more.
     let all = run(format!("netdyno send --plugin {file} --engine null --cores 2 --json")).ok().json();
     assert_eq!(number(&all["result"]["tx"]["frames"]), 40_000);
@@ -160,11 +189,12 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
     let dir = folder();
     let (file, report) = (path(&dir, "ports.wasm"), path(&dir, "report"));
     std::fs::write(&file, module("1", false)).expect("a file");
-    run(format!("netdyno plugin check {file}")).ok().says(&["ports 1, world frames", "example 1, All of them"]);
-    run(format!("netdyno plugin test {file}")).ok().says(&["1,000 frames of 60 bytes without FCS", "Ethernet/IPv4/UDP"]);
+    prints(run(format!("netdyno plugin check {file}")).ok(), &["ports 1, world frames", "example 1, All of them"]);
+    prints(run(format!("netdyno plugin test {file}")).ok(), &["1,000 frames of 60 bytes without FCS", "Ethernet/IPv4/UDP"]);
     run(format!("netdyno send --plugin {file} --engine null --count 10 --quiet --report {report}")).ok();
     std::fs::write(&file, module("1", true)).expect("a file");
-    run(format!("netdyno rerun {report}")).refused(&["the job was made with the module with SHA-256", "--any-plugin"]);
+    run(format!("netdyno rerun {report}"))
+        .refused(&["the job was made with the module with SHA-256", "--any-plugin"]);
     let fault = "frame 1 of its batch has 61 bytes, and it said that frames have 1 to 60";
     run(format!("netdyno plugin test {file}")).refused(&["in netdyno_frames", fault]);
     let ran = run(format!("netdyno send --plugin {file} --engine null --count 10 --json"));
@@ -195,7 +225,9 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
     by_name("test ports").ok();
     std::fs::write(format!("{home}/netdyno/plugins/other.wasm"), module("2", false)).expect("a file");
     by_name("list").ok().says(&["it calls itself `ports`: rename the file ports.wasm"]);
-    for (bytes, says) in [(&b"#!/bin/sh"[..], "no WebAssembly module"), (&b"\0asm\x01\0\0\0"[..], "no `memory`")] {
+    for (bytes, says) in
+        [(&b"#!/bin/sh"[..], "no WebAssembly module"), (&b"\0asm\x01\0\0\0"[..], "no `memory`")]
+    {
         std::fs::write(&file, bytes).expect("a file");
         run(format!("netdyno plugin check {file}")).refused(&[says]);
     }
@@ -208,8 +240,10 @@ fn a_plugin_is_begun_where_nothing_stands_yet() {
         let folder = path(&dir, &format!("mine-{language}"));
         run(format!("netdyno plugin new {folder} --{language}")).ok();
         assert!(!listing(&folder).is_empty());
-        run(format!("netdyno plugin new {folder} --{language}")).refused(&["is there already: nothing was written"]);
+        run(format!("netdyno plugin new {folder} --{language}"))
+            .refused(&["is there already: nothing was written"]);
     }
     run(format!("netdyno plugin new {}", path(&dir, "x"))).with(2);
-    run(format!("netdyno plugin new {}/.. --rust", path(&dir, "x"))).refused(&["the plugin is called as its folder"]);
+    run(format!("netdyno plugin new {}/.. --rust", path(&dir, "x")))
+        .refused(&["the plugin is called as its folder"]);
 }

@@ -144,7 +144,9 @@ impl Frames for Row {
         Facts {
             paced: self.schedule.is_paced(),
             // A worker that begins later than the first follows the formula shifted.
-            is_formula: self.step == 1 && matches!(self.schedule, Schedule::Frames { .. }) && self.frames.total().is_none(),
+            is_formula: self.step == 1
+                && matches!(self.schedule, Schedule::Frames { .. })
+                && self.frames.total().is_none(),
             frames: self.frames.total(),
             longest: Some(self.frames.longest()),
             streams: self.sign.into_iter().collect(),
@@ -269,7 +271,10 @@ impl Frames for Row {
             // Workers begin one after the other, so that together they keep the rate of the whole.
             Schedule::Frames { frames, per_ns } => {
                 let due = (u128::from(own) * u128::from(*per_ns)).checked_div(u128::from(*frames))?;
-                (Schedule::Frames { frames: *frames, per_ns: per_ns.checked_mul(all)? }, u64::try_from(due).ok()?)
+                (
+                    Schedule::Frames { frames: *frames, per_ns: per_ns.checked_mul(all)? },
+                    u64::try_from(due).ok()?,
+                )
             }
             Schedule::Bits { bits_per_second, overhead_bytes } => {
                 let bits_per_second = (bits_per_second / all).max(1);
@@ -285,7 +290,15 @@ impl Frames for Row {
         position.due = due;
         let sign = self.sign.map(|stream| stream.saturating_mul(of).saturating_add(worker));
         let next = self.next.saturating_add(own);
-        let row = Row { schedule, position, sign, stamps: self.stamps, next, step: self.step * all, ..Row::new(frames) };
+        let row = Row {
+            schedule,
+            position,
+            sign,
+            stamps: self.stamps,
+            next,
+            step: self.step * all,
+            ..Row::new(frames)
+        };
         Some(Ok(Box::new(row)))
     }
 }
@@ -359,10 +372,9 @@ mod tests {
 
     #[test]
     fn cores_share_frames_out_without_one_missing_and_keep_the_rate_together() {
-        for (schedule, per_frame) in [
-            (Schedule::TopSpeed, 0),
-            (Schedule::Frames { frames: 1, per_ns: 900 }, 900),
-        ] {
+        for (schedule, per_frame) in
+            [(Schedule::TopSpeed, 0), (Schedule::Frames { frames: 1, per_ns: 900 }, 900)]
+        {
             let mut whole = Row::new(Made::new(Some(1_000)));
             assert!(whole.pace(schedule));
             let mut shared: Vec<(u64, u64)> = Vec::new();

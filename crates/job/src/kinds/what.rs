@@ -45,7 +45,8 @@ impl Plugged {
         };
         let found = plugin.origin.sha256();
         if let Some(then) = asked.sha256.as_deref().filter(|then| Some(*then) != found) {
-            let now = found.map_or("the built-in plugin".to_owned(), |sha256| format!("that with SHA-256 {sha256}"));
+            let now = found
+                .map_or("the built-in plugin".to_owned(), |sha256| format!("that with SHA-256 {sha256}"));
             return Err(another(&format!("the module with SHA-256 {then}"), &now, "sha256").into());
         }
         let version = &plugin.description.version;
