@@ -101,9 +101,8 @@ impl Numbered for GuestFrames {
         })
     }
 
-    #[inline]
-    fn frame(&self, i: usize) -> &[u8] {
-        self.at.get(i).and_then(|range| self.guest.memory().get(range.clone())).unwrap_or_default()
+    fn loaded(&self) -> (&[u8], &[Range<usize>]) {
+        (self.guest.memory(), &self.at)
     }
 
     fn again(&self) -> Result<Box<dyn Numbered>, SourceError> {

@@ -82,7 +82,10 @@ fn plugins_are_listed_and_their_options_told_and_taken() {
             shell.args(["-c", &line]);
             start(shell).wait().ok();
         }
-        prints(run(format!("netdyno plugin test {name}")).ok(), &["world compile", "the same options make the same"]);
+        prints(
+            run(format!("netdyno plugin test {name}")).ok(),
+            &["world compile", "the same options make the same"],
+        );
     }
     prints(run("netdyno plugin info simpleudp").ok(), &["dst_ip: ", "default 198.19.0.1", "--set"]);
     let (file, config) = (path(&dir, "a.pcap"), path(&dir, "a.yaml"));
@@ -158,9 +161,8 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     std::fs::write(&file, module("1", false)).expect("a file");
     let sha256 = run(format!("sha256sum {file}")).ok().stdout[..64].to_owned();
     for engine in ["packet --cores 2", "afxdp --cores 2", "auto"] {
-        let send = format!(
-            "netdyno send --plugin {file} --on tx0 --topspeed --count 300 --engine {engine} --quiet"
-        );
+        let send =
+            format!("netdyno send --plugin {file} --on tx0 --topspeed --count 300 --engine {engine} --quiet");
         let frames = net.received(300, || {
             net.run(&send).ok();
         });
@@ -189,8 +191,14 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
     let dir = folder();
     let (file, report) = (path(&dir, "ports.wasm"), path(&dir, "report"));
     std::fs::write(&file, module("1", false)).expect("a file");
-    prints(run(format!("netdyno plugin check {file}")).ok(), &["ports 1, world frames", "example 1, All of them"]);
-    prints(run(format!("netdyno plugin test {file}")).ok(), &["1,000 frames of 60 bytes without FCS", "Ethernet/IPv4/UDP"]);
+    prints(
+        run(format!("netdyno plugin check {file}")).ok(),
+        &["ports 1, world frames", "example 1, All of them"],
+    );
+    prints(
+        run(format!("netdyno plugin test {file}")).ok(),
+        &["1,000 frames of 60 bytes without FCS", "Ethernet/IPv4/UDP"],
+    );
     run(format!("netdyno send --plugin {file} --engine null --count 10 --quiet --report {report}")).ok();
     std::fs::write(&file, module("1", true)).expect("a file");
     run(format!("netdyno rerun {report}"))

@@ -1,13 +1,14 @@
 //! Frames that follow from their number, made by somebody else: what a plugin yields.
 //!
 //! ```text
-//!   Numbered: load(first, step, count), frame(i) --> Row: times, signatures, shares of cores --> sending loop
+//!   Numbered: load(first, step, count), loaded() --> Row: times, signatures, shares of cores --> sending loop
 //! ```
 
 use super::{Facts, Frames, Seen, SourceError};
 use crate::Overdue;
 use crate::clock::Clock;
 use std::fmt;
+use std::ops::Range;
 use std::time::Instant;
 use traffic::executor::{NOTHING, sign_captured};
 use traffic::schedule::Position;
@@ -35,8 +36,8 @@ pub trait Numbered: fmt::Debug + Send {
     /// They cannot be made: the source is of no use any more.
     fn load(&mut self, first: u64, step: u64, count: usize) -> Result<(), SourceError>;
 
-    /// The `i`-th frame of those made last; none behind the last.
-    fn frame(&self, i: usize) -> &[u8];
+    /// The frames made last: the bytes they stand in, and the place of each.
+    fn loaded(&self) -> (&[u8], &[Range<usize>]);
 
     /// The same frames for another core.
     ///
@@ -127,15 +128,15 @@ impl Row {
         self.taken += 1;
         self.ended |= self.schedule.ends_before(self.position.due);
     }
+}
 
-    /// Signs a frame that has room for it.
-    fn signed(&mut self, stream: u32, frame: &mut [u8]) {
-        let layers = Layers::parse(LinkType::ETHERNET, frame);
-        if room_for_signature(&layers, frame) {
-            let [sequence, _] = self.seen.signed;
-            sign_captured(frame, Signature { stream, sequence, time: clocks::now(self.stamps) });
-            self.seen.signed[0] += 1;
-        }
+/// Signs a frame that has room for it.
+fn sign(seen: &mut Seen, stream: u32, stamps: Clock, frame: &mut [u8]) {
+    let layers = Layers::parse(LinkType::ETHERNET, frame);
+    if room_for_signature(&layers, frame) {
+        let [sequence, _] = seen.signed;
+        sign_captured(frame, Signature { stream, sequence, time: clocks::now(stamps) });
+        seen.signed[0] += 1;
     }
 }
 
@@ -185,35 +186,50 @@ impl Frames for Row {
                     break;
                 }
             }
-            let at = self.position.due;
-            if paced && at > until {
-                break;
+            let before = count;
+            let Row { frames, schedule, position, seen, next, .. } = self;
+            let (bytes, places) = frames.loaded();
+            let mut fault = None;
+            let own = places.get(self.taken..self.loaded).unwrap_or_default();
+            for place in own.iter().take(most - count) {
+                let at = position.due;
+                if paced && (at > until || schedule.ends_before(at)) {
+                    break;
+                }
+                let frame = bytes.get(place.clone()).unwrap_or_default();
+                let buffer = buffers.bytes.get_mut(count * buffers.stride..).unwrap_or_default();
+                let (length, room) = (frame.len(), buffers.stride.min(buffer.len()));
+                let Some(into) = buffer.get_mut(..length).filter(|_| length > 0 && length <= room) else {
+                    let source_name = frames.name().to_owned();
+                    let number = next.saturating_add(1);
+                    fault = Some(SourceError::Outsized { source_name, number, length, limit: room });
+                    break;
+                };
+                into.copy_from_slice(frame);
+                seen.frame(0, into);
+                if let Some(stream) = self.sign {
+                    sign(seen, stream, self.stamps, into);
+                }
+                buffers.held[count] = NOTHING;
+                buffers.lengths[count] = length as u32;
+                due[count] = at;
+                position.advance(schedule, length as u32);
+                *next = next.saturating_add(self.step);
+                count += 1;
             }
-            let frame = self.frames.frame(self.taken);
-            let length = frame.len();
-            let buffer = buffers.bytes.get_mut(count * buffers.stride..).unwrap_or_default();
-            let room = buffers.stride.min(buffer.len());
-            let Some(into) = buffer.get_mut(..length).filter(|_| length > 0 && length <= room) else {
-                let source_name = self.frames.name().to_owned();
-                let number = self.next.saturating_add(1);
-                let fault = SourceError::Outsized { source_name, number, length, limit: room };
+            let made = count - before;
+            self.taken += made;
+            self.ended |= self.schedule.ends_before(self.position.due);
+            if let Some(fault) = fault {
                 (self.ended, self.loaded) = (true, self.taken);
                 if count == 0 {
                     return Err(fault);
                 }
                 self.fault = Some(fault);
-                break;
-            };
-            into.copy_from_slice(frame);
-            self.seen.frame(0, into);
-            if let Some(stream) = self.sign {
-                self.signed(stream, into);
             }
-            buffers.held[count] = NOTHING;
-            buffers.lengths[count] = length as u32;
-            due[count] = at;
-            self.pass_by(length);
-            count += 1;
+            if made == 0 {
+                break;
+            }
         }
         Ok(count)
     }
@@ -257,7 +273,7 @@ impl Frames for Row {
                 overdue.at_least = true;
                 break;
             }
-            let length = self.frames.frame(self.taken).len();
+            let length = self.frames.loaded().1.get(self.taken).map_or(0, Range::len);
             self.pass_by(length);
             overdue.frames += 1;
         }
@@ -315,14 +331,15 @@ mod tests {
     #[derive(Debug, Clone)]
     struct Made {
         total: Option<u64>,
-        frames: Vec<Vec<u8>>,
+        frames: Vec<u8>,
+        places: Vec<Range<usize>>,
         /// From this number on there are none.
         broken: u64,
     }
 
     impl Made {
         fn new(total: Option<u64>) -> Box<Made> {
-            Box::new(Made { total, frames: Vec::new(), broken: u64::MAX })
+            Box::new(Made { total, frames: Vec::new(), places: Vec::new(), broken: u64::MAX })
         }
     }
 
@@ -345,12 +362,17 @@ mod tests {
                 return Err(SourceError::Other("out of frames".into()));
             }
             assert!(self.total.is_none_or(|total| first + step * (count as u64 - 1) < total));
-            self.frames = (0..count as u64).map(|i| frame(first + step * i)).collect();
+            (self.frames.clear(), self.places.clear());
+            for i in 0..count as u64 {
+                let start = self.frames.len();
+                self.frames.extend(frame(first + step * i));
+                self.places.push(start..self.frames.len());
+            }
             Ok(())
         }
 
-        fn frame(&self, i: usize) -> &[u8] {
-            self.frames.get(i).map_or(&[], Vec::as_slice)
+        fn loaded(&self) -> (&[u8], &[Range<usize>]) {
+            (&self.frames, &self.places)
         }
 
         fn again(&self) -> Result<Box<dyn Numbered>, SourceError> {
