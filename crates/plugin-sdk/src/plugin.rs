@@ -49,7 +49,7 @@ pub trait Compile {
     /// The options, each with a description and a default where there is a sensible one.
     type Options: DeserializeOwned + JsonSchema;
 
-    /// The name it is called by: lower-case letters, digits and `_`.
+    /// The name it is called by: lower-case letters, digits, `_` and `-`.
     const NAME: &'static str;
     /// Its own version.
     const VERSION: &'static str;
@@ -77,7 +77,7 @@ pub trait Frames: Sized {
     /// The options, each with a description and a default where there is a sensible one.
     type Options: DeserializeOwned + JsonSchema;
 
-    /// The name it is called by: lower-case letters, digits and `_`.
+    /// The name it is called by: lower-case letters, digits, `_` and `-`.
     const NAME: &'static str;
     /// Its own version.
     const VERSION: &'static str;

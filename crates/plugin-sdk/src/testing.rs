@@ -103,8 +103,8 @@ pub fn check_frames<P: Frames>() {
 /// Something does not hold.
 pub fn check_description(description: &Description) {
     let name = &description.name;
-    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    assert!(!name.is_empty() && name.chars().all(named), "`{name}` is no name: a to z, 0 to 9 and _");
+    let named = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    assert!(!name.is_empty() && name.chars().all(named), "`{name}` is no name: a to z, 0 to 9, _ and -");
     assert!(description.about.len() > 20, "{name} does not say what it is about");
     assert!(!description.example.is_empty(), "{name} has no example");
     let properties = description.options.get("properties").and_then(Value::as_object);
