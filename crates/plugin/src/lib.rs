@@ -43,7 +43,7 @@ pub use error::{Invalid, PluginError};
 pub use find::{Listed, Origin, Plugin, find, folders, list, load};
 #[cfg(feature = "wasm")]
 pub use guest::Limits;
-pub use plugin_sdk::{Description, Example, Fault, World};
+pub use plugin_sdk::{Description, Example, Fault, World, templates};
 
 use engine::source::{Frames as _, Row, SourceError};
 use traffic::Slab;

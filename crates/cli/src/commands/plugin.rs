@@ -4,7 +4,7 @@ use crate::cli::plugin::PluginCommand;
 use crate::output::{note, print};
 use anyhow::{Context as _, Result, bail};
 use plugin::options::Told;
-use plugin::{Listed, Plugin, World};
+use plugin::{Listed, Plugin, World, templates};
 use report::units::{self, printable};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -305,16 +305,13 @@ impl Seen {
     }
 }
 
-/// A file of a template, where it goes.
-type Template = &'static [(&'static str, &'static str)];
-
 /// Makes a folder with a template's files in it.
-fn new(folder: &Path, template: Template) -> Result<u8> {
+fn new(folder: &Path, template: &[templates::File]) -> Result<u8> {
     let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(sound) {
         bail!(
-            "{}: the plugin is called as its folder, and plugins' names are of a-z, 0-9, - and _: give another",
+            "{}: the plugin is called as its folder, and plugins' names are of a-z, 0-9 and _: give another",
             folder.display()
         );
     }
@@ -335,15 +332,4 @@ fn new(folder: &Path, template: Template) -> Result<u8> {
         note(&format!("wrote {}", path.display()));
     }
     Ok(0)
-}
-
-/// What `new` writes.
-mod templates {
-    use super::Template;
-
-    /// Stands for the plugin's name.
-    pub const NAME: &str = "PLUGIN_NAME";
-    pub const RUST: Template = &[];
-    pub const GO: Template = &[];
-    pub const C: Template = &[];
 }

@@ -245,7 +245,7 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
 fn a_plugin_is_begun_where_nothing_stands_yet() {
     let dir = folder();
     for language in ["rust", "go", "c"] {
-        let folder = path(&dir, &format!("mine-{language}"));
+        let folder = path(&dir, &format!("mine_{language}"));
         run(format!("netdyno plugin new {folder} --{language}")).ok();
         assert!(!listing(&folder).is_empty());
         run(format!("netdyno plugin new {folder} --{language}"))
