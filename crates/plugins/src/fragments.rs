@@ -40,7 +40,7 @@ options! {
         #[schemars(length(min = 1, max = 8))]
         kinds: Vec<Kind> = vec![Kind::FirstOnly],
         /// Bytes of a fragment's data, a multiple of 8.
-        #[schemars(range(min = 16, max = 1440), multiple_of = 8)]
+        #[schemars(range(min = 16, max = 1440), extend("multipleOf" = 8))]
         size: u16 = 512,
         /// Source port of the datagrams, UDP.
         src_port: u16 = 4000,
