@@ -38,6 +38,8 @@ options! {
         ttl: Values = values("64"),
         /// Whether UDP over IPv4 carries a checksum.
         checksum: bool = true,
+        /// Ask for the Ethernet address that leads to the destination, by ARP or neighbour discovery, before the run.
+        is_arp_resolve: bool = false,
     }
 }
 
@@ -86,6 +88,13 @@ impl Compile for SimpleUdp {
             Some(id) => link / vlan().id(id) / header / transport / payload,
             None => link / header / transport / payload,
         };
-        Ok(Scenario::of(Stream::new(packet).named("simpleudp")))
+        let mut stream = Stream::new(packet).named("simpleudp");
+        if o.is_arp_resolve {
+            if o.dst_mac.is_some() {
+                return Err(Fault::at("/is_arp_resolve", "`dst_mac` says the address: one of them decides"));
+            }
+            stream.resolve = Some(true.into());
+        }
+        Ok(Scenario::of(stream))
     }
 }

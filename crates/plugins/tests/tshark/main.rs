@@ -75,6 +75,8 @@ fn dissect(frames: &[Vec<u8>], fields: &[&str]) -> Vec<Vec<String>> {
     // Frames of one flow are not segments of one stream here, nor fragments of one packet.
     command.args(["-o", "tcp.analyze_sequence_numbers:FALSE", "-o", "tcp.desegment_tcp_streams:FALSE"]);
     command.args(["-o", "ip.defragment:FALSE", "-o", "ipv6.defragment:FALSE"]);
+    // Payload of no protocol, on ports of which one is claimed by this.
+    command.args(["--disable-protocol", "c1222"]);
     for field in COMMON.iter().chain(fields) {
         command.args(["-e", field]);
     }
