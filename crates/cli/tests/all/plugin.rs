@@ -135,7 +135,7 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     assert_eq!(before["requested"]["plugin"]["options"], json!({ "dst_ip": "198.18.0.2", "flows": 7 }));
     assert_eq!(number(&before["result"]["rx"]["frames"]), 700);
     assert_eq!(number(&before["result"]["flows"]["flows"]), 7);
-    net.run(format!("netdyno rerun {first} --json")).ok();
+    net.run(format!("netdyno rerun {first} --json")).result();
     let changed = before.to_string().replacen(
         &format!("\"version\":{}", source["version"]),
         "\"version\":\"0.0.9\"",
@@ -144,7 +144,7 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     std::fs::write(net.file("old.json"), changed).expect("a file");
     let old = net.file("old.json");
     net.run(format!("netdyno rerun {old}")).refused(&["the job was made with version 0.0.9", "--any-plugin"]);
-    net.run(format!("netdyno rerun {old} --any-plugin --json")).ok();
+    net.run(format!("netdyno rerun {old} --any-plugin --json")).result();
     let trial = run(
         "netdyno trial --lab --plugin simpleudp --set dst_ip=198.18.0.2 --rate 2kpps --duration 500ms --json",
     );
