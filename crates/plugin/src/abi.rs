@@ -57,7 +57,7 @@ pub fn unpack(packed: i64) -> (u32, u32) {
 ///
 /// # Errors
 /// It lies outside of the guest's memory, or is longer than `most`.
-pub fn returned<'m>(memory: &'m [u8], packed: i64, most: usize) -> Result<&'m [u8], Invalid> {
+pub fn returned(memory: &[u8], packed: i64, most: usize) -> Result<&[u8], Invalid> {
     let (at, length) = unpack(packed);
     let (at, length) = (at as usize, length as usize);
     if length > most {

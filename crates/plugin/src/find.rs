@@ -10,6 +10,7 @@ use crate::options::Schema;
 use engine::source::Row;
 use plugin_sdk::{Description, Fault, Native, World};
 use serde_json::{Map, Value};
+#[cfg(feature = "wasm")]
 use sha2::{Digest, Sha256};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -255,6 +256,7 @@ pub(crate) fn of_module(
 }
 
 /// Bytes as hexadecimal digits.
+#[cfg(feature = "wasm")]
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -341,6 +343,8 @@ impl Plugin {
     /// An option is wrong, or what the plugin announces is.
     pub fn open(&self, options: &Map<String, Value>, seed: Option<u64>) -> Result<Row, PluginError> {
         self.check(options)?;
+        #[cfg(not(feature = "wasm"))]
+        let _ = seed;
         match &self.kind {
             #[cfg(feature = "wasm")]
             Kind::Module(compiled) if self.yields_frames() => {

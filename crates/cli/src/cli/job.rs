@@ -14,7 +14,7 @@ use spec::{FixLength, Link, Sign};
 #[derive(Debug, Subcommand)]
 pub enum Typed {
     /// Send frames built from a packet expression, or the streams of a scenario file.
-    Send(Send),
+    Send(Box<Send>),
     /// Send captures: as captured, faster, at a rate, looped with new addresses.
     Replay(Box<Replay>),
     /// Play the client's side of captured TCP connections against a real server, and compare its answers.

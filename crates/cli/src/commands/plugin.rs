@@ -52,7 +52,7 @@ fn list(json: bool) -> Result<u8> {
         }
     }
     if json {
-        let row = |plugin: &Box<Plugin>| {
+        let row = |plugin: &Plugin| {
             json!({
                 "name": plugin.name(),
                 "version": plugin.description.version,
@@ -63,7 +63,7 @@ fn list(json: bool) -> Result<u8> {
                 "sha256": plugin.origin.sha256(),
             })
         };
-        let rows: Vec<Value> = listed.iter().map(row).collect();
+        let rows: Vec<Value> = listed.iter().map(|plugin| row(plugin)).collect();
         print(&(serde_json::to_string_pretty(&rows)? + "\n"))?;
     } else {
         let width = listed.iter().map(|plugin| plugin.name().len()).max().unwrap_or(0);

@@ -362,7 +362,8 @@ mod tests {
                 return Err(SourceError::Other("out of frames".into()));
             }
             assert!(self.total.is_none_or(|total| first + step * (count as u64 - 1) < total));
-            (self.frames.clear(), self.places.clear());
+            self.frames.clear();
+            self.places.clear();
             for i in 0..count as u64 {
                 let start = self.frames.len();
                 self.frames.extend(frame(first + step * i));
