@@ -15,11 +15,11 @@ pub struct ByPlugin {
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, conflicts_with = "what")]
     pub plugin: Option<String>,
     /// The plugin's options out of this file, YAML or JSON; - is standard input.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "plugin")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "plugin", conflicts_with = "what")]
     pub plugin_config: Option<PathBuf>,
     /// Set an option of the plugin, in place of what the file says: dst_ip=10.0.0.1; of members NAME.MEMBER=VALUE, of lists
     /// NAME=A,B or NAME='[...]' as JSON.
-    #[arg(long, value_name = "NAME=VALUE", requires = "plugin")]
+    #[arg(long, value_name = "NAME=VALUE", requires = "plugin", conflicts_with = "what")]
     pub set: Vec<String>,
     /// What these come to, once the plugin was asked.
     #[arg(skip)]

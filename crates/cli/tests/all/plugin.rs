@@ -116,9 +116,10 @@ fn plugins_are_listed_and_their_options_told_and_taken() {
     ] {
         run(format!("{craft} {words}")).refused(says);
     }
-    for (words, says) in
-        [("--plugin simpleudp ipv4/udp", "cannot be used with"), ("ipv4/udp --set a=b", "--plugin")]
-    {
+    for (words, says) in [
+        ("--plugin simpleudp ipv4/udp", "cannot be used with"),
+        ("ipv4/udp --set a=b", "cannot be used with"),
+    ] {
         let ran = run(format!("{craft} {words}")).with(2);
         assert!(ran.stderr.contains(says), "{}", ran.stderr);
     }
