@@ -1,6 +1,8 @@
 //! The built-in plugins yield the same documents from WebAssembly as natively, and every guest of examples/plugins, in each
 //! language, does what it says. `scripts/plugins` builds them from source, which these tests call.
 
+#![cfg(feature = "wasm")]
+
 use netdyno_plugin as plugin;
 use plugin_sdk::World;
 use serde_json::{Map, Value, json};
@@ -62,7 +64,8 @@ fn guests_of_every_language_do_what_they_say() {
         assert!(!guest.description.example.is_empty(), "{name}");
         for example in &guest.description.example {
             if world == World::Compile {
-                let scenario = guest.scenario(&example.set, Some(7)).unwrap_or_else(|error| panic!("{name}: {error}"));
+                let scenario =
+                    guest.scenario(&example.set, Some(7)).unwrap_or_else(|error| panic!("{name}: {error}"));
                 let context = traffic::scenario::Context { seed: 7, ..Default::default() };
                 let compiled = scenario.compile(&context).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert!(!compiled.program.streams.is_empty());
