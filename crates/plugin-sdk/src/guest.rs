@@ -121,6 +121,23 @@ pub fn frames<P: Frames>(opened: &Option<P>, first: i64, step: i64, count: i32) 
     })
 }
 
+/// What modules of both worlds export.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! export_common {
+    () => {
+        #[unsafe(no_mangle)]
+        extern "C" fn netdyno_abi() -> i32 {
+            $crate::ABI as i32
+        }
+
+        #[unsafe(no_mangle)]
+        extern "C" fn netdyno_alloc(len: i32) -> i32 {
+            $crate::guest::alloc(len)
+        }
+    };
+}
+
 /// Exports a compile-world plugin from a WebAssembly module: the functions of the interface, for the type given.
 ///
 /// ```ignore
@@ -134,15 +151,7 @@ macro_rules! export_compile {
         mod netdyno_exports {
             use super::*;
 
-            #[unsafe(no_mangle)]
-            extern "C" fn netdyno_abi() -> i32 {
-                $crate::ABI as i32
-            }
-
-            #[unsafe(no_mangle)]
-            extern "C" fn netdyno_alloc(len: i32) -> i32 {
-                $crate::guest::alloc(len)
-            }
+            $crate::export_common!();
 
             #[unsafe(no_mangle)]
             extern "C" fn netdyno_describe() -> i64 {
@@ -175,15 +184,7 @@ macro_rules! export_frames {
                 static PLUGIN: RefCell<Option<$plugin>> = const { RefCell::new(None) };
             }
 
-            #[unsafe(no_mangle)]
-            extern "C" fn netdyno_abi() -> i32 {
-                $crate::ABI as i32
-            }
-
-            #[unsafe(no_mangle)]
-            extern "C" fn netdyno_alloc(len: i32) -> i32 {
-                $crate::guest::alloc(len)
-            }
+            $crate::export_common!();
 
             #[unsafe(no_mangle)]
             extern "C" fn netdyno_describe() -> i64 {

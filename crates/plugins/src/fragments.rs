@@ -119,9 +119,11 @@ impl Compile for Fragments {
 /// One fragment of a datagram of `end` bytes.
 fn fragment(o: &Options, kind: u32, offset: u16, length: u16, more: bool, end: u32) -> Packet {
     let data: Payload = if offset == 0 {
-        // UDP's header without a checksum: fragments that contradict each other have none that is right.
+        // Fragments that contradict each other have no checksum that is right: over IPv4 there is none, over IPv6 there must
+        // be one (RFC 8200 section 8.1).
         let total = u16::try_from(end).unwrap_or(u16::MAX);
-        let header = bytes().u16(o.src_port).u16(o.dst_port).u16(total).u16(0);
+        let checksum = if o.src_ip.is_ipv6() { 0x5555 } else { 0 };
+        let header = bytes().u16(o.src_port).u16(o.dst_port).u16(total).u16(checksum);
         header.put(&vec![b'f'; usize::from(length.saturating_sub(8))])
     } else {
         bytes().put(&vec![b'f'; usize::from(length)])

@@ -16,7 +16,7 @@ options! {
         /// Addresses of servers.
         servers: Addresses = addresses("198.18.0.44"),
         /// Ports of clients.
-        client_port: Values = values("random(1024..65535)"),
+        client_port: Values = values("random(49152..65535)"),
         /// The server's port.
         #[schemars(range(min = 1))]
         port: u16 = 443,

@@ -183,8 +183,13 @@ pub mod udp_port_scan {
         }
     }
 
+    /// A service's name, and what it answers to.
+    type Probe = (&'static str, Payload);
+    /// First port, last port, and what they are asked.
+    type Stretch = (u16, u16, Option<Probe>);
+
     /// What services answer to.
-    fn probe(port: u16) -> Option<(&'static str, Payload)> {
+    fn probe(port: u16) -> Option<Probe> {
         Some(match port {
             53 => (
                 "dns",
@@ -252,7 +257,7 @@ pub mod udp_port_scan {
         fn compile(o: Options, _: &Run) -> Result<Scenario, Fault> {
             let (first, last) = bounds((o.first_port, o.last_port))?;
             // Stretches of ports without a probe, and between them the ports with one.
-            let mut stretches: Vec<(u16, u16, Option<(&str, Payload)>)> = Vec::new();
+            let mut stretches: Vec<Stretch> = Vec::new();
             for port in first..=last {
                 match (probe(port).filter(|_| o.probes), stretches.last_mut()) {
                     (None, Some((_, end, None))) => *end = port,

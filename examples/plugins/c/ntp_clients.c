@@ -29,7 +29,7 @@ void plugin_compile(const char *input, struct netdyno_text *out)
 	netdyno_put(&packet, clients);
 	netdyno_put(&packet, ", dst=");
 	netdyno_put(&packet, server);
-	netdyno_put(&packet, ")/udp(sport=1024..65535, dport=123)/raw(hex=\"");
+	netdyno_put(&packet, ")/udp(sport=49152..65535, dport=123)/raw(hex=\"");
 	netdyno_put(&packet, first);
 	/* The transmit time stamp is the last of the 48 bytes. */
 	netdyno_put(&packet, "\", len=48, fields=[field(40, 64, random())])");

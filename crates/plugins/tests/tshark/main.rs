@@ -44,7 +44,9 @@ fn frames(plugin: &Native, options: &Value) -> Vec<Vec<u8>> {
     let document = (plugin.compile)(&input).unwrap_or_else(|fault| panic!("{name} {options}: {fault}"));
     let scenario =
         scenario::parse(&document, &name).unwrap_or_else(|error| panic!("{name} {options}: {error}"));
-    let context = Context { seed: 7, ..Context::default() };
+    // Streams with times of their own share no rate.
+    let rate = if document.contains("\"burst\":{") { None } else { "10kpps".parse().ok() };
+    let context = Context { seed: 7, rate, ..Context::default() };
     let compiled = scenario.compile(&context).unwrap_or_else(|error| panic!("{name} {options}: {error}"));
     let count = EACH.min(compiled.count.unwrap_or(EACH));
     (0..count).map(|n| executor::frame(&compiled.program, n, 0).expect("a sound program")).collect()

@@ -68,7 +68,7 @@ func compile(text json.RawMessage, _ Run) (*Scenario, *Fault) {
 	for half := 0; half < 2; half++ {
 		fields = append(fields, fmt.Sprintf("field(%d, 64, random())", password+8*half))
 	}
-	frame := fmt.Sprintf(`ipv4(src=%s, dst=%s)/udp(sport=1024..65535, dport=1812)/raw(hex="%s", fields=[%s])`,
+	frame := fmt.Sprintf(`ipv4(src=%s, dst=%s)/udp(sport=49152..65535, dport=1812)/raw(hex="%s", fields=[%s])`,
 		o.Clients, o.Server, hex.EncodeToString(message), strings.Join(fields, ", "))
 	return &Scenario{Streams: []Stream{{Name: "access requests", Frame: frame}}}, nil
 }
