@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use xdp::asm::{Asm, If, Op, R0, R1, R2, R3, R4, R6, R7, Size, helper};
+use xdp::asm::{Asm, If, Op, R0, R1, R2, R3, R4, R6, R7, R8, Size, helper};
 use xdp::calls::{Called, Calls, Step};
 use xdp::spare::{self, Known};
 use xdp::{Way, way};
@@ -136,6 +136,68 @@ pub fn signed_live_frames(
     asm.exit();
     let frame = bench::frame(FRAME as u32)?;
     let running = Running::start(bench, &[bench.core], &frame, &Arc::new(load(asm)?), BATCH)?;
+    let start = Instant::now();
+    let mut watched = Ok(());
+    while watched.is_ok() && start.elapsed() < length && !running.is_over() {
+        std::thread::sleep(tick);
+        watched = watch();
+    }
+    running.stop()?;
+    watched
+}
+
+/// Sends live frames as XDPerf makes them, for so long: the base packet is stored into each, then up to three differences from
+/// it (here the source port and both checksums), all by helper calls, of the next of 65,536 flows by a counter. From its
+/// authors' description.
+pub fn stored_live_frames(
+    bench: &Bench,
+    length: Duration,
+    tick: Duration,
+    mut watch: impl FnMut() -> Result<()>,
+) -> Result<()> {
+    const FRAME: usize = 60;
+    const FLOWS: usize = 1 << 16;
+    /// In memory: the counter, the base packet, then eight bytes a flow.
+    const BASE: usize = 8;
+    const TABLE: usize = BASE + 64;
+    /// Where they are stored: the source port, the checksums of IPv4 and UDP.
+    const AT: [u64; 3] = [34, 24, 40];
+    let base = bench::frame(FRAME as u32)?;
+    let state = Memory::new(c"netdyno_floor", TABLE + 8 * FLOWS).context("a map")?;
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte));
+    for (number, bytes) in base.chunks(8).enumerate() {
+        state.store(BASE + 8 * number, word(bytes));
+    }
+    for flow in 0..FLOWS {
+        state.store(TABLE + 8 * flow, (flow as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+    let mut asm = Asm::new();
+    asm.mov(R6, R1);
+    asm.map_value(R7, state.descriptor(), 0);
+    asm.load(Size::D, R8, R7, 0);
+    asm.mov(R2, R8);
+    asm.op_small(Op::Add, R2, 1);
+    asm.store(Size::D, R7, 0, R2);
+    asm.mov(R1, R6);
+    asm.mov_imm(R2, 0);
+    asm.mov(R3, R7);
+    asm.op_small(Op::Add, R3, BASE as u32);
+    asm.mov_imm(R4, FRAME as u64);
+    asm.call(helper::STORE_BYTES);
+    asm.op_small(Op::And, R8, FLOWS as u32 - 1);
+    asm.op_small(Op::Shl, R8, 3);
+    asm.op(Op::Add, R7, R8);
+    for (number, at) in AT.into_iter().enumerate() {
+        asm.mov(R1, R6);
+        asm.mov_imm(R2, at);
+        asm.mov(R3, R7);
+        asm.op_small(Op::Add, R3, (TABLE + 2 * number) as u32);
+        asm.mov_imm(R4, 2);
+        asm.call(helper::STORE_BYTES);
+    }
+    asm.mov_imm(R0, XDP_TX);
+    asm.exit();
+    let running = Running::start(bench, &[bench.core], &base, &Arc::new(load(asm)?), BATCH)?;
     let start = Instant::now();
     let mut watched = Ok(());
     while watched.is_ok() && start.elapsed() < length && !running.is_over() {

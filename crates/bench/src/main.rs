@@ -18,6 +18,7 @@ mod machine;
 mod metering;
 mod pacing;
 mod plot;
+mod plugins;
 mod search;
 mod stability;
 mod stats;
@@ -70,6 +71,8 @@ enum Case {
     Topspeed,
     /// Every engine at top speed, beside its floor and its peers.
     LineRate,
+    /// Plugins beside expressions, and XDPerf's way of making frames beside ours.
+    Plugins,
     /// Two sending cores beside one.
     Cores,
     /// What the meter leaves of the rate of a program that only counts.
@@ -98,6 +101,7 @@ impl Case {
             Case::Executor => executor::run(bench),
             Case::Topspeed => topspeed::run(bench),
             Case::LineRate => linerate::run(bench),
+            Case::Plugins => plugins::run(bench),
             Case::Cores => cores::run(bench),
             Case::Metering => metering::run(bench),
             Case::Screen => watching::run(bench),

@@ -13,6 +13,7 @@ pub mod impair;
 pub mod job;
 pub mod lab;
 pub mod live;
+pub mod plugin;
 pub mod probe;
 pub mod search;
 pub mod search_between;
@@ -70,6 +71,8 @@ pub enum Command {
     Job(job::Typed),
     /// Build frames from a packet expression or a scenario into a capture file, or show them layer by layer.
     Craft(Craft),
+    /// Plugins: traffic said by a program. List them, show their options, begin, check and test one (docs/plugins.md).
+    Plugin(plugin::Plugin),
     /// tcpreplay's command lines, as they are: `netdyno tcpreplay --help` lists the options (docs/from-tcpreplay.md).
     #[command(disable_help_flag = true, disable_version_flag = true)]
     Tcpreplay {
@@ -337,8 +340,10 @@ pub struct Send {
     /// What to send: a packet expression such as 'ipv4(src=10.0.0.0/16, dst=198.18.0.1)/udp(sport=1024..65535)' (see
     /// docs/expressions.md), or a scenario file of several streams, FILE.yaml or - for standard input (see
     /// docs/scenarios.md).
-    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath)]
-    pub what: String,
+    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath, required_unless_present = "plugin")]
+    pub what: Option<String>,
+    #[command(flatten)]
+    pub by_plugin: plugin::ByPlugin,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE). Given several times, each of these ports sends WHAT, at the rate and
     /// as many frames as are asked for, from one start.
     #[arg(long = "on", value_name = "IFACE", value_delimiter = ',')]
@@ -387,11 +392,13 @@ pub struct Shape {
     pub seed: Option<u64>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct Craft {
     /// What to build: a packet expression (docs/expressions.md) or a scenario file (docs/scenarios.md).
-    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath)]
-    pub what: String,
+    #[arg(value_name = "WHAT", value_hint = ValueHint::FilePath, required_unless_present = "plugin")]
+    pub what: Option<String>,
+    #[command(flatten)]
+    pub by_plugin: plugin::ByPlugin,
     /// Write a capture file: pcap, or pcapng if it is named so; .gz and .zst compress; - is standard output.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Option<PathBuf>,
@@ -676,6 +683,9 @@ pub struct Rerun {
     /// Differences below this share do not count, as in `netdyno compare`.
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub least: Written<spec::Ratio>,
+    /// The plugin that the result is of may be another version or module now.
+    #[arg(long)]
+    pub any_plugin: bool,
     #[command(flatten)]
     pub allowed: Allowed,
     #[command(flatten)]

@@ -154,7 +154,7 @@ fn open_live(wanted: &Wanted<'_>) -> Result<Engines> {
     }
     if wanted.program.is_none() {
         bail!(
-            "frames that are read while they are sent, as those of a capture that is streamed, cannot be made in the kernel: add `.preload` to read a capture into memory first"
+            "frames that are read while they are sent, as those of a capture that is streamed or of a plugin that yields them one by one, cannot be made in the kernel: `.preload` reads a capture into memory first"
         );
     }
     let (target, interface) = (place.target(), &place.interface);

@@ -65,7 +65,12 @@ pub fn start(job: Job, session: Session) -> std::io::Result<Handle> {
 pub fn start_with(job: spec::Send, source: impl Into<Source>, session: Session) -> std::io::Result<Handle> {
     let source = source.into();
     spawn(session, move |session| {
-        let whole = Job::from(job.clone());
+        let mut whole = job.clone();
+        if whole.what.is_empty() {
+            // A name that nobody gave.
+            "a source".clone_into(&mut whole.what);
+        }
+        let whole = Job::from(whole);
         whole.check()?;
         session.consent.covers(&whole)?;
         given::run(&job, source, session)
@@ -108,6 +113,13 @@ fn remember(job: &Job, report: &mut Report) {
     let mut job = job.clone();
     if let Some(seed) = report.resolved.seed {
         job.draw(seed);
+    }
+    // The plugin that it was, so that run again it is the same or says that it is not.
+    if let Some(plugin) = job.plugin_mut()
+        && let Some(report::Source::Plugin { version, sha256, .. }) = &report.resolved.source
+    {
+        plugin.version = Some(version.clone());
+        plugin.sha256.clone_from(sha256);
     }
     match job.to_value() {
         Ok(job) => report.requested = Some(job),

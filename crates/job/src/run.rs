@@ -401,12 +401,19 @@ fn shared_out(job: &Job, workers: usize) -> Result<Vec<Job>> {
     if workers <= 1 {
         return Ok(Vec::new());
     }
-    let Some(program) = job.source.program() else {
-        bail!(
-            "`.cores`: frames that are read while they are sent have one reader, and so one core: leave out `.cores`, or have a capture read into memory first with `.preload`"
-        )
-    };
     let of = u32::try_from(workers)?;
+    let Some(program) = job.source.program() else {
+        let share = |worker: u32| -> Result<Job> {
+            let Some(source) = job.source.share(worker, of)? else {
+                bail!(
+                    "`.cores`: frames that are read while they are sent have one reader, and so one core: leave out `.cores`, or have a capture read into memory first with `.preload`"
+                )
+            };
+            let count = job.count.map(|count| count.saturating_sub(worker.into()).div_ceil(of.into()));
+            Ok(job.share(source, count))
+        };
+        return (0..of).map(share).collect();
+    };
     let share = |worker: u32| -> Result<Job> {
         let count = match job.count {
             None => None,

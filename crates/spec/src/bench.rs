@@ -8,6 +8,7 @@ use crate::kind::Kind;
 use crate::listen::{How, Timestamps};
 use crate::middle::Faults;
 use crate::no;
+use crate::plugin::Plugin;
 use crate::transmit::{Engine, Link, Pattern, Stamps, Through};
 use crate::words::words;
 use crate::written::{Ratio, Written};
@@ -62,6 +63,9 @@ pub struct Bench {
     /// A packet expression. Default: UDP to port 7 between addresses of 198.18.0.0/15, as RFC 2544 has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub what: Option<String>,
+    /// Instead of that: a plugin says what the frames are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Plugin>,
     /// The pairs of ports: where frames leave, and where they are measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,

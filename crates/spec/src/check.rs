@@ -153,9 +153,21 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
     let first = job.links.first();
     let measured = first.is_some_and(|link| link.measure.is_some());
     let sends = first.is_some_and(|link| link.on.is_some());
+    let nothing = job.what.is_empty() && job.plugin.is_none();
     hold(
         "",
         &[
+            ("what", nothing, "what is to be sent? Give an expression, a scenario file, or `plugin`"),
+            (
+                "plugin",
+                job.plugin.is_some() && !job.what.is_empty(),
+                "it says what is sent, and so does `what`: leave one of them out",
+            ),
+            (
+                "plugin",
+                job.plugin.is_some() && job.pattern == Pattern::Mesh,
+                "what each port of a mesh sends to every other is an expression: leave it out, or `pattern`",
+            ),
             (
                 "round_trip",
                 job.round_trip && (job.links.len() > 1 || job.pattern == Pattern::Mesh),
@@ -329,6 +341,21 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
                 "it goes with `what`, which says what is sent there",
             ),
             (
+                "plugin",
+                bench.plugin.is_some() && bench.what.is_some(),
+                "it says what is sent, and so does `what`: leave one of them out",
+            ),
+            (
+                "plugin",
+                bench.plugin.is_some() && bench.pattern == Pattern::Mesh,
+                "what each port of a mesh sends to every other is an expression: leave it out, or `pattern`",
+            ),
+            (
+                "plugin",
+                bench.plugin.is_some() && !bench.gateway.is_empty(),
+                "its frames have addresses of their own; leave out `gateway`",
+            ),
+            (
                 "gateway",
                 !bench.gateway.is_empty() && bench.what.is_some(),
                 "frames of `what` have the addresses that stand there; leave one of them out",
@@ -404,6 +431,7 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
         "bench.",
         &[
             ("what", bench.what.is_some(), "the frames of this search are its own: leave it out"),
+            ("plugin", bench.plugin.is_some(), "the frames of this search are its own: leave it out"),
             ("both_ways", bench.both_ways, "flows are sent to a probe and nothing comes back: leave it out"),
             ("pattern", bench.pattern == Pattern::Mesh, "flows are sent by one port: leave it out"),
             ("lab", lab != Lab::default(), "the probe is all that stands in this lab: `lab: {}`"),

@@ -281,10 +281,15 @@ mod tests {
             ("{kind: send, what: ipv4, rate: 5}", "jobs[1].rate: `5` has no unit"),
             ("{kind: send, what: ipv4, rate: fast}", "jobs[1].rate: `fast` is not a rate"),
             ("{kind: send, what: ipv4, duration: 5}", "jobs[1].duration: `5` is not a duration: write 5s"),
-            ("{kind: send, rate: top}", "jobs[1]: missing field `what`"),
+            ("{kind: send, rate: top}", "jobs[1].what: what is to be sent?"),
+            (
+                "{kind: send, what: ipv4, plugin: {name: x}}",
+                "jobs[1].plugin: it says what is sent, and so does",
+            ),
+            ("{kind: send, plugin: {nmae: x}}", "jobs[1].plugin"),
             (
                 "{kind: send, what: ipv4, ratte: top}",
-                "there is no member `ratte`; did you mean `rate`? there are what, links",
+                "there is no member `ratte`; did you mean `rate`? there are what, plugin, links",
             ),
             ("{kind: send, what: ipv4, links: [{on: a, mesure: b}]}", "jobs[1].links[0]"),
             ("{kind: send, what: ipv4, engine: dpdk}", "jobs[1].engine: unknown variant `dpdk`"),

@@ -23,6 +23,7 @@ mod kind;
 mod listen;
 mod live;
 mod middle;
+mod plugin;
 mod probe;
 mod transmit;
 mod words;
@@ -48,6 +49,7 @@ pub use kind::Kind;
 pub use listen::{Clock, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
+pub use plugin::Plugin;
 pub use probe::{ExportFormat, FlowDirection, Probe, TCP};
 pub use transmit::{
     Engine, Link, Loss, Meter, Oversize, Pace, Pattern, Replay, Send, Side, Sign, Stamps, Through,
@@ -58,7 +60,7 @@ pub use written::{Quantity, Ratio, Share, Written};
 use kind::kinds;
 
 kinds! { ($)
-    /// Frames of an expression or a scenario.
+    /// Frames of an expression, a scenario or a plugin.
     "send" Send,
     /// Captures.
     "replay" Replay,
@@ -107,6 +109,16 @@ impl Job {
     /// Makes `seed` the one of its random choices, if it says none: run again, it does the same.
     pub fn draw(&mut self, seed: u64) {
         of_kind!(self, job => job.draw(seed));
+    }
+
+    /// The plugin that says what its frames are.
+    pub fn plugin_mut(&mut self) -> Option<&mut Plugin> {
+        match self {
+            Job::Send(send) => send.plugin.as_mut(),
+            Job::Trial(trial) => trial.bench.plugin.as_mut(),
+            Job::Search(search) => search.bench.plugin.as_mut(),
+            _ => None,
+        }
     }
 
     /// Does it need the tester for itself, so that nothing runs beside it?

@@ -7,6 +7,7 @@ use crate::edits::Edits;
 use crate::kind::Kind;
 use crate::listen::{Clock, How, Timestamps};
 use crate::no;
+use crate::plugin::Plugin;
 use crate::words::words;
 use crate::written::{Share, Written};
 use schemars::JsonSchema;
@@ -135,12 +136,16 @@ pub struct Meter {
     pub check_content: bool,
 }
 
-/// Frames of an expression or a scenario are sent.
+/// Frames of an expression, a scenario or a plugin are sent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Send {
     /// A packet expression, such as ipv4(dst=198.18.0.1)/udp(dport=9), or a scenario file: FILE.yaml.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub what: String,
+    /// Instead of that: a plugin says what the frames are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<Plugin>,
     /// Where frames leave and are measured. Of several links each sends the whole, at the rate and as many frames as are asked
     /// for, from one start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -156,6 +156,8 @@ fn expressions_of_every_kind() {
         "ether/vlan(id=5)/ipv4/udp/vxlan(vni=1..50)/ether/ipv4(src=10.0.0.0/24)/tcp(sport=1..100)",
         "ether/mpls(label=16..1000)/ipv4(tos=0..255, ttl=[1,64,255])/icmp",
         "ipv4(src=10.0.0.0/16, checksum=0xdead)/udp(sport=1..9, checksum=0)",
+        "ipv4/udp(sport=1..9)/raw(hex=\"00112233445566778899aabbccddee\", fields=[field(1, 16, random()), field(4.3, 40, 1..9), length(13, 3)])",
+        "ether(type=0x8864)/raw(hex=\"11 00 0000 0000 0021\", fields=[field(2, 16, 1..1000), length(4, 6)])/ipv4/udp(sport=1..9)",
     ];
     let mut compiled = 0;
     for text in expressions {
@@ -171,7 +173,7 @@ fn expressions_of_every_kind() {
             }
         }
     }
-    assert!(compiled >= 60, "only {compiled} of the combinations compiled");
+    assert!(compiled >= 76, "only {compiled} of the combinations compiled");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! From what was typed to a job: the one place that knows both.
 
 use super::edit::{Edits, FixLengthChoice};
+use super::plugin::ByPlugin;
 use super::{Measure, Metering, Output, Pace, Reflect, Replay, Send, Shape, Through, TwoSides};
 use super::{
     bridge::Bridge, clone::Clone, collect::Collect, endpoint::Endpoint, impair::Impair, live::Live,
@@ -13,7 +14,7 @@ use spec::{FixLength, Link, Sign};
 #[derive(Debug, Subcommand)]
 pub enum Typed {
     /// Send frames built from a packet expression, or the streams of a scenario file.
-    Send(Send),
+    Send(Box<Send>),
     /// Send captures: as captured, faster, at a rate, looped with new addresses.
     Replay(Box<Replay>),
     /// Play the client's side of captured TCP connections against a real server, and compare its answers.
@@ -39,6 +40,15 @@ pub enum Typed {
 }
 
 impl Typed {
+    /// The plugin that says what is sent.
+    pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
+        match self {
+            Typed::Send(args) => Some(&mut args.by_plugin),
+            Typed::Trial(args) => Some(&mut args.bench.by_plugin),
+            _ => None,
+        }
+    }
+
     /// The job, and where its result goes.
     pub fn job(self) -> (spec::Job, Output) {
         match self {
@@ -102,6 +112,7 @@ impl Send {
     pub fn job(self) -> (spec::Job, Output) {
         let Send {
             what,
+            by_plugin,
             interface,
             measure,
             mesh,
@@ -119,7 +130,8 @@ impl Send {
         let (round_trip, meter) = metering.parts();
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let job = spec::Send {
-            what,
+            what: what.unwrap_or_default(),
+            plugin: by_plugin.job(),
             links: links(interface, measure),
             pattern: pattern(mesh),
             size,

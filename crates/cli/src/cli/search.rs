@@ -1,5 +1,6 @@
 //! `netdyno trial` and `netdyno search`.
 
+use super::plugin::ByPlugin;
 use super::search_between::{SocketBuffer, Transactions};
 use super::{Output, Through, explained_word, readable, word};
 use ::lab::Loss;
@@ -17,6 +18,8 @@ pub struct Bench {
     /// as RFC 2544 has it, with the Ethernet addresses of the ports (behind a router: see --gateway).
     #[arg(value_name = "WHAT")]
     pub what: Option<String>,
+    #[command(flatten)]
+    pub by_plugin: ByPlugin,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE). For several pairs of ports give --on and --measure once for
     /// each.
     #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab", value_delimiter = ',')]
@@ -438,6 +441,7 @@ impl Bench {
     fn parts(self) -> (spec::Bench, Vec<String>) {
         let Bench {
             what,
+            by_plugin,
             interface,
             measure,
             mesh,
@@ -474,6 +478,7 @@ impl Bench {
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let bench = spec::Bench {
             what,
+            plugin: by_plugin.job(),
             links: super::job::links(interface, measure),
             pattern: super::job::pattern(mesh),
             both_ways,
@@ -514,6 +519,21 @@ impl Trial {
 }
 
 impl Kind {
+    /// The plugin that says what is sent.
+    pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
+        let common = match self {
+            Kind::Throughput(Throughput { common, .. })
+            | Kind::Latency(Latency { common, .. })
+            | Kind::Loss(LossCurve { common, .. })
+            | Kind::Burst(Burst { common, .. })
+            | Kind::Recovery(Recovery { common, .. })
+            | Kind::Reset(Reset { common, .. })
+            | Kind::Soak(Soak { common, .. }) => common,
+            Kind::Flows(_) | Kind::SocketBuffer(_) | Kind::Transactions(_) => return None,
+        };
+        Some(&mut common.bench.by_plugin)
+    }
+
     /// What is searched for, and what all searches of a device share but the one for flows.
     fn parts(self) -> Result<(spec::Find, Common), Own> {
         use spec::Find;

@@ -7,7 +7,7 @@ use capture::{FileFormat, Writer};
 use engine::record::FileTx;
 use engine::{Control, Ended, Engine, Job, Userspace};
 use job::kinds::shared;
-use job::kinds::what::{self, What};
+use job::kinds::what::{self, Plugged, What};
 use report::units;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,16 +20,21 @@ use wire::LinkType;
 /// Most frames shown: more is for a capture and a viewer.
 const MOST_SHOWN: u64 = 1000;
 
-pub fn run(args: Craft) -> Result<u8> {
+pub fn run(mut args: Craft) -> Result<u8> {
     if args.write.is_none() && !args.show {
         bail!("what with the frames? Write them with -w FILE, or look at them with --show");
     }
     if args.show && args.write.as_ref().is_some_and(|path| path.as_os_str() == "-") {
         bail!("standard output cannot take both the capture and --show: write the capture to a file");
     }
-    let Crafted { program, count, duration, seed, drawn } = match What::of(&args.what)? {
+    args.by_plugin.find()?;
+    let asked = args.by_plugin.clone().job();
+    let word = args.what.clone().unwrap_or_default();
+    let Crafted { program, count, duration, seed, drawn } = match What::of_job(&word, asked.as_ref())? {
         What::Expression(text) => expression(&args, text)?,
-        What::Scenario(scenario, _) => self::scenario(&args, &scenario)?,
+        What::Scenario(scenario, _) => self::scenario(&args, &scenario, None)?,
+        What::Plugin(plugged) if plugged.plugin.yields_frames() => return yielded(&args, &plugged),
+        What::Plugin(plugged) => by_plugin(&args, &plugged)?,
     };
     let longest = program.longest() as usize;
     let drawn = drawn && program.uses_seed();
@@ -42,21 +47,24 @@ pub fn run(args: Craft) -> Result<u8> {
             if executor.render(&mut slab.buffers(), 1, || 0) == 0 {
                 break;
             }
-            let frame = slab.frame(0);
-            let head = format!("Frame {n}, {} without FCS\n", units::counted(frame.len() as u64, "byte"));
-            print(&format!("{head}{}\n", wire::show::show(LinkType::ETHERNET, frame)))?;
+            print(&shown(n, slab.frame(0)))?;
         }
         if count > MOST_SHOWN {
             note(&format!("only the first {MOST_SHOWN} frames are shown"));
         }
     }
+    let job = Job { count: Some(count), duration, ..Job::program(program) };
+    write(&args, job, longest, paced, drawn.then_some(seed))
+}
+
+/// Writes the frames of `job`, if they are to be written; tells the seed that was drawn for them.
+fn write(args: &Craft, mut job: Job, longest: usize, paced: bool, drawn: Option<u64>) -> Result<u8> {
     let Some(path) = &args.write else { return Ok(0) };
     let writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
     let spacing = if paced { 0 } else { 1_000 };
     let tx = FileTx::new(writer, path.display().to_string(), longest, 0, spacing);
     let mut engine = Userspace::without_waiting("file", tx);
     let control = Control { stop: crate::client::Signals::heeded()?.stop, ..Control::default() };
-    let mut job = Job { count: Some(count), duration, ..Job::program(program) };
     let sent = engine.run(&mut job, &control);
     match sent.ended {
         Ended::Done => engine.into_inner().finish()?,
@@ -65,7 +73,7 @@ pub fn run(args: Craft) -> Result<u8> {
         Ended::SourceFault(fault) => return Err(fault.into()),
     }
     if path.as_os_str() != "-" {
-        let random = if drawn { format!(", seed {seed}") } else { String::new() };
+        let random = drawn.map_or_else(String::new, |seed| format!(", seed {seed}"));
         note(&format!(
             "wrote {} ({}) to {}{random}",
             units::counted(sent.counters.frames, "frame"),
@@ -74,6 +82,12 @@ pub fn run(args: Craft) -> Result<u8> {
         ));
     }
     Ok(0)
+}
+
+/// A frame layer by layer.
+fn shown(n: u64, frame: &[u8]) -> String {
+    let head = format!("Frame {n}, {} without FCS\n", units::counted(frame.len() as u64, "byte"));
+    format!("{head}{}\n", wire::show::show(LinkType::ETHERNET, frame))
 }
 
 /// What is to be written.
@@ -106,10 +120,57 @@ fn expression(args: &Craft, text: &str) -> Result<Crafted> {
     Ok(Crafted { program, count, duration: None, seed, drawn: args.shape.seed.is_none() })
 }
 
-fn scenario(args: &Craft, scenario: &Scenario) -> Result<Crafted> {
+/// What a plugin makes. Where neither it nor the command says how fast, without times.
+fn by_plugin(args: &Craft, plugged: &Plugged) -> Result<Crafted> {
+    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let scenario = plugged.scenario(seed)?;
+    let rate = scenario.wants_rate().then_some(Rate::TopSpeed);
+    let mut own = args.clone();
+    own.shape.seed = Some(seed);
+    let drawn = args.shape.seed.is_none();
+    let crafted = Crafted { drawn, ..self::scenario(&own, &scenario, rate)? };
+    plugged.plugin.judge(&crafted.program)?;
+    Ok(crafted)
+}
+
+/// Frames that a plugin yields one by one.
+fn yielded(args: &Craft, plugged: &Plugged) -> Result<u8> {
+    if args.shape.size.is_some() {
+        bail!("--size: this plugin's frames are as long as it makes them: leave it out");
+    }
+    let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
+    let mut source = plugged.frames(seed)?;
+    let paced = args.rate.is_some();
+    if let Some(rate) = args.rate {
+        source.pace(shared::schedule(rate, None, None)?);
+    }
+    if args.sign {
+        source.sign(0);
+    }
+    let facts = source.facts();
+    let Some(count) = args.count.or(facts.frames) else {
+        bail!("how many frames? This plugin's do not end: give --count");
+    };
+    let longest = facts.longest.unwrap_or_default();
+    if args.show {
+        let (mut n, mut text) = (0, String::new());
+        plugin::each_frame(&mut plugged.row(seed)?, count.min(MOST_SHOWN), |frame| {
+            text += &shown(n, frame);
+            n += 1;
+        })?;
+        print(&text)?;
+        if count > MOST_SHOWN {
+            note(&format!("only the first {MOST_SHOWN} frames are shown"));
+        }
+    }
+    let job = Job { count: Some(count), ..Job::of(source) };
+    write(args, job, longest, paced, args.shape.seed.is_none().then_some(seed))
+}
+
+fn scenario(args: &Craft, scenario: &Scenario, otherwise: Option<Rate>) -> Result<Crafted> {
     let context = Context {
         sign: if args.sign { Sign::All } else { Sign::No },
-        rate: args.rate,
+        rate: args.rate.or(otherwise),
         size: args.shape.size.as_deref().cloned(),
         ..Context::default()
     };

@@ -288,7 +288,10 @@ fn tell(
 pub fn rerun(args: &Rerun) -> Result<u8> {
     let name = args.result.display().to_string();
     let before = report::read(&args.result)?;
-    let job = of_result(&before).context(name.clone())?;
+    let mut job = of_result(&before).context(name.clone())?;
+    if let Some(plugin) = job.plugin_mut().filter(|_| args.any_plugin) {
+        (plugin.version, plugin.sha256) = (None, None);
+    }
     if args.output.print_job {
         return print_jobs(vec![job]);
     }

@@ -13,10 +13,12 @@ pub mod edit;
 mod info;
 pub mod jobs;
 pub mod lab;
+mod plugin;
 mod resume;
 mod synth;
 
 use crate::cli::job::Typed;
+use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
 use crate::output::{conclude, print};
@@ -29,7 +31,11 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
     match cli.command {
         Command::Demo(args) => demo::run(args),
         Command::Job(Typed::Clone(clone)) => clone::run(*clone),
-        Command::Job(args) => jobs::typed(args.job()),
+        Command::Job(mut args) => {
+            args.by_plugin().map_or(Ok(()), ByPlugin::find)?;
+            jobs::typed(args.job())
+        }
+        Command::Plugin(args) => plugin::run(args.command),
         Command::Craft(args) => craft::run(args),
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
         Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
@@ -49,7 +55,10 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Iperf3(args) => crate::compat::iperf3::run(&args),
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
-        Command::Search(args) => jobs::search(args.kind),
+        Command::Search(mut args) => {
+            args.kind.by_plugin().map_or(Ok(()), ByPlugin::find)?;
+            jobs::search(args.kind)
+        }
         Command::Run(args) => jobs::run_file(&args),
         Command::Rerun(args) => jobs::rerun(&args),
         Command::Lab(args) => lab::run(args),

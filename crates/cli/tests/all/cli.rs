@@ -2,10 +2,11 @@
 
 use crate::common::*;
 
-const VERBS: [&str; 17] = [
+const VERBS: [&str; 18] = [
     "demo",
     "send",
     "craft",
+    "plugin",
     "replay",
     "measure",
     "reflect",

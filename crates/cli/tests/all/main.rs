@@ -35,6 +35,7 @@ mod live;
 mod measure;
 mod netperf;
 mod pair;
+mod plugin;
 mod ports;
 mod probe;
 mod probe_biflow;

@@ -119,6 +119,13 @@ pub trait Frames: fmt::Debug + Send {
         let _ = frames;
     }
 
+    /// What worker number `worker` of `of` sends: every frame is sent by exactly one of them. Asked before the first frame.
+    /// `None`: these frames have one reader.
+    fn share(&self, worker: u32, of: u32) -> Option<Result<Box<dyn Frames>, SourceError>> {
+        let _ = (worker, of);
+        None
+    }
+
     /// How many further frames are due by `until`, where nobody else can know; it looks at `most` at most, and not for much
     /// longer than until `deadline`. The source is of no use afterwards.
     fn overdue(&mut self, until: u64, most: u64, deadline: Instant) -> Option<Overdue> {
@@ -210,6 +217,15 @@ impl Source {
             Kind::Program(_) => None,
             Kind::Frames(frames) => frames.seen(),
         }
+    }
+
+    /// What worker number `worker` of `of` sends of frames that are no program. `None`: they have one reader.
+    ///
+    /// # Errors
+    /// There cannot be as many readers.
+    pub fn share(&self, worker: u32, of: u32) -> Result<Option<Source>, SourceError> {
+        let Kind::Frames(frames) = &self.0 else { return Ok(None) };
+        frames.share(worker, of).map(|own| Ok(Source(Kind::Frames(own?)))).transpose()
     }
 
     /// Lets frames leave by `schedule` instead of their own times. False: it cannot.

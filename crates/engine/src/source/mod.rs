@@ -4,6 +4,7 @@
 //!   Program ---------------> ProgramSource --.
 //!   capture, streamed -----> StreamSource ---+-- Frames: facts, next_due, fill --> worker
 //!   anybody's iterator ----> Sequence -------|
+//!   frames by number ------> Row ------------|
 //!   anything else -------------------------- '
 //! ```
 //!
@@ -14,6 +15,7 @@ mod expiry;
 mod frames;
 pub mod hooks;
 mod input;
+mod numbered;
 pub mod preload;
 mod program;
 pub mod reading;
@@ -28,6 +30,7 @@ pub(crate) use frames::Kind;
 pub use frames::{Facts, Frames, Source};
 pub use hooks::{Hooks, Loss, Passed};
 pub use input::{Input, Sides};
+pub use numbered::{Numbered, Row};
 pub use preload::{Loaded, preload};
 pub use program::ProgramSource;
 pub use reading::{Limit, Oddities, Oversize, Reading, Seam, Selection};

@@ -14,8 +14,36 @@ use spec::{Engine, Pattern, Send, Sign, Word};
 ///
 /// # Errors
 /// As any job: what was asked for that cannot be, or why it was not done.
-pub fn run(job: &Send, mut source: Source, session: Session) -> Result<Report> {
+pub fn run(job: &Send, source: Source, session: Session) -> Result<Report> {
     refuse(job)?;
+    let told = report::Source::Synthetic { description: job.what.clone() };
+    carry_out(job, source, (told, None), session)
+}
+
+/// The frames that a plugin yields: as [`run`], told as `told`, made with that seed.
+///
+/// # Errors
+/// As [`run`].
+pub fn of_plugin(
+    job: &Send,
+    mut source: Source,
+    (told, seed): (report::Source, u64),
+    session: Session,
+) -> Result<Report> {
+    refuse(&Send { seed: None, ..job.clone() })?;
+    let measured = job.links.iter().any(|link| link.measure.is_some());
+    if measured && job.sign == Sign::Auto {
+        source.sign(0);
+    }
+    carry_out(job, source, (told, Some(seed)), session)
+}
+
+fn carry_out(
+    job: &Send,
+    mut source: Source,
+    (told, seed): (report::Source, Option<u64>),
+    session: Session,
+) -> Result<Report> {
     let pace = Pace::from(job.pace());
     shared::check_pace(&pace)?;
     let link = job.links.first();
@@ -57,7 +85,8 @@ pub fn run(job: &Send, mut source: Source, session: Session) -> Result<Report> {
         (own, count) => own.or(count),
     };
     let resolved = Resolved {
-        source: Some(report::Source::Synthetic { description: job.what.clone() }),
+        source: Some(told),
+        seed,
         engine: Some(job.engine.name().to_owned()),
         rate: Some(rate),
         count: pace.count,

@@ -4,7 +4,7 @@ use super::Run;
 use super::resolve::resolve;
 use super::shared;
 use super::shared::{Metering, Pace, Through};
-use super::what::{self, Made, What};
+use super::what::{self, Made, Plugged, What};
 use crate::mesh::{self, Station};
 use crate::place::Place;
 use crate::run::{self, Apart, Setup};
@@ -32,7 +32,14 @@ fn run(args: &Send, session: Session) -> Result<Report> {
     let pace = Pace::from(args.pace());
     shared::check_pace(&pace)?;
     let through = Through::of(args.through(), &session.consent);
-    let what = What::of(&args.what)?;
+    let what = What::of_job(&args.what, args.plugin.as_ref())?;
+    if let What::Plugin(plugged) = &what
+        && plugged.plugin.yields_frames()
+    {
+        let seed = args.seed.unwrap_or_else(shared::draw_seed);
+        let source = plugged.frames(seed)?;
+        return super::given::of_plugin(args, source, (plugged.source(), seed), session);
+    }
     let asked = Asked {
         job: args,
         pace: &pace,
@@ -107,9 +114,20 @@ fn plan(
     if asked.job.pattern == Pattern::Mesh {
         return mesh(asked, what, tx);
     }
+    let made = match &what {
+        What::Plugin(plugged) => Some(plugged.scenario(asked.seed)?),
+        _ => None,
+    };
     let plan = |place: Option<&Place>| match &what {
         What::Expression(text) => expression(asked, text, place),
-        What::Scenario(found, file) => scenario(asked, found, file, (place, stop)),
+        What::Scenario(found, file) => {
+            let source = report::Source::Scenario { file: (*file).to_owned(), name: found.name().to_owned() };
+            scenario(asked, found, source, (place, stop))
+        }
+        What::Plugin(plugged) => {
+            let made = made.as_ref().context("a plugin makes a scenario")?;
+            plugin(asked, plugged, made, (place, stop))
+        }
     };
     let plans = if tx.is_empty() { vec![plan(None)?] } else { each(tx, plan)? };
     Ok(joined(plans, tx))
@@ -154,7 +172,7 @@ fn resolved(program: &Program, tx: &[Place], session: &Session) -> Result<Progra
 fn seed(args: &Send, what: &What<'_>) -> u64 {
     let own = match what {
         What::Scenario(scenario, _) => scenario.seed(),
-        What::Expression(_) => None,
+        What::Expression(_) | What::Plugin(_) => None,
     };
     args.seed.or(own).unwrap_or_else(shared::draw_seed)
 }
@@ -347,6 +365,7 @@ fn teach(program: &Program, args: &Send, session: &Session) -> Result<()> {
 const LEARNING_FRAMES: u64 = 3;
 
 /// What was asked for.
+#[derive(Clone, Copy)]
 struct Asked<'a> {
     job: &'a Send,
     pace: &'a Pace,
@@ -408,7 +427,7 @@ fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Pla
 fn scenario(
     args: &Asked<'_>,
     scenario: &Scenario,
-    file: &str,
+    source: report::Source,
     (place, stop): (Option<&Place>, &AtomicBool),
 ) -> Result<Planned> {
     let sign = match (args.signs(), args.signs_by_itself()) {
@@ -429,7 +448,7 @@ fn scenario(
     let count = args.pace.count.or(compiled.count);
     let duration = args.pace.duration.or(compiled.duration);
     let resolved = Resolved {
-        source: Some(report::Source::Scenario { file: file.to_owned(), name: scenario.name().to_owned() }),
+        source: Some(source),
         rate: Some(rate),
         count,
         duration_ns: duration.map(|d| d.as_nanos() as u64),
@@ -443,6 +462,22 @@ fn scenario(
     };
     let endless = compiled.endless && count.is_none() && duration.is_none();
     Ok(Planned { program: compiled.program, resolved, total, endless, warnings })
+}
+
+/// What a plugin made. Where neither it nor the job says how fast, as fast as it goes.
+fn plugin(
+    args: &Asked<'_>,
+    plugged: &Plugged,
+    made: &Scenario,
+    ends: (Option<&Place>, &AtomicBool),
+) -> Result<Planned> {
+    let rate = args.pace.rate.or(made.wants_rate().then_some(Rate::TopSpeed));
+    let pace = Pace { rate, ..args.pace.clone() };
+    let mut planned = scenario(&Asked { pace: &pace, ..*args }, made, plugged.source(), ends)?;
+    plugged.plugin.judge(&planned.program)?;
+    // The plugin may have made use of it, whether the program does or not.
+    planned.resolved.seed = Some(args.seed);
+    Ok(planned)
 }
 
 /// Compiles the expression, signed if that was asked for or can be had.

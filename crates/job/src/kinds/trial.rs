@@ -107,6 +107,7 @@ impl Trials<'_> {
         let rate = self.args.rate.to_string();
         let resolved = &mut report.resolved;
         resolved.seed = seed;
+        resolved.source = ways.first().map(|way| way.source());
         resolved.rate = Some(report::RequestedRate { text: rate, ..Default::default() });
         resolved.duration_ns = Some(nanos(self.args.duration()));
         resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();

@@ -1,8 +1,11 @@
-//! What to send: a packet expression, or a scenario file.
+//! What to send: a packet expression, a scenario file, or a plugin.
 
 use crate::place::Place;
 use anyhow::{Context as _, Result, bail};
+use engine::source::{Row, Source};
+use plugin::{Plugin, PluginError};
 use report::{Code, Warnings};
+use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -15,6 +18,91 @@ pub enum What<'a> {
     Expression(&'a str),
     /// A file, and what it was called.
     Scenario(Box<Scenario>, &'a str),
+    /// A plugin, and what is asked of it.
+    Plugin(Box<Plugged>),
+}
+
+/// A plugin that was found, with options that it takes.
+#[derive(Debug)]
+pub struct Plugged {
+    /// The plugin.
+    pub plugin: Plugin,
+    options: Map<String, Value>,
+}
+
+impl Plugged {
+    /// Finds the plugin of a job, and checks that it is the one that the job is of.
+    ///
+    /// # Errors
+    /// There is none such, it is another, or an option is wrong.
+    pub fn of(asked: &spec::Plugin) -> Result<Plugged> {
+        let plugin = plugin::find(&asked.name)?;
+        let another = |then: &str, now: &str, member| PluginError::Another {
+            name: plugin.name().to_owned(),
+            then: then.to_owned(),
+            now: now.to_owned(),
+            member,
+        };
+        let found = plugin.origin.sha256();
+        if let Some(then) = asked.sha256.as_deref().filter(|then| Some(*then) != found) {
+            let now = found
+                .map_or("the built-in plugin".to_owned(), |sha256| format!("that with SHA-256 {sha256}"));
+            return Err(another(&format!("the module with SHA-256 {then}"), &now, "sha256").into());
+        }
+        let version = &plugin.description.version;
+        if let Some(then) = asked.version.as_ref().filter(|then| *then != version) {
+            return Err(another(&format!("version {then}"), &format!("version {version}"), "version").into());
+        }
+        plugin.check(&asked.options)?;
+        Ok(Plugged { plugin, options: asked.options.clone() })
+    }
+
+    /// As a result tells it.
+    pub fn source(&self) -> report::Source {
+        report::Source::Plugin {
+            name: self.plugin.name().to_owned(),
+            version: self.plugin.description.version.clone(),
+            place: self.plugin.origin.place(),
+            sha256: self.plugin.origin.sha256().map(str::to_owned),
+        }
+    }
+
+    /// The scenario that it makes.
+    ///
+    /// # Errors
+    /// An option is wrong, or what it makes.
+    pub fn scenario(&self, seed: u64) -> Result<Scenario> {
+        Ok(self.plugin.scenario(&self.options, Some(seed))?)
+    }
+
+    /// The frames that it yields, of a plugin of that world.
+    ///
+    /// # Errors
+    /// An option is wrong, or what it announces.
+    pub fn frames(&self, seed: u64) -> Result<Source> {
+        Ok(Source::from(self.row(seed)?))
+    }
+
+    /// The same, for who looks at them.
+    ///
+    /// # Errors
+    /// As of [`Plugged::frames`].
+    pub fn row(&self, seed: u64) -> Result<Row> {
+        Ok(self.plugin.open(&self.options, Some(seed))?)
+    }
+}
+
+impl<'a> What<'a> {
+    /// What a job says is to be sent.
+    ///
+    /// # Errors
+    /// As of [`What::of`], or of the plugin.
+    pub fn of_job(word: &'a str, plugin: Option<&spec::Plugin>) -> Result<What<'a>> {
+        match plugin {
+            Some(plugin) => Ok(What::Plugin(Box::new(Plugged::of(plugin)?))),
+            None => What::of(word),
+        }
+    }
 }
 
 impl What<'_> {

@@ -61,6 +61,7 @@ impl Known {
                 pattern: Pattern::Pairs,
                 gateway: Vec::new(),
                 what: bench.what.clone().filter(|_| bench.lab.is_some()),
+                plugin: bench.plugin.clone().filter(|_| bench.lab.is_some()),
                 warm_up: None,
                 ..bench.clone()
             };

@@ -2,13 +2,17 @@
 
 use crate::impaired::Device;
 use crate::kinds::lab;
+use crate::kinds::what::Plugged;
 use crate::mesh::{self, Station, UDP};
 use crate::place::Place;
 use ::lab::{Host, Lab, Located};
 use anyhow::{Context, Result, anyhow, bail};
 use report::units;
 use spec::{Bench, Consent, Cores, Dut, Pattern};
+use std::sync::Arc;
 use traffic::expr::Size;
+use traffic::scenario::{Context as Compiling, Scenario, Sign};
+use traffic::{Program, Rate};
 use wire::Mac;
 
 /// One way that frames go; or all of a mesh, which is one run.
@@ -30,8 +34,50 @@ type End = (Located, String);
 pub enum Sends {
     /// This, from its port to its other.
     One(String),
+    /// The streams of this, which a plugin made, at the load that is tried.
+    Scenario(Box<Made>),
     /// Something from each port to every other.
     Mesh { stations: Vec<Station>, what: Option<String> },
+}
+
+/// What a plugin made of what it was asked.
+#[derive(Debug)]
+pub struct Made {
+    pub plugged: Arc<Plugged>,
+    pub scenario: Scenario,
+    /// Streams that it has.
+    pub streams: u32,
+}
+
+impl Made {
+    /// The plugin of a bench, asked.
+    ///
+    /// # Errors
+    /// What is wrong with it, or with what it makes.
+    fn of(plugged: &Arc<Plugged>, seed: u64) -> Result<Made> {
+        let scenario = plugged.scenario(seed)?;
+        let mut made = Made { plugged: Arc::clone(plugged), scenario, streams: 0 };
+        made.streams = made.program(seed, &Size::Fixed(1518), false)?.streams.len() as u32;
+        Ok(made)
+    }
+
+    /// Its frames, each signed.
+    ///
+    /// # Errors
+    /// They cannot be of that size, or have times of their own.
+    pub fn program(&self, seed: u64, size: &Size, signed: bool) -> Result<Program> {
+        let sign = if signed { Sign::All } else { Sign::No };
+        let (rate, size) = (Some(Rate::TopSpeed), Some(size.clone()));
+        let context = Compiling { seed, sign, rate, size, ..Compiling::default() };
+        let compiled = self.scenario.compile(&context).context(
+            "a trial is what says how fast, and how long frames are: its plugin states no rate and no sizes",
+        )?;
+        if !compiled.resolve.is_empty() {
+            bail!("a trial asks nobody for Ethernet addresses: have the plugin state them");
+        }
+        self.plugged.plugin.judge(&compiled.program)?;
+        Ok(compiled.program)
+    }
 }
 
 /// Frames that teach a switch.
@@ -84,13 +130,23 @@ impl Way {
     pub fn streams(&self) -> u32 {
         match &self.sends {
             Sends::One(_) => 1,
+            Sends::Scenario(made) => made.streams,
             Sends::Mesh { stations, .. } => (stations.len() * stations.len().saturating_sub(1)) as u32,
         }
     }
 
-    /// What is sent, as an expression.
-    pub fn expression(&self) -> String {
+    /// What is sent, as a result tells it.
+    pub fn source(&self) -> report::Source {
         match &self.sends {
+            Sends::Scenario(made) => made.plugged.source(),
+            _ => report::Source::Expression { expression: self.expression() },
+        }
+    }
+
+    /// What is sent, as an expression.
+    fn expression(&self) -> String {
+        match &self.sends {
+            Sends::Scenario(_) => String::new(),
             Sends::One(what) => what.clone(),
             Sends::Mesh { what: Some(what), .. } => what.clone(),
             Sends::Mesh { stations, what: None } => match &stations[..] {
@@ -209,6 +265,21 @@ impl Ports {
             pairs.push(Pair { ends, macs, next, networks: [network(18), network(19)] });
         }
         Ok(Ports { ways: ways(bench, pairs), device: None, lab: None })
+    }
+
+    /// Each way carries what a plugin makes.
+    pub fn send_what_it_makes(&mut self, plugged: Plugged, seed: u64) -> Result<()> {
+        if plugged.plugin.yields_frames() {
+            bail!(
+                "`.plugin` {}: it yields frames one by one, and a trial's frames are a program, of which it is known how many are due",
+                plugged.plugin.name()
+            );
+        }
+        let plugged = Arc::new(plugged);
+        for way in &mut self.ways {
+            way.sends = Sends::Scenario(Box::new(Made::of(&plugged, seed)?));
+        }
+        Ok(())
     }
 
     /// The user's ports, each of which sends to every other.
@@ -370,7 +441,7 @@ fn ways(bench: &Bench, pairs: Vec<Pair>) -> Vec<Way> {
             )
         };
         let again = |(located, name): &End| again(located).ok().map(|located| (located, name.clone()));
-        let own = bench.what.is_some();
+        let own = bench.what.is_some() || bench.plugin.is_some();
         let back = if bench.both_ways { again(&far).zip(again(&near)) } else { None };
         let learning = |from: usize| match own {
             true => Vec::new(),

@@ -10,6 +10,7 @@ use super::softirq::PacketThreads;
 use super::watch::Watch;
 use crate::claims;
 use crate::kinds::shared::{self, Through};
+use crate::kinds::what::Plugged;
 use crate::mesh;
 use crate::place::Place;
 use crate::run::Apart;
@@ -124,7 +125,11 @@ impl Rig {
         Ok(rig)
     }
 
-    fn with(bench: &Bench, ports: Ports, session: &Session) -> Result<Rig> {
+    fn with(bench: &Bench, mut ports: Ports, session: &Session) -> Result<Rig> {
+        let seed = bench.seed.unwrap_or_else(shared::draw_seed);
+        if let Some(asked) = &bench.plugin {
+            ports.send_what_it_makes(Plugged::of(asked)?, seed)?;
+        }
         if bench.engine == EngineName::Null {
             bail!("`.engine` null sends nothing: a trial needs frames that arrive");
         }
@@ -146,7 +151,7 @@ impl Rig {
             distrusted: crate::distrusted::Distrusted::default(),
             meter: bench.how,
             timestamps: bench.timestamps,
-            seed: bench.seed.unwrap_or_else(shared::draw_seed),
+            seed,
             again: Again::new(Policy { retries: bench.retries(), in_a_lab }),
             warm_up: bench.warm_up.as_deref().copied(),
             learning: !bench.no_learning,
@@ -610,6 +615,10 @@ impl Rig {
         let first = self.signature(number);
         let (program, arrive) = match &way.sends {
             Sends::One(what) => (compile(what, first)?.with_schedule(schedule(0)?), BTreeMap::new()),
+            Sends::Scenario(made) => {
+                let program = made.program(self.seed, &offer.size, true)?.numbered_from(first);
+                (program.with_schedule(schedule(0)?), BTreeMap::new())
+            }
             Sends::Mesh { stations, what } => {
                 mesh::program(stations, what.as_deref(), first, schedule, compile)?
             }

@@ -73,6 +73,10 @@ fn source(source: &Source) -> String {
     match source {
         Source::Expression { expression } => expression.clone(),
         Source::Scenario { file, name } => format!("{name} ({file})"),
+        Source::Plugin { name, version, sha256, .. } => {
+            let module = sha256.as_ref().map_or(String::new(), |sha256| format!(", SHA-256 {sha256}"));
+            format!("plugin {name} {version}{module}")
+        }
         Source::Files { files } => files.join(" "),
         Source::Synthetic { description } => description.clone(),
     }

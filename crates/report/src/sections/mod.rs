@@ -72,8 +72,9 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 18] = [
+pub(crate) const ALL: [&dyn Section; 19] = [
     &sent::Sent,
+    &requested::Made,
     &ports::Ports,
     &environment::Machine,
     &received::Received,

@@ -6,7 +6,22 @@ use serde::{Deserialize, Serialize};
 use crate::html::escape::Esc;
 use crate::html::grid::Facts;
 use crate::model::Report;
+use crate::sections::{Line, Section};
 use crate::units;
+
+/// Who made the frames, where that was a plugin.
+pub(crate) struct Made;
+
+impl Section for Made {
+    fn lines(&self, report: &Report) -> Vec<Line> {
+        let Some(Source::Plugin { name, version, place, sha256 }) = &report.resolved.source else {
+            return Vec::new();
+        };
+        let mut facts = vec![units::printable(&format!("{name} {version}")), units::printable(place)];
+        facts.extend(sha256.as_ref().map(|sha256| format!("SHA-256 {}", units::printable(sha256))));
+        vec![Line::facts("plugin", facts)]
+    }
+}
 
 /// What was asked for in numbers: as it came out of the job, with its defaults, on the machine that ran it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -58,6 +73,18 @@ pub enum Source {
         file: String,
         /// What it calls itself.
         name: String,
+    },
+    /// A plugin.
+    Plugin {
+        /// Its name.
+        name: String,
+        /// Its own version.
+        version: String,
+        /// Where it was found: a path, or `built in`.
+        place: String,
+        /// SHA-256 of its module; those built in have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sha256: Option<String>,
     },
     /// Capture files, in the order they were replayed.
     Files {
@@ -155,6 +182,12 @@ pub(crate) fn card(report: &Report) -> String {
         Some(Source::Scenario { file, name }) => {
             facts.add("scenario", name);
             facts.add("file", file);
+        }
+        Some(Source::Plugin { name, version, place, sha256 }) => {
+            facts.add("plugin", &format!("{name} {version} ({place})"));
+            if let Some(sha256) = sha256 {
+                facts.add("SHA-256 of the plugin", sha256);
+            }
         }
         Some(Source::Files { files }) => files.iter().for_each(|file| facts.add("file", file)),
         Some(Source::Synthetic { description }) => facts.add("synthesised", description),

@@ -3,6 +3,7 @@
 use super::Options;
 use super::error::{Fault, Outcome};
 use super::header::{self, Header, Payload};
+use super::patches::Patches;
 use super::size::{FCS, MAX_SIZE};
 use super::syntax::{Layer, Span};
 use super::value::{Every, Sequence};
@@ -144,9 +145,13 @@ fn active_segments(headers: &mut [Header]) {
 fn fields(headers: &[Header], seed: u64) -> Outcome<Vec<Field>> {
     let mut fields = Vec::new();
     for (layer, header) in headers.iter().enumerate() {
-        for setting in header.settings.iter().filter(|setting| setting.sequence.varies()) {
+        let own =
+            header.settings.iter().map(|setting| (setting.field.place(&header.bytes).unwrap_or(0), setting));
+        let patches = header.payload.iter().flat_map(|payload| &payload.patches.fields);
+        let patches = patches.map(|patch| (patch.bit, &patch.setting));
+        for (place, setting) in own.chain(patches).filter(|(_, setting)| setting.sequence.varies()) {
             let key = values::hash(seed, fields.len() as u64);
-            let at = setting.field.place(&header.bytes).unwrap_or(0) as u64 + header.start as u64 * 8;
+            let at = place as u64 + header.start as u64 * 8;
             let every = every(headers, layer, &setting.every, 0)?;
             for (offset, width, values) in laws(&setting.sequence, u32::from(setting.field.bits), key)
                 .map_err(|message| Fault::at(setting.span, message))?
@@ -296,7 +301,8 @@ fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths, 
     let key = values::hash(options.seed, LENGTH_KEY);
     let content = payload.map_or(template.len(), |(start, payload)| start + payload.content);
     let reserved = if options.signature.is_some() { signature::LEN } else { 0 };
-    let least = template.len().max(content + reserved);
+    let kept = payload.map_or(content, |(start, payload)| start + payload.kept());
+    let least = template.len().max(kept + reserved);
     let mut padding = 0;
     let lengths = match (&options.size, payload.and_then(|(start, p)| p.length.as_ref().map(|l| (start, l))))
     {
@@ -339,7 +345,7 @@ fn lengths(headers: &[Header], options: &Options) -> Outcome<(Vec<u8>, Lengths, 
     if longest > MAX_SIZE {
         return Err(Fault::at(here, format!("a frame of {longest} bytes; {MAX_SIZE} are the most")));
     }
-    let nothing = Payload { content: 0, fill: vec![0], length: None };
+    let nothing = Payload { content: 0, fill: vec![0], length: None, patches: Patches::default() };
     let filler = payload.map_or(&nothing, |(_, payload)| payload);
     header::extend(&mut template, content, &filler.fill, longest as usize - padding);
     template.resize(longest as usize, 0);
@@ -406,6 +412,13 @@ fn length_fields(headers: &[Header], (_, longest): (u32, u32), padding: usize) -
             }
             let at = field.place(&header.bytes).unwrap_or(0) / 8;
             found.push(LengthField { offset: (header.start + at) as u32, less: less as u32 });
+        }
+        for length in header.payload.iter().flat_map(|payload| &payload.patches.lengths) {
+            let less = header.start + length.from;
+            if longest as usize - less > usize::from(u16::MAX) {
+                return Err(Fault::at(length.span, "a length of payload says 65535 at most"));
+            }
+            found.push(LengthField { offset: (header.start + length.offset) as u32, less: less as u32 });
         }
     }
     Ok(found)

@@ -2,6 +2,7 @@
 
 use super::error::{Fault, Outcome, did_you_mean};
 use super::lists;
+use super::patches::{self, Patches};
 use super::syntax::{Argument, Layer, Span, Value, Word};
 use super::value::{self, Sequence, Setting, short};
 use std::net::Ipv6Addr;
@@ -38,6 +39,15 @@ pub(super) struct Payload {
     pub fill: Vec<u8>,
     /// Where the length varies.
     pub length: Option<(Sequence, Span)>,
+    /// What of the bytes varies.
+    pub patches: Patches,
+}
+
+impl Payload {
+    /// Bytes that a signature must leave alone.
+    pub fn kept(&self) -> usize {
+        self.content.max(self.patches.end())
+    }
 }
 
 impl Header {
@@ -303,6 +313,7 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
     let mut content: Option<Vec<u8>> = None;
     let mut length = None;
     let mut fill: Option<Vec<u8>> = None;
+    let mut patches: Option<Patches> = None;
     for argument in &layer.arguments {
         let span = argument.value.span();
         let name = argument.name.as_ref().map(|name| name.text.to_ascii_lowercase());
@@ -322,6 +333,7 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
                 }
                 length.replace((setting.sequence, span)).is_some()
             }
+            (Some("fields"), value) => patches.replace(patches::read(value)?).is_some(),
             (Some("fill"), Value::Text(text, _)) if !text.is_empty() => fill.replace(text.clone()).is_some(),
             (Some("fill"), Value::Word(word)) => {
                 let byte = value::number(word.text)
@@ -334,7 +346,7 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
                 None => return Err(Fault::at(span, "fill= takes a byte, a string, or hex(\"..\")")),
             },
             (Some(name), _) => {
-                let hint = did_you_mean(name, ["hex", "len", "fill", "load"].into_iter());
+                let hint = did_you_mean(name, ["hex", "len", "fill", "fields", "load"].into_iter());
                 return Err(Fault::at(
                     span,
                     format!("`{}` does not go with payload{hint}{FORMS}", short(name)),
@@ -343,9 +355,9 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
         };
         if twice || !argument.modifiers.is_empty() && !matches!(name.as_deref(), Some("len" | "length")) {
             let why = if twice {
-                "content, length and fill are given once each"
+                "content, length, fill and fields are given once each"
             } else {
-                "payload bytes do not vary"
+                "payload bytes do not vary as a whole; write fields=[field(OFFSET, BITS, VALUE)]"
             };
             return Err(Fault::at(span, why));
         }
@@ -374,7 +386,12 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
         extend(&mut bytes, content, &fill, shortest as usize);
         varies = sequence.varies().then_some((sequence, span));
     }
-    Ok((bytes, Payload { content, fill, length: varies }))
+    let patches = patches.unwrap_or_default();
+    patches.check(bytes.len())?;
+    for patch in &patches.fields {
+        put(&mut bytes, patch.bit, usize::from(patch.setting.field.bits), patch.setting.sequence.first());
+    }
+    Ok((bytes, Payload { content, fill, length: varies, patches }))
 }
 
 /// Lengthens `bytes`, whose payload content ends at `from`, with the fill pattern.

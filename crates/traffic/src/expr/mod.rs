@@ -11,6 +11,7 @@ mod compile;
 mod error;
 mod header;
 mod lists;
+mod patches;
 mod size;
 mod syntax;
 mod value;

@@ -179,6 +179,58 @@ fn payload_text_bytes_length_and_fill() {
 }
 
 #[test]
+fn parts_of_payload_vary() {
+    let of = |fields: &str, n| {
+        frame(&format!("raw(hex=\"0011 2233 4455 6677\", fields=[{fields}])"), n)[14..].to_vec()
+    };
+    assert_eq!(of("field(0, 16, 7)", 5), [0, 7, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77]);
+    assert_eq!(of("field(1, 8, 1..3)", 4), [0, 2, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77]);
+    assert_eq!(of("field(2.4, 8, [0xab, 0xcd] every=2)", 3)[2..4], [0x2c, 0xd3]);
+    assert_eq!(of("field(2, 48, 02:00:00:00:00:00/40)", 9)[2..], [2, 0, 0, 0, 0, 9]);
+    assert_eq!(of("field(3, 32, 10.0.0.0/16)", 258)[3..7], [10, 0, 1, 2]);
+    assert_eq!(of("field(0, 64, 0x0102030405060708)", 0), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(of("length(6, 2), field(0, 8, 1..9)", 1), [2, 0x11, 0x22, 0x33, 0x44, 0x55, 0, 6]);
+    assert_eq!(frame("raw(\"abc\", len=6, fields=[field(5, 8, 65..90)])", 1)[14..], *b"abc\0\0B");
+    // Nested with a header's field, and in front of a header.
+    let text = "ipv4/udp(sport=1..2)/raw(\"ab\", fields=[field(0, 8, 1..9 every=sport)])/ipv4(ttl=1..9)";
+    assert_eq!((frame(text, 5)[42], frame(text, 5)[43], frame(text, 5)[52]), (3, b'b', 6));
+}
+
+#[test]
+fn sums_follow_parts_of_payload_at_any_place() {
+    let fields =
+        "fields=[field(1, 8, 0..255), field(2, 64, random()), field(11.3, 9, 0..511), length(15, 3)]";
+    for below in [
+        "ipv4/udp",
+        "ipv6/udp",
+        "ipv4/tcp",
+        "ipv6/icmpv6",
+        "ipv4/gre(chksum_present=1)",
+        "ipv4/udp/gtpu/ipv6/udp",
+    ] {
+        let text = format!("{below}/raw(\"twenty odd bytes here\", {fields})");
+        for (size, signature) in
+            [(None, None), (None, Some(1)), (Some("200..205"), Some(1)), (Some("200,594,1518"), None)]
+        {
+            let size = size.map(|size| size.parse().expect("a size"));
+            let program = compile(&text, &Options { size, signature, ..Options::default() }).unwrap();
+            for n in [0, 1, 2, 300, 12_345] {
+                let bytes = executor::frame(&program, n, 77).unwrap();
+                let dump = wire::show::show(LinkType::ETHERNET, &bytes);
+                assert!(!dump.contains("bad, should") && !dump.contains("malformed"), "{text} {n}\n{dump}");
+                let start = frame(&format!("{below}/raw"), 0).len();
+                assert_eq!(bytes[start + 1], n as u8, "{text}");
+                let rest = (bytes.len() - start - 3) as u16;
+                assert_eq!(bytes[start + 15..start + 17], rest.to_be_bytes(), "{text}");
+                if signature.is_some() {
+                    assert_eq!(wire::signature::Signature::at_end_of(&bytes).map(|s| s.sequence), Some(n));
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn sizes_count_the_frame_check_sequence_and_pad_the_payload() {
     let sized =
         |text, size: u32| compile(text, &Options { size: Some(Size::Fixed(size)), ..Options::default() });
@@ -239,6 +291,16 @@ fn errors_point_at_the_word_and_name_what_was_expected() {
         ("raw(len=70000)", 9, "0 to 65535"),
         ("raw(\"abc\", len=2)", 16, "cannot be less"),
         ("payload(len=1..2)/raw(\"x\")", 13, "only the last"),
+        ("raw(\"ab\", fields=[field(1, 16, 1..2)])", 19, "outside of the payload, which has 2 bytes"),
+        ("raw(\"ab\", fields=[field(0, 9, 1), field(1, 8, 2)])", 35, "shares bits"),
+        ("raw(\"ab\", fields=[length(0, 3)])", 19, "counts from a byte"),
+        ("raw(\"ab\", fields=[field(0, 65, 1)])", 28, "1 to 64 bits"),
+        ("raw(\"ab\", fields=[field(0.8, 1, 1)])", 25, "BYTE.BIT"),
+        ("raw(len=99, fields=[field(1.1, 64, 1)])", 21, "touches 8 bytes"),
+        ("raw(\"ab\", fields=[field(0, 8, 300)])", 31, "300 does not fit `field`"),
+        ("raw(\"ab\", fields=[field(0, 8)])", 19, "write field(OFFSET, BITS, VALUE)"),
+        ("raw(\"ab\", fields=7)", 18, "write field(OFFSET, BITS, VALUE)"),
+        ("raw(\"ab\", fields=[field(0, 8, 1..9 every=x)])", 42, "no field of that name varies"),
         ("udp(chksum=good)/raw", 12, "`good` does not suit"),
         ("ipv6/dstopts/hopopts", 14, "hopopts cannot follow dstopts"),
         ("ipv4(options=[rr(9), rr(9)])", 1, "options take 40"),
@@ -332,6 +394,9 @@ fn nearly() -> impl Strategy<Value = String> {
         Just("segments"),
         Just("ext"),
         Just("fill"),
+        Just("fields"),
+        Just("field"),
+        Just("length"),
         Just("every"),
         Just("step"),
         Just("random"),
@@ -387,6 +452,7 @@ fn odd() -> impl Strategy<Value = String> {
         Just("hex(\"0102\")".into()),
         Just("[::1, ::2]".into()),
         Just("random(::/3) every=src".into()),
+        Just("[field(0.4, 60, random()), length(9, 1)]".into()),
     ];
     let field = proptest::sample::Index::arbitrary();
     let layer =
@@ -397,7 +463,7 @@ fn odd() -> impl Strategy<Value = String> {
                 .iter()
                 .map(|f| f.name)
                 .chain(spec.list_names().iter().copied())
-                .chain(["len"])
+                .chain(["len", "fields"])
                 .collect();
             let list: Vec<String> =
                 fields.iter().map(|(i, value)| format!("{}={value}", names[i.index(names.len())])).collect();

@@ -337,6 +337,12 @@ fn common_rate(file: &File, context: &Context) -> Option<At<RateText>> {
     }
 }
 
+/// Do streams share a rate that is not stated?
+pub(super) fn wants_rate(file: &File) -> bool {
+    let shares = |stream: &At<Stream>| matches!(pace(&stream.value, file), Ok(Pace::Share(_)));
+    file.rate.is_none() && file.streams.0.iter().any(shares)
+}
+
 /// How a stream is paced, if what it says goes together.
 fn pace<'a>(stream: &'a Stream, file: &'a File) -> Outcome<Pace<'a>> {
     let given: Vec<(&str, Place)> = [

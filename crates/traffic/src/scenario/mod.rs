@@ -71,6 +71,11 @@ impl Scenario {
         self.file.seed
     }
 
+    /// Do streams share a common rate that the file does not say?
+    pub fn wants_rate(&self) -> bool {
+        compile::wants_rate(&self.file)
+    }
+
     /// What to send, and when.
     ///
     /// # Errors

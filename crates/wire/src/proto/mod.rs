@@ -339,6 +339,8 @@ pub enum Carries {
     UdpPorts,
     /// These.
     Only(&'static [Protocol]),
+    /// All.
+    Anything,
 }
 
 /// The part of a header whose length is up to its sender.
@@ -400,6 +402,7 @@ impl Spec {
             Carries::IpNumbers { but } => numbers::ip_number_of(child).is_some() && !but.contains(&child),
             Carries::UdpPorts => numbers::udp_port_of(child).is_some(),
             Carries::Only(these) => these.contains(&child),
+            Carries::Anything => true,
         };
         listed || child == Protocol::Raw
     }

@@ -7,10 +7,11 @@ pub(super) static SPEC: Spec = Spec {
     name: "raw",
     aliases: &["payload", "padding"],
     title: "Payload",
-    doc: "Bytes: `raw(\"text\")`, `raw(hex=\"de ad\")`, `payload(len=100, fill=0x00)`.",
+    doc: "Bytes: `raw(\"text\")`, `raw(hex=\"de ad\")`, `payload(len=100, fill=0x00)`; with `fields=[...]` parts of them vary. Any layer may follow: so headers without a table are written.",
     min_len: 0,
     fields: &[],
-    carries: Carries::Only(&[]),
+    // A header that no table knows is written as bytes, with what it carries behind it.
+    carries: Carries::Anything,
     variable: Variable::None,
     header_len: |bytes| Some(bytes.len()),
     next: |_, _| Next::Payload,

@@ -191,8 +191,7 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
     }
     let ways = &series.rig.ports.ways;
     report.resolved.interfaces = ways.iter().flat_map(|way| way.names()).collect();
-    report.resolved.source =
-        ways.first().map(|way| report::Source::Expression { expression: way.expression() });
+    report.resolved.source = ways.first().map(|way| way.source());
     report.warnings = std::mem::take(&mut series.rig.warnings);
     report.warnings.extend(notes.warnings);
     let throughput = search.sizes.iter().find_map(|size| size.throughput.iter().flatten().next().cloned());

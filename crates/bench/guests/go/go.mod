@@ -1,0 +1,3 @@
+module ports_go
+
+go 1.24

@@ -1,0 +1,129 @@
+//! `netdyno plugin`, and the options by which commands that send take a plugin.
+
+use anyhow::{Context as _, Result, bail};
+use clap::{ArgGroup, Args, Subcommand, ValueHint};
+use serde_json::{Map, Value};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use traffic::scenario::MAX_BYTES;
+
+/// A plugin in place of WHAT.
+#[derive(Debug, Clone, Default, Args)]
+pub struct ByPlugin {
+    /// Have a plugin say what to send, in place of WHAT: its name (`netdyno plugin list`), or the path of a module, FILE.wasm
+    /// (docs/plugins.md). `netdyno plugin info NAME` lists its options.
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath, conflicts_with = "what")]
+    pub plugin: Option<String>,
+    /// The plugin's options out of this file, YAML or JSON; - is standard input.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "plugin", conflicts_with = "what")]
+    pub plugin_config: Option<PathBuf>,
+    /// Set an option of the plugin, in place of what the file says: dst_ip=10.0.0.1; of members NAME.MEMBER=VALUE, of lists
+    /// NAME=A,B or NAME='[...]' as JSON.
+    #[arg(long, value_name = "NAME=VALUE", requires = "plugin", conflicts_with = "what")]
+    pub set: Vec<String>,
+    /// What these come to, once the plugin was asked.
+    #[arg(skip)]
+    found: Option<spec::Plugin>,
+}
+
+impl ByPlugin {
+    /// Finds the plugin, and makes its options of the words.
+    ///
+    /// # Errors
+    /// There is none such, or an option is wrong.
+    pub fn find(&mut self) -> Result<()> {
+        let Some(name) = &self.plugin else { return Ok(()) };
+        let plugin = ::plugin::find(name)?;
+        let mut options = match &self.plugin_config {
+            Some(path) => read(path)?,
+            None => Map::new(),
+        };
+        plugin.set(&mut options, &self.set)?;
+        plugin.check(&options)?;
+        self.found = Some(spec::Plugin {
+            name: name.clone(),
+            version: Some(plugin.description.version.clone()),
+            sha256: plugin.origin.sha256().map(str::to_owned),
+            options,
+        });
+        Ok(())
+    }
+
+    /// As a job has it; there is one once it was found.
+    pub fn job(self) -> Option<spec::Plugin> {
+        self.found
+    }
+}
+
+/// Options out of a file.
+fn read(path: &Path) -> Result<Map<String, Value>> {
+    let name = if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() };
+    let (mut text, most) = (String::new(), MAX_BYTES as u64 + 1);
+    let read = match path.as_os_str() == "-" {
+        true => std::io::stdin().lock().take(most).read_to_string(&mut text),
+        false => std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text)),
+    };
+    read.with_context(|| format!("--plugin-config {name}"))?;
+    match traffic::scenario::value(&text, &name)? {
+        Value::Object(options) => Ok(options),
+        Value::Null => Ok(Map::new()),
+        _ => bail!("--plugin-config {name}: these are no options: write NAME: VALUE, one a line"),
+    }
+}
+
+/// `netdyno plugin`.
+#[derive(Debug, Args)]
+pub struct Plugin {
+    #[command(subcommand)]
+    pub command: PluginCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// List the plugins that can be named: those built in, the user's (~/.local/share/netdyno/plugins) and the system's.
+    List {
+        /// Print them as a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a plugin sends, every option with its type, default and meaning, and examples to paste.
+    Info {
+        /// Its name, or the path of a module.
+        #[arg(value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
+        name: String,
+        /// Print it as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Begin a plugin of one's own: a folder with a template that builds.
+    #[command(group = ArgGroup::new("language").required(true))]
+    New {
+        /// The folder, which is made; the plugin is called as it is.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+        /// In Rust.
+        #[arg(long, group = "language")]
+        rust: bool,
+        /// In Go.
+        #[arg(long, group = "language")]
+        go: bool,
+        /// In C.
+        #[arg(long, group = "language")]
+        c: bool,
+    },
+    /// Check a module, and make frames of each of its examples and say what they are.
+    Test {
+        /// The module.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        path: String,
+        /// Frames of each example.
+        #[arg(long, value_name = "FRAMES", default_value_t = 1_000)]
+        count: u64,
+    },
+    /// Check a module: interface, description, schema, whether its examples compile, how long that takes.
+    Check {
+        /// The module.
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        path: String,
+    },
+}

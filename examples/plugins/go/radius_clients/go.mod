@@ -1,0 +1,3 @@
+module radius_clients
+
+go 1.24

@@ -1,0 +1,3 @@
+module udp_flows_go
+
+go 1.24

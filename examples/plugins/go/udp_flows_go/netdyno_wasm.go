@@ -1,0 +1,1 @@
+../../../../crates/plugin-sdk/go/netdyno_wasm.go
