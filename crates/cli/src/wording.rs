@@ -33,6 +33,7 @@ const OTHERWISE: &[(&str, &str)] = &[
     ("rate: top", "--topspeed"),
     ("reflect", "`netdyno reflect --on IFACE`"),
     ("clean", "`netdyno clone return --clean`"),
+    ("doctor_there", "`netdyno clone doctor --from IFACE:PORT --to TARGET`"),
     ("return_agent", "`netdyno clone return --on IFACE --server :PORT --engine ADDRESS`"),
     ("public_target", "--allow-public-target"),
     ("report", "`--report DIR`"),

@@ -124,7 +124,8 @@ func batch(frames Frames, first, step uint64, count int, to []byte) []byte {
 	for i := range count {
 		start := len(to)
 		to = frames.Frame(first+step*uint64(i), to)
-		length := len(to) - start
+		// A longer one is refused as it is; 16 bits of its length might look sound.
+		length := min(len(to)-start, 0xffff)
 		to[2*i], to[2*i+1] = byte(length), byte(length>>8)
 		for len(to)&3 != 0 {
 			to = append(to, 0)

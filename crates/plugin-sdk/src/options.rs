@@ -44,6 +44,13 @@ impl Addresses {
         first_address(&self.0).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
+    /// Are all addresses that are written in them private, or for benchmarks ([`is_private`])? Of prefixes and ranges the
+    /// ends count that are written.
+    #[must_use]
+    pub fn are_private(&self) -> bool {
+        addresses(&self.0).all(is_private)
+    }
+
     /// Whether they are of IPv6.
     #[must_use]
     pub fn is_ipv6(&self) -> bool {
@@ -79,11 +86,14 @@ impl Addresses {
 
 /// The first IP address in a text.
 fn first_address(text: &str) -> Option<IpAddr> {
+    addresses(text).next()
+}
+
+/// The IP addresses in a text.
+fn addresses(text: &str) -> impl Iterator<Item = IpAddr> + '_ {
     let word = |c: char| !(c.is_ascii_hexdigit() || c == ':' || c == '.');
-    text.split(word).find_map(|word| {
-        // `10.0.0.1..10.0.0.9` is one run of such characters.
-        word.split("..").find_map(|word| word.parse().ok())
-    })
+    // `10.0.0.1..10.0.0.9` is one run of such characters.
+    text.split(word).flat_map(|word| word.split("..")).filter_map(|word| word.parse().ok())
 }
 
 /// A value that is written in the expression language: a number, a range, a list, of chance.
@@ -379,15 +389,15 @@ impl<T: Into<Packet>> Div<T> for Ip {
 #[must_use]
 pub fn is_private(address: IpAddr) -> bool {
     match address {
-        // RFC 1918, RFC 2544 section C.2.2, loopback, link-local.
+        // RFC 1918, RFC 2544 section C.2.2.
         IpAddr::V4(a) => {
             let [first, second, ..] = a.octets();
-            a.is_private() || a.is_loopback() || a.is_link_local() || first == 198 && second & 0xfe == 18
+            a.is_private() || first == 198 && second & 0xfe == 18
         }
-        // RFC 4193, RFC 5180 (2001:2::/48), loopback, link-local.
+        // RFC 4193, RFC 5180 (2001:2::/48).
         IpAddr::V6(a) => {
             let s: [u16; 8] = Ipv6Addr::segments(&a);
-            s[0] & 0xfe00 == 0xfc00 || s[..3] == [0x2001, 2, 0] || a.is_loopback() || s[0] & 0xffc0 == 0xfe80
+            s[0] & 0xfe00 == 0xfc00 || s[..3] == [0x2001, 2, 0]
         }
     }
 }

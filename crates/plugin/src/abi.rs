@@ -18,13 +18,13 @@
 //! **A batch** holds the frames `first`, `first + step`, ...: `count` of them, exactly, and at most [`MOST_IN_A_BATCH`]. The
 //! host never asks for frames beyond the `count` that the guest stated when it was opened. It begins with the lengths of all
 //! frames, `count` times a `u16`, and zeros up to a multiple of 4 bytes. The frames follow; each begins at the next multiple
-//! of 4 bytes from the batch's beginning. A frame is 1 to `longest` bytes, without FCS. What a guest returned stays as it is
+//! of 4 bytes from the batch's beginning. A frame is [`SHORTEST_FRAME`] to `longest` bytes, without FCS. What a guest returned stays as it is
 //! until it is called again, so a guest may keep its batch in one place and change only what differs from the one before.
 //!
 //! Frame *n* is a function of *n* and of the input alone: several cores ask instances of their own for disjoint frames.
 //!
 //! **Imports.** A guest needs none. Those of `wasi_snapshot_preview1` that compilers emit are answered without any access to
-//! the host: clocks stand at 0, random bytes follow from the seed, there are no files, arguments or variables of the
+//! the host: clocks go on by a microsecond with each look, random bytes follow from the seed, there are no files, arguments or variables of the
 //! environment, and what is written to the descriptors 1 and 2 is shown with an error. Any other import is refused by name.
 
 use crate::Invalid;
@@ -90,8 +90,8 @@ pub fn json(bytes: &[u8]) -> Result<Value, Invalid> {
 pub fn compiled(answer: Value) -> Result<Result<String, Fault>, Invalid> {
     match member(answer, "scenario")? {
         Ok(scenario) if scenario.is_object() => {
-            // On several lines, so that an error shows the line that it is about.
-            Ok(Ok(serde_json::to_string_pretty(&scenario).map_err(|bad| Invalid::NotJson(bad.to_string()))?))
+            // Without spaces: a scenario's size is bounded, and indentation would be most of it.
+            Ok(Ok(serde_json::to_string(&scenario).map_err(|bad| Invalid::NotJson(bad.to_string()))?))
         }
         Ok(_) => Err(Invalid::NotAsAsked("`scenario` is no object".to_owned())),
         Err(fault) => Ok(Err(fault)),
@@ -167,7 +167,7 @@ pub fn batch(
     let mut at = table;
     for (number, pair) in lengths.chunks_exact(2).enumerate() {
         let length = pair.iter().rev().fold(0, |all, &byte| all << 8 | usize::from(byte));
-        if length == 0 || length > longest {
+        if length < SHORTEST_FRAME as usize || length > longest {
             return Err(Invalid::FrameLength { number, length, longest });
         }
         if at + length > bytes.len() {

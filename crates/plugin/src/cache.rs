@@ -6,6 +6,8 @@
 //! had to lie beside it, under the same permissions. The file says of which module it is, for which build of the compiler,
 //! and what its own hash is, so that one that was moved or damaged is passed over and made anew.
 //!
+//! With capabilities of netdyno's file that rule does not hold, since this process may more than its user: there is no cache then.
+//!
 //! Nothing here fails: without a cache modules are compiled each time.
 
 #![allow(
@@ -29,11 +31,29 @@ const HEAD: usize = MAGIC.len() + 32 + 32;
 /// Largest file: code is some times as long as its module.
 const MOST: u64 = 16 * crate::abi::MOST_MODULE;
 
+/// Did this process gain rights when it was executed (AT_SECURE of getauxval(3))? So it is taken where that cannot be read.
+fn is_secure() -> bool {
+    const AT_SECURE: usize = 23;
+    const WORD: usize = size_of::<usize>();
+    let Ok(vector) = std::fs::read("/proc/self/auxv") else { return true };
+    let word = |bytes: &[u8]| bytes.try_into().map_or(0, usize::from_ne_bytes);
+    let mut pairs = vector.chunks_exact(2 * WORD).map(|pair| pair.split_at(WORD));
+    pairs.find(|(kind, _)| word(kind) == AT_SECURE).is_none_or(|(_, value)| word(value) != 0)
+}
+
 /// The folder, if there is a user's home.
 fn folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    // With the capabilities of a file, or as another user by its set-user-ID bit, this process may more than who could write
+    // the cache (and chose its place); a file of theirs would be executed with all that.
+    if is_secure() {
+        return None;
+    }
     let base = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(base.join("netdyno/plugins"))
+    // As root with another user's HOME (sudo -E): nothing is made there, and nothing taken. Of folders that are not there yet
+    // the nearest above counts.
+    let there = base.ancestors().find_map(|folder| std::fs::metadata(folder).ok())?;
+    (rustix::process::geteuid().as_raw() == there.uid()).then(|| base.join("netdyno/plugins"))
 }
 
 /// Of one module, for one build of the compiler with its settings and this processor.

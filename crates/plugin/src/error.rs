@@ -52,7 +52,7 @@ pub enum Invalid {
         need: usize,
     },
     /// A frame of a length that it may not have.
-    #[error("frame {number} of its batch has {length} bytes, and it said that frames have 1 to {longest}")]
+    #[error("frame {number} of its batch has {length} bytes, and it said that frames have 14 to {longest}")]
     FrameLength {
         /// Its place in the batch, from 0.
         number: usize,

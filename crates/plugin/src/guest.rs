@@ -68,16 +68,17 @@ static GUESTS: (Mutex<usize>, Condvar) = (Mutex::new(0), Condvar::new());
 struct Counted;
 
 impl Counted {
-    fn new(engine: &'static Engine) -> Counted {
-        static TICKER: OnceLock<()> = OnceLock::new();
-        TICKER.get_or_init(|| {
-            let name = std::thread::Builder::new().name("epochs".to_owned());
-            // Without it no guest would be ended that does not end by itself.
-            let _ = name.spawn(move || tick(engine)).map_err(|_| std::process::abort());
-        });
+    /// Fails where there is no thread to be had that counts epochs: without it no guest would be ended that does not end by itself.
+    fn new(engine: &'static Engine) -> std::io::Result<Counted> {
+        static TICKS: Mutex<bool> = Mutex::new(false);
+        let mut ticks = TICKS.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*ticks {
+            std::thread::Builder::new().name("epochs".to_owned()).spawn(move || tick(engine))?;
+            *ticks = true;
+        }
         *GUESTS.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         GUESTS.1.notify_one();
-        Counted
+        Ok(Counted)
     }
 }
 
@@ -229,7 +230,8 @@ impl Compiled {
         };
         let mut store = Store::new(engine, host);
         store.limiter(|host| host);
-        let counted = Counted::new(engine);
+        let counted = Counted::new(engine)
+            .map_err(|why| not(format!("there is no thread to watch over the time that it takes: {why}")))?;
         let mut linker = Linker::new(engine);
         wasi::link(&mut linker).map_err(|why| not(why.to_string()))?;
         // A start function runs as the module is made an instance.
@@ -329,6 +331,8 @@ impl Guest {
         most: Duration,
     ) -> Result<R, PluginError> {
         self.store.set_epoch_deadline(epochs(most));
+        // What an earlier call was refused, and lived with, is not why this one ends.
+        self.store.data_mut().refused_memory = false;
         match function.call(&mut self.store, with) {
             Ok(returned) => Ok(returned),
             Err(why) => Err(broke(&self.name, call, &mut self.store, most, self.limits, &why)),

@@ -3,10 +3,11 @@
 //! What is judged are the frames themselves: of a packet program the bytes of its templates with all values that its fields
 //! may take, of frames that a plugin yields each frame. What options say is not looked at. Every destination has to lie in
 //! [`ALLOWED`], that of the outermost IP header as those in tunnels; what that depends on (EtherTypes, IP versions) may not
-//! vary.
+//! vary. Where a protocol's number or a UDP port varies, what each tunnel of those would carry is judged.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use traffic::{Field, Program, Stream, Values};
 use wire::LinkType;
 use wire::layers::{L3, Layers};
@@ -25,6 +26,13 @@ pub const ALLOWED: [(IpAddr, u8); 6] = [
 const MOST_VALUES: usize = 4_096;
 /// IP headers in one another.
 const DEEPEST: usize = 8;
+/// Headers that are looked at in one frame, those of all readings together.
+const MOST_LOOKS: usize = 512;
+/// Protocols that carry packets, or ports that say so: IPv4, UDP, IPv6, GRE.
+const LEAD_ON: [u8; 4] = [4, 17, 41, GRE];
+const GRE: u8 = 47;
+/// UDP ports of tunnels: VXLAN, GENEVE, GTP-U.
+const TUNNELS: [u16; 3] = [4789, 6081, 2152];
 
 /// A frame that such a plugin may not send.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,26 +98,13 @@ fn within(low: IpAddr, high: IpAddr) -> bool {
 /// The first destination that is none of those allowed.
 pub fn program(program: &Program) -> Result<(), Refused> {
     for stream in &program.streams {
+        let varying = Varying::of(stream);
         for number in 0..stream.templates.len() {
-            let template = stream.templates.get(number);
             // Shorter frames have fewer headers, and none that the longest has not.
-            judge(&stream.name, template, &stream.fields)?;
+            judge(&stream.name, stream.templates.get(number), &varying)?;
         }
-        signed_over(stream)?;
     }
     Ok(())
-}
-
-/// A signature stands in the last bytes, whatever they are: not over an address.
-fn signed_over(stream: &Stream) -> Result<(), Refused> {
-    let template = stream.templates.get(0);
-    let (shortest, _) = stream.lengths.bounds(template.len() as u32);
-    let from = (shortest as usize).saturating_sub(wire::signature::LEN);
-    let over = |head: &Head| stream.signature.is_some() && head.destination.end > from;
-    match heads(template).iter().find(|head| over(head)) {
-        Some(head) => Err(Refused::Structure { stream: stream.name.clone(), offset: head.destination.start }),
-        None => Ok(()),
-    }
 }
 
 /// Judges one frame, of those called `name`.
@@ -117,34 +112,56 @@ fn signed_over(stream: &Stream) -> Result<(), Refused> {
 /// # Errors
 /// As of [`program`].
 pub fn frame(name: &str, bytes: &[u8]) -> Result<(), Refused> {
-    judge(name, bytes, &[])
+    judge(name, bytes, &Varying::default())
 }
 
-fn judge(name: &str, bytes: &[u8], fields: &[Field]) -> Result<(), Refused> {
+/// What of a frame is not as in its template.
+#[derive(Default)]
+struct Varying<'p> {
+    fields: &'p [Field],
+    /// What the executor computes: lengths, checksums, a CRC, and the last bytes of all lengths that are signed.
+    computed: Vec<Range<usize>>,
+}
+
+impl<'p> Varying<'p> {
+    fn of(stream: &'p Stream) -> Varying<'p> {
+        let two = |offset: u32| offset as usize..offset as usize + 2;
+        let mut computed: Vec<Range<usize>> =
+            stream.length_fields.iter().map(|own| two(own.offset)).collect();
+        computed.extend(stream.sums.iter().map(|sum| two(sum.offset)));
+        computed.extend(stream.crc.iter().map(|crc| crc.offset as usize..crc.offset as usize + 4));
+        if stream.signature.is_some() {
+            let template = stream.templates.get(0).len();
+            let (shortest, _) = stream.lengths.bounds(template as u32);
+            computed.push((shortest as usize).saturating_sub(wire::signature::LEN)..template);
+        }
+        Varying { fields: &stream.fields, computed }
+    }
+
+    /// The first byte of these that a field writes.
+    fn by_fields(&self, range: &Range<usize>) -> Option<usize> {
+        range.clone().find(|at| self.fields.iter().any(|field| touches(field, *at)))
+    }
+
+    /// The first that is computed.
+    fn by_computing(&self, range: &Range<usize>) -> Option<usize> {
+        range.clone().find(|at| self.computed.iter().any(|own| own.contains(at)))
+    }
+}
+
+fn judge(name: &str, bytes: &[u8], varying: &Varying<'_>) -> Result<(), Refused> {
     let structure = |offset: usize| Refused::Structure { stream: name.to_owned(), offset };
-    let heads = heads(bytes);
-    let layers = Layers::parse(LinkType::ETHERNET, bytes);
-    // The link headers: where they say that IP begins, and that something else does.
-    let link_end = if layers.is_ip() { layers.l3_offset } else { bytes.len().min(layers.l3_offset) };
-    let varies = |range: std::ops::Range<usize>| {
-        let touched = fields.iter().flat_map(|field| field.range().filter(|at| touches(field, *at)));
-        touched.filter(|at| range.contains(at)).min()
-    };
-    if let Some(at) = varies(12..link_end).filter(|at| structural(bytes, *at, link_end)) {
+    let mut walk = Walk { bytes, varying, heads: Vec::new(), read: Vec::new(), tried: Vec::new(), looks: 0 };
+    walk.packet(LinkType::ETHERNET, 0, 0).map_err(structure)?;
+    let Walk { heads, read, tried, .. } = walk;
+    let fixed = read.iter().filter_map(|range| varying.by_fields(range).or(varying.by_computing(range)));
+    let computed = tried.iter().chain(&heads).filter_map(|range| varying.by_computing(range));
+    if let Some(at) = fixed.chain(computed).min() {
         return Err(structure(at));
     }
     for head in &heads {
-        if let Some(at) = varies(head.at..head.at + 1) {
-            return Err(structure(at));
-        }
-        let address = |high: bool| {
-            let part = bytes.get(head.destination.clone()).unwrap_or_default();
-            let own = part.iter().fold(0, |all, &byte| all << 8 | u128::from(byte));
-            (own, part.len(), high)
-        };
-        for (low, high) in ranges(head, bytes, fields) {
-            let (_, width, _) = address(false);
-            let of = |bits: u128| match width {
+        for (low, high) in ranges(head, bytes, varying.fields) {
+            let of = |bits: u128| match head.len() {
                 4 => IpAddr::V4(Ipv4Addr::from_bits(bits as u32)),
                 _ => IpAddr::V6(Ipv6Addr::from_bits(bits)),
             };
@@ -157,23 +174,6 @@ fn judge(name: &str, bytes: &[u8], fields: &[Field]) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Does a byte in front of the network layer decide what that is? Tag control and label values do not.
-fn structural(bytes: &[u8], at: usize, link_end: usize) -> bool {
-    let mut type_at = 12;
-    while type_at + 2 <= link_end {
-        if (type_at..type_at + 2).contains(&at) {
-            return true;
-        }
-        match bytes.get(type_at..type_at + 2) {
-            Some([0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]) => type_at += 4,
-            // Labels: the bottom-of-stack bit decides.
-            Some([0x88, 0x47] | [0x88, 0x48]) => return at >= type_at + 2 && (at - type_at - 2) % 4 == 2,
-            _ => return at >= type_at,
-        }
-    }
-    false
-}
-
 /// Does the field write a bit of this byte?
 fn touches(field: &Field, at: usize) -> bool {
     let range = field.range();
@@ -181,93 +181,229 @@ fn touches(field: &Field, at: usize) -> bool {
     range.contains(&at) && (field.mask >> (8 * from_end as u32)) & 0xff != 0
 }
 
-/// An IP header.
-struct Head {
-    at: usize,
-    destination: std::ops::Range<usize>,
+/// A way through the headers of a frame: the outermost, and what IP, GRE, VXLAN, GENEVE and GTP-U carry.
+struct Walk<'w> {
+    bytes: &'w [u8],
+    varying: &'w Varying<'w>,
+    /// Destinations.
+    heads: Vec<Range<usize>>,
+    /// What was read to find them: it may not vary.
+    read: Vec<Range<usize>>,
+    /// What fields may vary, since each of its values was tried that leads on.
+    tried: Vec<Range<usize>>,
+    looks: usize,
 }
 
-/// The IP headers of a frame: the outermost, and what IP, GRE, VXLAN, GENEVE and GTP-U carry.
-fn heads(bytes: &[u8]) -> Vec<Head> {
-    let mut heads = Vec::new();
-    let mut layers = Layers::parse(LinkType::ETHERNET, bytes);
-    let mut base = 0;
-    while heads.len() < DEEPEST && layers.is_ip() {
-        let at = base + layers.l3_offset;
-        let destination = if layers.l3 == L3::V4 { at + 16..at + 20 } else { at + 24..at + 40 };
-        heads.push(Head { at, destination });
-        let (Some(l4), Some(protocol)) = (layers.l4_offset, layers.ip_protocol) else { break };
-        let Some((link, from)) = carried(bytes, base + l4, protocol) else { break };
-        let Some(rest) = bytes.get(from..) else { break };
-        layers = Layers::parse(link, rest);
-        base = from;
+impl Walk<'_> {
+    fn word(&self, at: usize) -> Option<u16> {
+        self.bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map(u16::from_be_bytes)
     }
-    heads
-}
 
-/// What a transport header at `at` carries, if that is a packet or a frame: of which type, and where it begins.
-fn carried(bytes: &[u8], at: usize, protocol: u8) -> Option<(LinkType, usize)> {
-    use wire::numbers::protocol;
-    const GRE: u8 = 47;
-    let word = |at: usize| bytes.get(at..at + 2).and_then(|two| two.try_into().ok()).map(u16::from_be_bytes);
-    let by_type = |ethertype: u16, at: usize| match ethertype {
-        0x0800 | 0x86dd => Some((LinkType::RAW, at)),
-        0x6558 => Some((LinkType::ETHERNET, at)),
-        _ => None,
-    };
-    match protocol {
-        // IPv4 or IPv6 in IP.
-        4 | 41 => Some((LinkType::RAW, at)),
-        GRE => {
-            let flags = word(at)?;
-            let more = [0x8000, 0x2000, 0x1000].iter().filter(|bit| flags & **bit != 0).count();
-            by_type(word(at + 2)?, at + 4 + 4 * more)
+    /// Is there room for so many bytes?
+    fn room(&self, at: usize, bytes: usize) -> bool {
+        at + bytes <= self.bytes.len()
+    }
+
+    /// May the number in these bytes be that one?
+    fn may_be(&self, range: &Range<usize>, number: u128) -> bool {
+        ranges(range, self.bytes, self.varying.fields)
+            .iter()
+            .any(|(low, high)| (low..=high).contains(&&number))
+    }
+
+    /// A packet or a frame that begins at `base`. An error is the byte that varies and may not.
+    fn packet(&mut self, link: LinkType, base: usize, depth: usize) -> Result<(), usize> {
+        self.looks += 1;
+        if self.looks > MOST_LOOKS {
+            return Err(base);
         }
-        protocol::UDP => match word(at + 2)? {
-            // VXLAN, and GENEVE with its options.
-            4789 => Some((LinkType::ETHERNET, at + 16)),
-            6081 => by_type(word(at + 10)?, at + 16 + 4 * usize::from(bytes.get(at + 8)? & 0x3f)),
-            // GTP-U: the optional fields, and extension headers behind them.
-            2152 => {
-                let flags = *bytes.get(at + 8)?;
-                let mut inner = at + 16;
-                if flags & 7 != 0 {
-                    inner += 4;
-                    let mut next = *bytes.get(inner - 1)?;
-                    for _ in 0..DEEPEST {
-                        if next == 0 {
-                            break;
-                        }
-                        let length = 4 * usize::from(*bytes.get(inner)?).max(1);
-                        inner += length;
-                        next = *bytes.get(inner - 1)?;
+        let bytes = self.bytes;
+        let Some(rest) = bytes.get(base..).filter(|_| depth < DEEPEST) else { return Ok(()) };
+        let layers = Layers::parse(link, rest);
+        let at = base + layers.l3_offset;
+        if link == LinkType::ETHERNET {
+            self.link(base, at);
+        }
+        match layers.l3 {
+            L3::V4 | L3::V6 | L3::Unknown => self.read.push(at..at + 1),
+            // LLC and SNAP, whose type may be IP's.
+            L3::Llc => self.read.push(at..at + 8),
+            L3::Other(kind) if layers.mpls_labels > 0 || matches!(kind, 0x0800 | 0x86dd) => {
+                self.read.push(at..at + 1);
+            }
+            L3::Arp | L3::Other(_) => {}
+        }
+        match layers.l3 {
+            L3::V4 => {
+                self.heads.push(at + 16..at + 20);
+                let header = 4 * usize::from(bytes.get(at).copied().unwrap_or_default() & 0x0f);
+                // A later piece carries no header, if it is always one.
+                let offset = at + 6..at + 8;
+                let later = self.word(at + 6).is_some_and(|word| word & 0x1fff != 0);
+                if later && self.varying.by_fields(&offset).is_none() {
+                    self.read.push(offset);
+                    return Ok(());
+                }
+                self.tried.push(offset);
+                self.protocol(at + 9, at + header, depth)
+            }
+            L3::V6 => {
+                self.heads.push(at + 24..at + 40);
+                self.protocol(at + 6, at + 40, depth)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What of Ethernet's header at `base`, and of those behind it up to `end`, decides what follows. Tag control and label
+    /// values do not.
+    fn link(&mut self, base: usize, end: usize) {
+        let mut at = base + 12;
+        while at + 2 <= end {
+            self.read.push(at..at + 2);
+            match self.word(at) {
+                Some(0x8100 | 0x88a8 | 0x9100) => at += 4,
+                // Labels: the bottom-of-stack bit decides.
+                Some(0x8847 | 0x8848) => {
+                    return self.read.extend((at + 4..end).step_by(4).map(|at| at..at + 1));
+                }
+                // PPPoE: not the session and the length.
+                Some(0x8864) => return self.read.extend([at + 2..at + 4, at + 8..end]),
+                _ => return self.read.push(at + 2..end),
+            }
+        }
+    }
+
+    /// What stands at `at`, of the protocol whose number stands at `number`: first IPv6's extension headers.
+    fn protocol(&mut self, mut number: usize, mut at: usize, depth: usize) -> Result<(), usize> {
+        const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
+        for _ in 0..2 * DEEPEST {
+            let Some(&template) = self.bytes.get(number) else { return Ok(()) };
+            let own = number..number + 1;
+            if let Some(varies) = self.varying.by_fields(&own) {
+                let extended = EXTENSIONS.iter().any(|one| self.may_be(&own, (*one).into()));
+                if extended && self.room(at, 8 + 20) {
+                    return Err(varies);
+                }
+                self.tried.push(own.clone());
+                for protocol in LEAD_ON {
+                    if self.may_be(&own, protocol.into()) {
+                        self.carried(protocol, at, depth)?;
                     }
                 }
-                Some((LinkType::RAW, inner))
+                return Ok(());
             }
-            _ => None,
-        },
-        _ => None,
+            self.read.push(own);
+            if !EXTENSIONS.contains(&template) {
+                return self.carried(template, at, depth);
+            }
+            let Some(&length) = self.bytes.get(at + 1) else { return Ok(()) };
+            let length = match template {
+                44 => {
+                    let offset = at + 2..at + 4;
+                    let later = self.word(at + 2).is_some_and(|word| word & 0xfff8 != 0);
+                    if later && self.varying.by_fields(&offset).is_none() {
+                        self.read.push(offset);
+                        return Ok(());
+                    }
+                    self.tried.push(offset);
+                    8
+                }
+                51 => (usize::from(length) + 2) * 4,
+                _ => (usize::from(length) + 1) * 8,
+            };
+            if template != 44 {
+                self.read.push(at + 1..at + 2);
+            }
+            number = at;
+            at += length;
+        }
+        Ok(())
+    }
+
+    /// What a transport header at `at` carries, if that is a packet or a frame.
+    fn carried(&mut self, protocol: u8, at: usize, depth: usize) -> Result<(), usize> {
+        match protocol {
+            // IPv4 or IPv6 in IP.
+            4 | 41 if self.room(at, 20) => self.packet(LinkType::RAW, at, depth + 1),
+            GRE if self.room(at, 4 + 20) => {
+                self.read.push(at..at + 2);
+                let flags = self.word(at).unwrap_or_default();
+                let more = [0x8000, 0x2000, 0x1000].iter().filter(|bit| flags & **bit != 0).count();
+                self.typed(at + 2, at + 4 + 4 * more, depth)
+            }
+            17 => {
+                let port = at + 2..at + 4;
+                let tunnels = TUNNELS.into_iter().filter(|number| self.may_be(&port, (*number).into()));
+                let tunnels: Vec<u16> = tunnels.collect();
+                self.tried.push(port);
+                tunnels.into_iter().try_for_each(|tunnel| self.tunnel(tunnel, at, depth))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What follows at `at`, by the EtherType at `kind`.
+    fn typed(&mut self, kind: usize, at: usize, depth: usize) -> Result<(), usize> {
+        self.read.push(kind..kind + 2);
+        match self.word(kind) {
+            Some(0x0800 | 0x86dd) => self.packet(LinkType::RAW, at, depth + 1),
+            Some(0x6558) => self.packet(LinkType::ETHERNET, at, depth + 1),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a UDP header at `at` carries for this port. What has no room for another IP header is no tunnel's.
+    fn tunnel(&mut self, port: u16, at: usize, depth: usize) -> Result<(), usize> {
+        match port {
+            4789 if self.room(at, 16 + 14 + 20) => self.packet(LinkType::ETHERNET, at + 16, depth + 1),
+            // GENEVE with its options.
+            6081 if self.room(at, 16 + 20) => {
+                self.read.push(at + 8..at + 9);
+                let options = self.bytes.get(at + 8).copied().unwrap_or_default() & 0x3f;
+                self.typed(at + 10, at + 16 + 4 * usize::from(options), depth)
+            }
+            // GTP-U: the optional fields, and extension headers behind them.
+            2152 if self.room(at, 16 + 20) => {
+                let mut inner = at + 16;
+                self.read.push(at + 8..at + 9);
+                if self.bytes.get(at + 8).is_some_and(|flags| flags & 7 != 0) {
+                    inner += 4;
+                    for _ in 0..DEEPEST {
+                        self.read.push(inner - 1..inner);
+                        match (self.bytes.get(inner - 1), self.bytes.get(inner)) {
+                            (Some(1..), Some(&length)) => {
+                                self.read.push(inner..inner + 1);
+                                inner += 4 * usize::from(length).max(1);
+                            }
+                            _ => break,
+                        }
+                    }
+                }
+                self.packet(LinkType::RAW, inner, depth + 1)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
-/// All destinations of a header, as ranges.
-fn ranges(head: &Head, bytes: &[u8], fields: &[Field]) -> Vec<(u128, u128)> {
-    let part = bytes.get(head.destination.clone()).unwrap_or_default();
+/// All numbers that these bytes may hold, as ranges.
+fn ranges(own: &Range<usize>, bytes: &[u8], fields: &[Field]) -> Vec<(u128, u128)> {
+    let part = bytes.get(own.clone()).unwrap_or_default();
     let template = part.iter().fold(0, |all, &byte| all << 8 | u128::from(byte));
     let mut all = vec![(template, template)];
     for field in fields {
         let range = field.range();
-        if range.end <= head.destination.start || range.start >= head.destination.end {
+        if range.end <= own.start || range.start >= own.end {
             continue;
         }
         // The field's bytes as a number, moved to where they stand in the address; what lies outside falls away.
         let width = 8 * part.len();
         let moved = |value: u64| {
             let value = u128::from(value);
-            let moved = match head.destination.end.checked_sub(range.end) {
+            let moved = match own.end.checked_sub(range.end) {
                 Some(left) => value.checked_shl(8 * left as u32).unwrap_or(0),
-                None => value >> (8 * (range.end - head.destination.end)),
+                None => value >> (8 * (range.end - own.end)),
             };
             if width == 128 { moved } else { moved & ((1 << width) - 1) }
         };
@@ -279,8 +415,8 @@ fn ranges(head: &Head, bytes: &[u8], fields: &[Field]) -> Vec<(u128, u128)> {
             let low = ranges.iter().map(|range| range.0).min().unwrap_or(0);
             vec![(low, ranges.iter().map(|range| range.1).max().unwrap_or(0))]
         };
-        let (own, taken) = if one { (all, taken) } else { (hull(&all), hull(&taken)) };
-        all = own
+        let (before, taken) = if one { (all, taken) } else { (hull(&all), hull(&taken)) };
+        all = before
             .iter()
             .flat_map(|(low, high)| {
                 taken.iter().map(move |(least, most)| (low & !mask | least, high & !mask | most))

@@ -16,6 +16,9 @@ const MOST_NODES: usize = 20_000;
 const DEEPEST: usize = 64;
 /// Memory of a compiled pattern.
 const LARGEST_PATTERN: usize = 1 << 20;
+/// Patterns of a schema, and their bytes in all: what is compiled of each is bounded by itself only.
+const MOST_PATTERNS: usize = 64;
+const MOST_OF_PATTERNS: usize = 16 << 10;
 /// Options in all, as JSON.
 const MOST_OPTIONS: usize = 1 << 20;
 
@@ -61,7 +64,7 @@ impl Schema {
         if object.get("type").and_then(Value::as_str) != Some("object") {
             return Err(bad("its `type` is not `object`: options have names".to_owned()));
         }
-        let mut walk = Walk { root: schema, nodes: 0, refs: Vec::new() };
+        let mut walk = Walk { root: schema, nodes: 0, patterns: 0, of_patterns: 0, refs: Vec::new() };
         walk.look(schema, 0).map_err(bad)?;
         if let Err(why) = jsonschema::draft202012::meta::validate(schema) {
             return Err(bad(format!("at `{}`: {why}", why.instance_path())));
@@ -422,6 +425,8 @@ fn shortened(text: &str) -> String {
 struct Walk<'s> {
     root: &'s Value,
     nodes: usize,
+    patterns: usize,
+    of_patterns: usize,
     /// References that are being followed.
     refs: Vec<&'s str>,
 }
@@ -446,7 +451,25 @@ impl<'s> Walk<'s> {
         }
     }
 
+    fn pattern(&mut self, pattern: &str) -> Result<(), String> {
+        self.patterns += 1;
+        self.of_patterns += pattern.len();
+        if self.patterns > MOST_PATTERNS || self.of_patterns > MOST_OF_PATTERNS {
+            return Err(format!(
+                "it has more than {MOST_PATTERNS} patterns, or {MOST_OF_PATTERNS} bytes of them"
+            ));
+        }
+        Ok(())
+    }
+
     fn member(&mut self, key: &'s str, member: &'s Value, depth: usize) -> Result<(), String> {
+        match (key, member) {
+            ("pattern", Value::String(pattern)) => self.pattern(pattern)?,
+            ("patternProperties", Value::Object(members)) => {
+                members.keys().try_for_each(|pattern| self.pattern(pattern))?;
+            }
+            _ => {}
+        }
         match (key, member) {
             (
                 "$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$anchor" | "$id" | "$vocabulary",

@@ -434,7 +434,7 @@ fn frames_that_are_not_as_announced_end_the_run() {
         (
             two,
             batch([65, 60], 132),
-            "frame 0 of its batch has 65 bytes, and it said that frames have 1 to 64",
+            "frame 0 of its batch has 65 bytes, and it said that frames have 14 to 64",
         ),
         (
             two,
@@ -473,6 +473,8 @@ fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
         "ether(dst=02:00:00:00:00:00..02:00:00:00:00:ff)/vlan(vid=1..9)/ipv4(dst=192.168.0.0/16)/udp",
         "ipv6(dst=2001:2::/64)/udp",
         "ipv4(dst=10.0.0.1)/udp(dport=4789)/vxlan/ether/ipv4(dst=10.1.0.0/24)/udp",
+        "ipv4(dst=10.0.0.1, ttl=random(1..64), id=random())/udp(sport=random(), dport=1..65535)",
+        "ipv4(dst=10.0.0.1)/udp(dport=[9,4789])/raw(hex=\"0800000000000100\")/ether/ipv4(dst=10.8.8.8)/udp",
     ] {
         asked(&module(&restricted, &answer(frame), ""), &json!({}))
             .unwrap_or_else(|why| panic!("{frame}: {why}"));
@@ -487,6 +489,24 @@ fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
         ("ipv4(dst=8.8.8.8)/udp(dport=4789)/vxlan/ether/ipv4(dst=10.0.0.1)/udp", "would go to 8.8.8.8"),
         ("ipv4(dst=10.0.0.1)/udp(dport=4789)/vxlan/ether/ipv4(dst=8.8.8.8)/udp", "would go to 8.8.8.8"),
         ("ether(type=0x0800..0x0806)/ipv4(dst=10.0.0.1)/udp", "byte 12 varies"),
+        // By a value of what varies a tunnel begins.
+        (
+            "ipv4(dst=10.0.0.1)/udp(dport=[9,4789])/raw(hex=\"0800000000000100\")/ether/ipv4(dst=8.8.8.8)/udp",
+            "would go to 8.8.8.8",
+        ),
+        ("ipv4(dst=10.0.0.1, proto=[4,253])/ipv4(dst=8.8.8.8)/udp", "would go to 8.8.8.8"),
+        ("ipv6(dst=fc00::1, nh=[4,253])/ipv4(dst=8.8.8.8)/udp", "would go to 8.8.8.8"),
+        (
+            "ipv4(dst=10.0.0.1, proto=47)/raw(hex=\"00000801\", fields=[field(2, 16, [0x0800, 0x0801])])/ipv4(dst=8.8.8.8)/udp",
+            "byte 36 varies",
+        ),
+        // A length over the destination of a header in a tunnel.
+        (
+            "ipv4(dst=10.0.0.1, proto=4)/raw(hex=\"45000014000000004011000a0a0000010a000001\", fields=[length(16, 20)])",
+            "byte 50 varies",
+        ),
+        // The identifier varies before the type, and harmlessly.
+        ("vlan(vid=1..9, type=[0x0800,0x86dd])/ipv4(dst=10.0.0.1)/udp", "byte 16 varies"),
     ] {
         refused(&module(&restricted, &answer(frame), ""), &["private and benchmarking addresses only", says]);
         asked(&module(&description("compile"), &answer(frame), ""), &json!({}))

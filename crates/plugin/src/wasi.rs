@@ -62,7 +62,7 @@ impl State {
 pub struct Exit(pub i32);
 
 /// What is answered with "there is no such thing", by its parameters.
-const ABSENT: [(&str, &str); 29] = [
+const ABSENT: [(&str, &str); 33] = [
     ("fd_advise", "iIIi"),
     ("fd_allocate", "iII"),
     ("fd_datasync", "i"),
@@ -91,7 +91,11 @@ const ABSENT: [(&str, &str); 29] = [
     ("path_rename", "iiiiii"),
     ("path_symlink", "iiiii"),
     ("path_unlink_file", "iii"),
+    ("proc_raise", "i"),
     ("sock_accept", "iii"),
+    ("sock_recv", "iiiiii"),
+    ("sock_send", "iiiii"),
+    ("sock_shutdown", "ii"),
 ];
 
 /// What is answered by more than that.

@@ -2,7 +2,7 @@
 //! destinations than private and benchmarking addresses.
 
 use crate::common::*;
-use plugin_sdk::options::{Addresses, is_private};
+use plugin_sdk::options::Addresses;
 use plugin_sdk::packet::{Packet, frag, ipv4, ipv6};
 use plugin_sdk::payload::{Payload, bytes};
 use plugin_sdk::{Compile, Example, Fault, Run, Scenario, Stream};
@@ -73,7 +73,7 @@ impl Compile for Fragments {
     }
 
     fn compile(o: Options, _: &Run) -> Result<Scenario, Fault> {
-        if !is_private(o.dst_ip.first()) {
+        if !o.dst_ip.are_private() {
             return Err(Fault::at(
                 "/dst_ip",
                 "a private or benchmarking address (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 198.18.0.0/15, fc00::/7, 2001:2::/48)",

@@ -37,7 +37,8 @@ pub fn run(mut args: Craft) -> Result<u8> {
         What::Plugin(plugged) => by_plugin(&args, &plugged)?,
     };
     let longest = program.longest() as usize;
-    let drawn = drawn && program.uses_seed();
+    // A plugin may have used the seed itself, which its program does not show.
+    let drawn = drawn && (asked.is_some() || program.uses_seed());
     let paced = program.is_paced();
     let program = Arc::new(program);
     if args.show {
@@ -139,7 +140,7 @@ fn yielded(args: &Craft, plugged: &Plugged) -> Result<u8> {
         bail!("--size: this plugin's frames are as long as it makes them: leave it out");
     }
     let seed = args.shape.seed.unwrap_or_else(shared::draw_seed);
-    let mut source = plugged.frames(seed)?;
+    let mut source = plugged.frames(seed, args.sign)?;
     let paced = args.rate.is_some();
     if let Some(rate) = args.rate {
         source.pace(shared::schedule(rate, None, None)?);

@@ -126,7 +126,8 @@ fn info(name: &str, json: bool) -> Result<u8> {
     let plugin = plugin::find(name)?;
     let description = &plugin.description;
     let told = plugin.schema.told();
-    let called = if plugin.origin.sha256().is_some() && name.contains('/') { name } else { plugin.name() };
+    // As it was found: `mine.wasm` is a path, and `mine` would be looked for in the folders.
+    let called = name;
     let example = |example: &plugin::Example| json!({ "about": example.about, "set": example.set, "command": pasted(called, &example.set) });
     if json {
         let whole = json!({

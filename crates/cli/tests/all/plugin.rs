@@ -2,10 +2,11 @@
 
 use crate::common::*;
 use serde_json::{Value, json};
+use std::os::unix::fs::MetadataExt as _;
 
-/// A module of the world `frames`: UDP datagrams of 60 bytes, whose source ports count. `fault`: one of its frames is longer
-/// than it said.
-fn module(version: &str, fault: bool) -> Vec<u8> {
+/// A module of the world `frames`: UDP datagrams of 60 bytes, whose source ports count. `fault`: of the batches that end behind
+/// this number, one frame is longer than it said.
+fn module(version: &str, fault: Option<u64>) -> Vec<u8> {
     let literal = |bytes: &[u8]| bytes.iter().map(|byte| format!("\\{byte:02x}")).collect::<String>();
     let description = json!({
         "name": "ports", "version": version, "about": "A datagram for each port.", "world": "frames",
@@ -18,7 +19,9 @@ fn module(version: &str, fault: bool) -> Vec<u8> {
     frame.extend([0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0xee, 0x97, 198, 18, 0, 1, 198, 18, 0, 2]);
     frame.extend([0, 0, 0, 9, 0, 26, 0, 0]);
     frame.resize(60, 0);
-    let longer = if fault { "(i32.store16 (i32.const 65538) (i32.const 61))" } else { "" };
+    let longer = fault.map_or_else(String::new, |from| {
+        format!("(if (i64.gt_u (local.get $n) (i64.const {from})) (then (i32.store16 (i32.const 65538) (i32.const 61))))")
+    });
     let wat = format!(
         r#"(module (memory (export "memory") 4)
   (data (i32.const 1024) "{}") (data (i32.const 8192) "{}") (data (i32.const 12288) "{}")
@@ -91,6 +94,11 @@ fn plugins_are_listed_and_their_options_told_and_taken() {
     let (file, config) = (path(&dir, "a.pcap"), path(&dir, "a.yaml"));
     std::fs::write(&config, "dst_ip: 10.0.0.7\ndst_port: [5, 6]\nttl: 9\n").expect("a file");
     run(format!("netdyno craft --plugin simpleudp --plugin-config {config} --set ttl=3 --set src_ip=10.1.0.0/24 --count 20 -w {file}")).ok();
+    // Whoever made the plugin may have used the seed where no value of the program shows it.
+    let plain =
+        run(format!("netdyno craft --plugin simpleudp --set dst_ip=10.0.0.1 -w {}", path(&dir, "b.pcap")))
+            .ok();
+    assert!(plain.stderr.contains(", seed "), "{}", plain.stderr);
     assert_eq!(tshark_complaints(&file), "");
     for (field, wanted) in
         [("ip.dst", "10.0.0.7"), ("ip.ttl", "3"), ("udp.dstport", "5"), ("ip.src", "10.1.0.0")]
@@ -163,7 +171,7 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
 fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     let net = Net::with(&::lab::Options { queues: 2, ..::lab::Options::default() });
     let file = net.file("ports.wasm");
-    std::fs::write(&file, module("1", false)).expect("a file");
+    std::fs::write(&file, module("1", None)).expect("a file");
     let sha256 = run(format!("sha256sum {file}")).ok().stdout[..64].to_owned();
     for engine in ["packet --cores 2", "afxdp --cores 2", "auto"] {
         let send =
@@ -182,6 +190,15 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     assert!(not_taken.contains("a plugin that yields them one by one"), "{not_taken}");
     net.run(format!("netdyno send --plugin {file} --on tx0 --rate top --count 9 --engine xdp"))
         .refused(&["cannot be made in the kernel"]);
+    // What only a program can do is refused by the plugin's name.
+    let null = format!("netdyno send --plugin {file} --engine null --count 9");
+    for (words, says) in [
+        ("--cores 2 --rate 100mbps", "give a --rate in frames, or one core"),
+        ("--size 100", "--size does nothing to those"),
+    ] {
+        run(format!("{null} {words}")).refused(&["plugin `ports`: it yields frames one by one", says]);
+    }
+    run(format!("{null} --cores 2 --rate 10kpps")).ok();
     // All that there are, and no more.
     let all = run(format!("netdyno send --plugin {file} --engine null --cores 2 --json")).ok().json();
     assert_eq!(number(&all["result"]["tx"]["frames"]), 40_000);
@@ -194,7 +211,7 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
 fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
     let dir = folder();
     let (file, report) = (path(&dir, "ports.wasm"), path(&dir, "report"));
-    std::fs::write(&file, module("1", false)).expect("a file");
+    std::fs::write(&file, module("1", None)).expect("a file");
     prints(
         run(format!("netdyno plugin check {file}")).ok(),
         &["ports 1, world frames", "example 1, All of them"],
@@ -204,18 +221,25 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
         &["1,000 frames of 60 bytes without FCS", "Ethernet/IPv4/UDP"],
     );
     run(format!("netdyno send --plugin {file} --engine null --count 10 --quiet --report {report}")).ok();
-    std::fs::write(&file, module("1", true)).expect("a file");
+    std::fs::write(&file, module("1", Some(0))).expect("a file");
     run(format!("netdyno rerun {report}"))
         .refused(&["the job was made with the module with SHA-256", "--any-plugin"]);
-    let fault = "frame 1 of its batch has 61 bytes, and it said that frames have 1 to 60";
+    let fault = "frame 1 of its batch has 61 bytes, and it said that frames have 14 to 60";
     run(format!("netdyno plugin test {file}")).refused(&["in netdyno_frames", fault]);
     let ran = run(format!("netdyno send --plugin {file} --engine null --count 10 --json"));
-    assert_ne!(ran.status, 0);
+    assert_eq!(ran.status, 2, "nothing had left: {} {}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains(fault) || ran.stdout.contains(fault), "{} {}", ran.stdout, ran.stderr);
+    // What was made before the fault has left, and the result says so.
+    std::fs::write(&file, module("1", Some(128))).expect("a file");
+    let ran = run(format!("netdyno send --plugin {file} --engine null --count 300 --json"));
+    assert_eq!(ran.status, 1, "{} {}", ran.stdout, ran.stderr);
+    let result = ran.json();
+    assert_eq!(number(&result["result"]["tx"]["frames"]), 128);
+    assert!(result["result"]["verdict"].to_string().contains(fault), "{}", result["result"]["verdict"]);
     // By name, out of the user's folder; what was compiled before is kept, and not believed if others could have written it.
     let home = path(&dir, "home");
     std::fs::create_dir_all(format!("{home}/netdyno/plugins")).expect("a folder");
-    std::fs::write(format!("{home}/netdyno/plugins/ports.wasm"), module("2", false)).expect("a file");
+    std::fs::write(format!("{home}/netdyno/plugins/ports.wasm"), module("2", None)).expect("a file");
     let by_name = |words: &str| {
         let mut list = command(format!("netdyno plugin {words}"));
         list.env("XDG_DATA_HOME", &home).env("XDG_CACHE_HOME", path(&dir, "cache"));
@@ -233,15 +257,44 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
     code.iter_mut().skip(5_000).step_by(7).for_each(|byte| *byte ^= 0x55);
     std::fs::write(&kept, &code).expect("a file");
     by_name("test ports").ok();
+    let meta = || std::fs::metadata(&kept).expect("what was kept");
+    let sound = meta();
+    by_name("test ports").ok();
+    assert_eq!(meta().ino(), sound.ino(), "a sound one is taken");
     run(format!("chmod 666 {kept}")).ok();
     by_name("test ports").ok();
-    std::fs::write(format!("{home}/netdyno/plugins/other.wasm"), module("2", false)).expect("a file");
+    assert_ne!(meta().ino(), sound.ino(), "another is made");
+    assert_eq!(meta().mode() & 0o777, 0o600);
+    std::fs::write(format!("{home}/netdyno/plugins/other.wasm"), module("2", None)).expect("a file");
     by_name("list").ok().says(&["it calls itself `ports`: rename the file ports.wasm"]);
     for (bytes, says) in
         [(&b"#!/bin/sh"[..], "no WebAssembly module"), (&b"\0asm\x01\0\0\0"[..], "no `memory`")]
     {
         std::fs::write(&file, bytes).expect("a file");
         run(format!("netdyno plugin check {file}")).refused(&[says]);
+    }
+}
+
+#[test]
+fn stress_profiles_are_judged_wherever_frames_are_made() {
+    let dir = folder();
+    let file = path(&dir, "a.pcap");
+    let plugin = "--plugin syn_flood --set dst_ip=10.0.0.1,8.8.8.8";
+    let wide = "--plugin syn_flood --set dst_ip=10.0.0.1..11.0.0.1";
+    for (plugin, says) in [
+        (plugin, "private"),
+        (wide, "private"),
+        // The address that is written is private: only the frames say more.
+        ("--plugin syn_flood --set dst_ip=10.0.0.0/7", "would go to 11."),
+    ] {
+        for job in [
+            format!("craft {plugin} --count 4 -w {file}"),
+            format!("send {plugin} --engine null --count 4"),
+            format!("trial --lab {plugin} --rate 1kpps --duration 500ms"),
+        ] {
+            let ran = run(format!("netdyno {job}")).with(2);
+            assert!(ran.stderr.contains(says), "{job}: {}", ran.stderr);
+        }
     }
 }
 

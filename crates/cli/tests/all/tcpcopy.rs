@@ -224,7 +224,7 @@ fn the_doctor_looks_through_the_tunnel_and_at_the_address_to_listen_at() {
 
     let (code, steps) = doctor(&three, words);
     assert_step(&steps, "tunnel", "good", "");
-    let agent = "on the target: netdyno clone return --on IFACE --server :80 --engine 10.77.2.1";
+    let agent = "on the target: `netdyno clone return --on IFACE --server :PORT --engine ADDRESS`, with PORT 80 and ADDRESS 10.77.2.1";
     assert_step(&steps, "return agent", "bad", agent);
     assert_eq!(code, 1);
 
@@ -251,7 +251,7 @@ fn the_doctor_looks_through_the_tunnel_and_at_the_address_to_listen_at() {
     for step in ["address to listen at", "key", "target"].iter().chain(&at_target) {
         assert_step(&steps, step, "good", "");
     }
-    assert_step(&steps, "captures", "note", "netdyno clone doctor --from IFACE:80 --to 10.77.2.2:80");
+    assert_step(&steps, "captures", "note", "`netdyno clone doctor --from IFACE:PORT --to TARGET`, with PORT 80");
     assert_eq!(code, 0, "{steps:#}");
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("a mode");
     let (code, steps) = doctor(&three, &format!("--listen 10.77.9.9:7117 {words}"));

@@ -135,6 +135,18 @@ pub enum SourceError {
         /// The most that there is room for.
         limit: usize,
     },
+    /// Each frame is to be signed, and this one cannot be.
+    #[error(
+        "{source_name}: frame {number} of {length} bytes has no room for a signature of 18 bytes behind its UDP or TCP header: have it made longer, or leave out `.sign`"
+    )]
+    Unsigned {
+        /// What the source is called.
+        source_name: String,
+        /// The frame, from 1.
+        number: u64,
+        /// Its length in bytes, without FCS.
+        length: usize,
+    },
     /// What a source of somebody else's says.
     #[error(transparent)]
     Other(Box<dyn std::error::Error + Send + Sync>),

@@ -53,6 +53,8 @@ pub struct Row {
     schedule: Schedule,
     position: Position,
     sign: Option<u32>,
+    /// A frame without room for its signature is a fault.
+    sign_each: bool,
     stamps: Clock,
     seen: Seen,
     /// The number of the next frame, and from one to the next.
@@ -77,6 +79,7 @@ impl Row {
             schedule: Schedule::TopSpeed,
             position: Position::default(),
             sign: None,
+            sign_each: false,
             stamps: Clock::Monotonic,
             seen: Seen::default(),
             next: 0,
@@ -86,6 +89,12 @@ impl Row {
             fault: None,
             ended: false,
         }
+    }
+
+    /// The first frame that is to be signed and has no room for it is a fault; else such frames are sent as they are, and counted.
+    #[must_use]
+    pub fn signing_each(self) -> Row {
+        Row { sign_each: true, ..self }
     }
 
     /// Frames that are still to come, those that are loaded among them.
@@ -132,12 +141,17 @@ impl Row {
 
 /// Signs a frame that has room for it.
 fn sign(seen: &mut Seen, stream: u32, stamps: Clock, frame: &mut [u8]) {
-    let layers = Layers::parse(LinkType::ETHERNET, frame);
-    if room_for_signature(&layers, frame) {
+    if has_room(frame) {
         let [sequence, _] = seen.signed;
         sign_captured(frame, Signature { stream, sequence, time: clocks::now(stamps) });
         seen.signed[0] += 1;
+    } else {
+        seen.unsigned += 1;
     }
+}
+
+fn has_room(frame: &[u8]) -> bool {
+    room_for_signature(&Layers::parse(LinkType::ETHERNET, frame), frame)
 }
 
 impl Frames for Row {
@@ -205,6 +219,12 @@ impl Frames for Row {
                     fault = Some(SourceError::Outsized { source_name, number, length, limit: room });
                     break;
                 };
+                if self.sign_each && self.sign.is_some() && !has_room(frame) {
+                    let source_name = frames.name().to_owned();
+                    fault =
+                        Some(SourceError::Unsigned { source_name, number: next.saturating_add(1), length });
+                    break;
+                }
                 into.copy_from_slice(frame);
                 seen.frame(0, into);
                 if let Some(stream) = self.sign {
@@ -292,11 +312,11 @@ impl Frames for Row {
                     u64::try_from(due).ok()?,
                 )
             }
-            Schedule::Bits { bits_per_second, overhead_bytes } => {
-                let bits_per_second = (bits_per_second / all).max(1);
-                (Schedule::Bits { bits_per_second, overhead_bytes: *overhead_bytes }, 0)
-            }
-            Schedule::Times { .. } | Schedule::Bursts { .. } | Schedule::Steps { .. } => return None,
+            // When a frame is due by bits depends on the lengths of all before it, and a worker knows those of its own only.
+            Schedule::Bits { .. }
+            | Schedule::Times { .. }
+            | Schedule::Bursts { .. }
+            | Schedule::Steps { .. } => return None,
         };
         let frames = match self.frames.again() {
             Ok(frames) => frames,
@@ -310,6 +330,7 @@ impl Frames for Row {
             schedule,
             position,
             sign,
+            sign_each: self.sign_each,
             stamps: self.stamps,
             next,
             step: self.step * all,
@@ -409,9 +430,33 @@ mod tests {
             assert_eq!(shared, expected);
             assert_eq!(all(&mut whole), expected);
         }
-        let mut bursts = Row::new(Made::new(None));
-        assert!(bursts.pace(Schedule::Bursts { frames: 3, gap_ns: 10, period_ns: 1000 }));
-        assert!(bursts.share(0, 2).is_none());
+        for schedule in [
+            Schedule::Bursts { frames: 3, gap_ns: 10, period_ns: 1000 },
+            // The lengths of a worker's own frames do not say when they are due.
+            Schedule::Bits { bits_per_second: 1_000_000, overhead_bytes: 24 },
+        ] {
+            let mut whole = Row::new(Made::new(None));
+            assert!(whole.pace(schedule));
+            assert!(whole.share(0, 2).is_none());
+        }
+    }
+
+    #[test]
+    fn frames_without_room_for_a_signature_are_counted_or_a_fault() {
+        let mut slab = Slab::new(8, 1500);
+        let mut row = Row::new(Made::new(None));
+        assert!(row.sign(0));
+        let filled = row.fill(&mut slab.buffers(), 8, u64::MAX, &mut [0; 8]).expect("sound");
+        row.give_back(3);
+        let seen = row.seen().expect("it counts");
+        assert_eq!((filled, seen.unsigned, seen.signed), (8, 5, [0, 0]));
+        let mut each = Row::new(Made::new(None)).signing_each();
+        assert!(each.sign(0));
+        let fault = each.fill(&mut slab.buffers(), 8, u64::MAX, &mut [0; 8]).expect_err("no room");
+        assert!(fault.to_string().starts_with("made: frame 1 of 60 bytes has no room"), "{fault}");
+        let mut shared = each.share(1, 2).expect("shares").expect("another");
+        let fault = shared.fill(&mut slab.buffers(), 8, u64::MAX, &mut [0; 8]).expect_err("no room");
+        assert!(fault.to_string().starts_with("made: frame 2 of 61 bytes"), "{fault}");
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub struct Seen {
     pub lost: u64,
     /// Signed frames of each side.
     pub signed: [u64; 2],
+    /// Frames that were to be signed and have no room for it, where they are made one by one.
+    pub unsigned: u64,
     /// Frames that are such as others send on most networks ([`wire::background`]).
     pub background: u64,
     /// Frames of each side that belong to a flow, if flows are counted.
@@ -28,8 +30,9 @@ pub struct Seen {
     before: Vec<(u8, Counts)>,
 }
 
-/// Of a side: signed frames, those such as others send, those that belong to a flow, flows, and truncated frames.
-type Counts = [u64; 5];
+/// Of a side: signed frames, those such as others send, those that belong to a flow, flows, truncated frames, and frames without
+/// room for a signature.
+type Counts = [u64; 6];
 
 impl Seen {
     /// Nothing as yet. A flow that was silent for more than `flow_expiry_s` seconds counts as another.
@@ -50,8 +53,14 @@ impl Seen {
     /// A frame of the batch, as yet without a signature.
     pub(super) fn frame(&mut self, side: u8, frame: &[u8]) {
         let at = usize::from(side);
-        let counts =
-            [self.signed[at], self.background, self.flow_frames[at], self.flows[at], self.odd.truncated[at]];
+        let counts = [
+            self.signed[at],
+            self.background,
+            self.flow_frames[at],
+            self.flows[at],
+            self.odd.truncated[at],
+            self.unsigned,
+        ];
         self.before.push((side, counts));
         self.background += u64::from(is_background(frame));
     }
@@ -88,6 +97,7 @@ impl Seen {
             self.flow_frames[side],
             self.flows[side],
             self.odd.truncated[side],
+            self.unsigned,
         ] = counts;
         self.before.truncate(first);
     }

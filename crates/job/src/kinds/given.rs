@@ -9,13 +9,14 @@ use engine::Job;
 use engine::source::Source;
 use report::{Report, RequestedRate, Resolved};
 use spec::{Engine, Pattern, Send, Sign, Word};
+use traffic::Schedule;
 
 /// As `send`, with the frames of `source`; `job.what` is only what they are called.
 ///
 /// # Errors
 /// As any job: what was asked for that cannot be, or why it was not done.
 pub fn run(job: &Send, source: Source, session: Session) -> Result<Report> {
-    refuse(job)?;
+    refuse(job, None)?;
     let told = report::Source::Synthetic { description: job.what.clone() };
     carry_out(job, source, (told, None), session)
 }
@@ -30,7 +31,11 @@ pub fn of_plugin(
     (told, seed): (report::Source, u64),
     session: Session,
 ) -> Result<Report> {
-    refuse(&Send { seed: None, ..job.clone() })?;
+    let name = match &told {
+        report::Source::Plugin { name, .. } => Some(name.as_str()),
+        _ => None,
+    };
+    refuse(&Send { seed: None, ..job.clone() }, name)?;
     let measured = job.links.iter().any(|link| link.measure.is_some());
     if measured && job.sign == Sign::Auto {
         source.sign(0);
@@ -80,6 +85,14 @@ fn carry_out(
         shared::check_mtu(program, place)?;
     }
     let cpus = shared::cpus(&through, place.as_slice())?;
+    if let report::Source::Plugin { name, .. } = &told
+        && cpus.len() > 1
+        && !matches!(source.schedule(), Some(Schedule::TopSpeed | Schedule::Frames { .. }))
+    {
+        bail!(
+            "plugin `{name}`: it yields frames one by one, and several cores share those only at an even rate in frames: give a `.rate` in frames, or one core"
+        );
+    }
     let total = match (facts.frames, pace.count) {
         (Some(own), Some(count)) => Some(own.min(count)),
         (own, count) => own.or(count),
@@ -118,9 +131,14 @@ fn carry_out(
     })
 }
 
-/// Refuses members that are about frames which are made here.
-fn refuse(job: &Send) -> Result<()> {
+/// Refuses members that are about frames which are made here. `plugin`: which one yields these.
+fn refuse(job: &Send, plugin: Option<&str>) -> Result<()> {
     if job.links.len() > 1 || job.pattern == Pattern::Mesh {
+        if let Some(name) = plugin {
+            bail!(
+                "plugin `{name}`: it yields frames one by one, which leave by one interface: name one, or take a plugin of the world `compile`"
+            );
+        }
         bail!("links: the frames of a source that is given leave by one interface: name one");
     }
     let members = [
@@ -131,6 +149,12 @@ fn refuse(job: &Send) -> Result<()> {
     ];
     match members.into_iter().find(|(_, given)| *given) {
         Some((member, _)) => {
+            if let Some(name) = plugin {
+                let member = member.trim_start_matches("meter.");
+                bail!(
+                    "plugin `{name}`: it yields frames one by one, and `.{member}` does nothing to those: leave it out, and look for an option of the plugin's"
+                );
+            }
             bail!("{member}: it does nothing to frames of a source that is given: leave it out")
         }
         None => Ok(()),

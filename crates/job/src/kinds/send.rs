@@ -37,7 +37,7 @@ fn run(args: &Send, session: Session) -> Result<Report> {
         && plugged.plugin.yields_frames()
     {
         let seed = args.seed.unwrap_or_else(shared::draw_seed);
-        let source = plugged.frames(seed)?;
+        let source = plugged.frames(seed, args.sign == spec::Sign::Always)?;
         return super::given::of_plugin(args, source, (plugged.source(), seed), session);
     }
     let asked = Asked {

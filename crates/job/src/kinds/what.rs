@@ -75,12 +75,13 @@ impl Plugged {
         Ok(self.plugin.scenario(&self.options, Some(seed))?)
     }
 
-    /// The frames that it yields, of a plugin of that world.
+    /// The frames that it yields, of a plugin of that world. With `sign_each` one that is to be signed and has no room is a fault.
     ///
     /// # Errors
     /// An option is wrong, or what it announces.
-    pub fn frames(&self, seed: u64) -> Result<Source> {
-        Ok(Source::from(self.row(seed)?))
+    pub fn frames(&self, seed: u64, sign_each: bool) -> Result<Source> {
+        let row = self.row(seed)?;
+        Ok(Source::from(if sign_each { row.signing_each() } else { row }))
     }
 
     /// The same, for who looks at them.

@@ -108,6 +108,17 @@ pub fn fill_tx(report: &mut Report, run: &Outcome<'_>, due: Due) {
             ),
         );
     }
+    let unsigned: u64 = run.jobs.iter().filter_map(|job| job.source.seen()).map(|seen| seen.unsigned).sum();
+    // Of a round trip it is said with what came back.
+    if unsigned > 0 && !setup.round_trip {
+        report.warnings.add(
+            Code::NotSigned,
+            format!(
+                "{} had no room for a signature: order and latency are not measured there",
+                units::counted(unsigned, "frame")
+            ),
+        );
+    }
     let source = &setup.job.source;
     let flows = match source.program() {
         Some(program) if setup.apart.is_none() => flows(program, c.frames),

@@ -56,24 +56,41 @@ impl Made {
     /// What is wrong with it, or with what it makes.
     fn of(plugged: &Arc<Plugged>, seed: u64) -> Result<Made> {
         let scenario = plugged.scenario(seed)?;
-        let mut made = Made { plugged: Arc::clone(plugged), scenario, streams: 0 };
-        made.streams = made.program(seed, &Size::Fixed(1518), false)?.streams.len() as u32;
-        Ok(made)
+        if scenario.has_flows() {
+            bail!(
+                "plugin `{}`: it makes flows, which have rates of their own, and a trial is what says how fast: give it options with which it makes streams",
+                plugged.plugin.name()
+            );
+        }
+        let streams = u32::try_from(scenario.streams())?;
+        Ok(Made { plugged: Arc::clone(plugged), scenario, streams })
     }
 
     /// Its frames, each signed.
     ///
     /// # Errors
-    /// They cannot be of that size, or have times of their own.
-    pub fn program(&self, seed: u64, size: &Size, signed: bool) -> Result<Program> {
-        let sign = if signed { Sign::All } else { Sign::No };
+    /// They cannot be of that size, have times of their own, or are not to be signed.
+    pub fn program(&self, seed: u64, size: &Size) -> Result<Program> {
+        let name = self.plugged.plugin.name();
+        let (sized, all) = (self.scenario.sized_streams(), self.scenario.streams());
+        if sized > 0 && sized < all {
+            bail!(
+                "plugin `{name}`: {sized} of its {all} streams state a size, and a trial's frames are of the size that is tried, or all of the plugin's sizes: have all streams state one, or none"
+            );
+        }
         let (rate, size) = (Some(Rate::TopSpeed), Some(size.clone()));
-        let context = Compiling { seed, sign, rate, size, ..Compiling::default() };
+        let context = Compiling { seed, sign: Sign::All, rate, size, ..Compiling::default() };
         let compiled = self.scenario.compile(&context).context(
             "a trial is what says how fast, and how long frames are: its plugin states no rate and no sizes",
         )?;
         if !compiled.resolve.is_empty() {
             bail!("a trial asks nobody for Ethernet addresses: have the plugin state them");
+        }
+        if let Some(unsigned) = compiled.program.streams.iter().find(|stream| stream.signature.is_none()) {
+            bail!(
+                "plugin `{name}`: stream `{}` is not to be signed (`sign: false`), and a trial counts frames by their signatures: have the plugin leave that out",
+                units::printable(&unsigned.name)
+            );
         }
         self.plugged.plugin.judge(&compiled.program)?;
         Ok(compiled.program)

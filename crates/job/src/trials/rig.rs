@@ -616,7 +616,7 @@ impl Rig {
         let (program, arrive) = match &way.sends {
             Sends::One(what) => (compile(what, first)?.with_schedule(schedule(0)?), BTreeMap::new()),
             Sends::Scenario(made) => {
-                let program = made.program(self.seed, &offer.size, true)?.numbered_from(first);
+                let program = made.program(self.seed, &offer.size)?.numbered_from(first);
                 (program.with_schedule(schedule(0)?), BTreeMap::new())
             }
             Sends::Mesh { stations, what } => {

@@ -71,6 +71,21 @@ impl Scenario {
         self.file.seed
     }
 
+    /// Streams that it lists; those of flows are not among them.
+    pub fn streams(&self) -> usize {
+        self.file.streams.0.len()
+    }
+
+    /// Of these, how many state a size of their own.
+    pub fn sized_streams(&self) -> usize {
+        self.file.streams.0.iter().filter(|stream| stream.value.size.is_some()).count()
+    }
+
+    /// Has it flows, which begin and end?
+    pub fn has_flows(&self) -> bool {
+        !self.file.flows.0.is_empty()
+    }
+
     /// Do streams share a common rate that the file does not say?
     pub fn wants_rate(&self) -> bool {
         compile::wants_rate(&self.file)

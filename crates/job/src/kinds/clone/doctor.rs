@@ -169,7 +169,7 @@ fn link(args: &Cloning, at: &str, port: u16) -> [Step; 3] {
     };
     let there =
         step("captures", State::Note, "what they see is not looked at from here; on each of their hosts:")
-            .next(format!("netdyno clone doctor --from IFACE:{port} --to {}", args.to));
+            .next(format!("`.doctor_there`, with PORT {port} and TARGET {}", args.to));
     [bound, key, there]
 }
 
@@ -365,11 +365,7 @@ fn connection(args: &Cloning, to: SocketAddr) -> Result<Vec<Step>> {
         };
         steps.push(step("tunnel", State::Good, "was there while this was tried"));
         if let Err(error) = tunnel.check() {
-            let agent = format!(
-                "on the target: netdyno clone return --on IFACE --server :{} --engine {}",
-                to.port(),
-                tunnel.here()
-            );
+            let agent = format!("on the target: `.return_agent`, with PORT {} and ADDRESS {}", to.port(), tunnel.here());
             steps.push(step("return agent", State::Bad, format!("{error:#}")).next(agent));
             return Ok(steps);
         }
