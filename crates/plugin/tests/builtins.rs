@@ -66,7 +66,9 @@ fn guests_of_every_language_do_what_they_say() {
             if world == World::Compile {
                 let scenario =
                     guest.scenario(&example.set, Some(7)).unwrap_or_else(|error| panic!("{name}: {error}"));
-                let context = traffic::scenario::Context { seed: 7, ..Default::default() };
+                // What states no rate of its own is given one where it is sent.
+                let rate = scenario.wants_rate().then_some(traffic::rate::Rate::TopSpeed);
+                let context = traffic::scenario::Context { seed: 7, rate, ..Default::default() };
                 let compiled = scenario.compile(&context).unwrap_or_else(|error| panic!("{name}: {error}"));
                 assert!(!compiled.program.streams.is_empty());
                 continue;

@@ -300,7 +300,7 @@ fn what_is_wrong_in_a_file_is_named_by_its_path() {
         |second: &str| format!("schema: netdyno.job/1\njobs:\n- {{kind: reflect, on: a}}\n- {second}\n");
     said(&two("{kind: send, what: ipv4, rate: 5}"), &["jobs.yaml: jobs[1].rate: `5` has no unit"]);
     said(&two("{kind: send, what: ipv4, speed: 2x}"), &["jobs[1]", "no member `speed`"]);
-    said(&two("{kind: send, rate: top}"), &["jobs[1]: missing field `what`"]);
+    said(&two("{kind: send, rate: top}"), &["jobs[1].what: what is to be sent?"]);
     said("schema: netdyno.job/9\nkind: reflect\n", &["schema: `netdyno.job/9`", "netdyno.job/1"]);
     said("schema: netdyno.job/1\nkind: measure\non: [\n", &["jobs.yaml:3:"]);
     said("schema: netdyno.job/1\nkind: send\nwhat: ipv4\nrate: 1kpps\n", &["where to?"]);

@@ -251,7 +251,12 @@ fn the_doctor_looks_through_the_tunnel_and_at_the_address_to_listen_at() {
     for step in ["address to listen at", "key", "target"].iter().chain(&at_target) {
         assert_step(&steps, step, "good", "");
     }
-    assert_step(&steps, "captures", "note", "`netdyno clone doctor --from IFACE:PORT --to TARGET`, with PORT 80");
+    assert_step(
+        &steps,
+        "captures",
+        "note",
+        "`netdyno clone doctor --from IFACE:PORT --to TARGET`, with PORT 80",
+    );
     assert_eq!(code, 0, "{steps:#}");
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).expect("a mode");
     let (code, steps) = doctor(&three, &format!("--listen 10.77.9.9:7117 {words}"));

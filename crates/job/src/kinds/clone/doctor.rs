@@ -365,7 +365,11 @@ fn connection(args: &Cloning, to: SocketAddr) -> Result<Vec<Step>> {
         };
         steps.push(step("tunnel", State::Good, "was there while this was tried"));
         if let Err(error) = tunnel.check() {
-            let agent = format!("on the target: `.return_agent`, with PORT {} and ADDRESS {}", to.port(), tunnel.here());
+            let agent = format!(
+                "on the target: `.return_agent`, with PORT {} and ADDRESS {}",
+                to.port(),
+                tunnel.here()
+            );
             steps.push(step("return agent", State::Bad, format!("{error:#}")).next(agent));
             return Ok(steps);
         }
