@@ -46,14 +46,7 @@ pub fn live_frames(
     mut watch: impl FnMut() -> Result<()>,
 ) -> Result<()> {
     let running = Running::start(bench, cores, &bench::frame(bytes)?, &Arc::new(verdict(XDP_TX)?), BATCH)?;
-    let start = Instant::now();
-    let mut watched = Ok(());
-    while watched.is_ok() && start.elapsed() < length && !running.is_over() {
-        std::thread::sleep(tick);
-        watched = watch();
-    }
-    running.stop()?;
-    watched
+    attend(running, length, tick, &mut watch)
 }
 
 /// A program that counts frames and their bytes in memory that it shares, and drops them.
@@ -136,6 +129,16 @@ pub fn signed_live_frames(
     asm.exit();
     let frame = bench::frame(FRAME as u32)?;
     let running = Running::start(bench, &[bench.core], &frame, &Arc::new(load(asm)?), BATCH)?;
+    attend(running, length, tick, &mut watch)
+}
+
+/// Lets a sender run for so long, and calls `watch` every `tick`.
+fn attend(
+    running: Running,
+    length: Duration,
+    tick: Duration,
+    watch: &mut dyn FnMut() -> Result<()>,
+) -> Result<()> {
     let start = Instant::now();
     let mut watched = Ok(());
     while watched.is_ok() && start.elapsed() < length && !running.is_over() {
@@ -198,14 +201,7 @@ pub fn stored_live_frames(
     asm.mov_imm(R0, XDP_TX);
     asm.exit();
     let running = Running::start(bench, &[bench.core], &base, &Arc::new(load(asm)?), BATCH)?;
-    let start = Instant::now();
-    let mut watched = Ok(());
-    while watched.is_ok() && start.elapsed() < length && !running.is_over() {
-        std::thread::sleep(tick);
-        watched = watch();
-    }
-    running.stop()?;
-    watched
+    attend(running, length, tick, &mut watch)
 }
 
 /// Sends `count` live frames that nobody touches, `gap_ns` apart, each handed to the driver by itself. The program does
