@@ -268,7 +268,7 @@ fn what_a_guest_answers_is_not_believed() {
         ("{\"fault\": 5}", "`fault`: "),
         (
             "{\"scenario\": {\"streems\": []}}",
-            "no scenario that can be sent: probe:2:3: unknown key `streems`",
+            "no scenario that can be sent: probe:1:2: unknown key `streems`",
         ),
         (
             "{\"scenario\": {\"rate\": \"1mpps\", \"streams\": [{\"frame\": \"ipv5\"}]}}",
