@@ -155,7 +155,7 @@ fn word<'a>(argument: &Argument<'a>) -> Option<Word<'a>> {
 fn first_word<'a>(value: &Value<'a>) -> Option<Word<'a>> {
     match value {
         Value::Word(word) | Value::Range(word, _) => Some(*word),
-        Value::List(items, _) => items.first().and_then(first_word),
+        Value::List(items, _) | Value::Tuple(items, _) => items.first().and_then(first_word),
         Value::Call(_, arguments, _) => arguments.first().and_then(|argument| first_word(&argument.value)),
         Value::Text(..) => None,
     }
