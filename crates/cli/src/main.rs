@@ -7,6 +7,7 @@ mod cli;
 mod client;
 mod commands;
 mod compat;
+mod hints;
 mod memory;
 mod output;
 mod wording;

@@ -32,11 +32,15 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Demo(args) => demo::run(args),
         Command::Job(Typed::Clone(clone)) => clone::run(*clone),
         Command::Job(mut args) => {
+            crate::hints::check(args.what())?;
             args.by_plugin().map_or(Ok(()), ByPlugin::find)?;
             jobs::typed(args.job())
         }
         Command::Plugin(args) => plugin::run(args.command),
-        Command::Craft(args) => craft::run(args),
+        Command::Craft(args) => {
+            crate::hints::check(args.what.as_deref())?;
+            craft::run(args)
+        }
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
         Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
