@@ -160,8 +160,10 @@ impl FromStr for Rate {
         }
         let scaled = |prefix: &str, limit: f64| -> Result<Exact, BadQuantity> {
             let factor = thousands(prefix).ok_or_else(bad)?;
-            let numerator = value.numerator.checked_mul(factor).ok_or_else(too_much)?;
-            let exact = Exact { numerator, denominator: value.denominator };
+            // Both are powers of ten.
+            let common = factor.min(value.denominator);
+            let numerator = value.numerator.checked_mul(factor / common).ok_or_else(too_much)?;
+            let exact = Exact { numerator, denominator: value.denominator / common };
             if exact.as_f64() > limit { Err(too_much()) } else { Ok(exact) }
         };
         // A prefix alone is bits, as iperf3 reads it.
@@ -386,7 +388,7 @@ mod tests {
 
     #[test]
     fn rates_are_read_as_people_write_them() {
-        assert_eq!("1.6mpps".parse(), Ok(Rate::Frames(exact(16_000_000, 10))));
+        assert_eq!("1.6mpps".parse(), Ok(Rate::Frames(exact(1_600_000, 1))));
         assert_eq!("7gbps".parse(), Ok(Rate::Bits { bits_per_second: 7_000_000_000, layer1: false }));
         assert_eq!("9.5 Gbit/s-L1".parse(), Ok(Rate::Bits { bits_per_second: 9_500_000_000, layer1: true }));
         assert_eq!("40%".parse(), Ok(Rate::Percent(exact(40, 1))));

@@ -43,6 +43,7 @@ mod probe_choice;
 mod probe_direction;
 mod probe_tcp;
 mod probe_ways;
+mod recipes;
 mod reflect;
 mod replay;
 mod report;
