@@ -3,6 +3,7 @@
 
 use anyhow::{Result, bail};
 use std::path::Path;
+use wire::proto::Protocol;
 
 /// Endings of captures, behind which `.gz` and `.zst` may stand.
 const CAPTURES: [&str; 5] = ["pcap", "pcapng", "cap", "dmp", "erf"];
@@ -31,8 +32,12 @@ fn advice(word: &str, there: bool, typed: &[String]) -> Option<String> {
     if CAPTURES.contains(&end.as_str()) && !word.contains('(') {
         let command = mended(typed, word, &[word], Some("replay"));
         let made = stem(plain).and_then(|stem| {
-            let plugin = ["tcp_port_scan", "udp_port_scan"].into_iter().find(|name| stem.starts_with(*name))?;
-            Some(format!("; the frames of that article are made without it: {}", mended(typed, word, &["--plugin", plugin], None)))
+            let plugin =
+                ["tcp_port_scan", "udp_port_scan"].into_iter().find(|name| stem.starts_with(*name))?;
+            Some(format!(
+                "; the frames of that article are made without it: {}",
+                mended(typed, word, &["--plugin", plugin], None)
+            ))
         });
         return Some(if there {
             format!("{word} is a capture: {command}")
@@ -59,8 +64,14 @@ fn advice(word: &str, there: bool, typed: &[String]) -> Option<String> {
     }
     let known = plugins_known(name);
     known.then(|| {
-        let size = if name == "imix" { "; as sizes of other frames: --size imix" } else { "" };
-        format!("{word} is a plugin: {}{size}", mended(typed, word, &["--plugin", name], None))
+        let other = if name == "imix" {
+            "; as sizes of other frames: --size imix"
+        } else if Protocol::by_name(name).is_some() {
+            "; a layer of that name stands behind others (docs/expressions.md)"
+        } else {
+            ""
+        };
+        format!("{word} is a plugin: {}{other}", mended(typed, word, &["--plugin", name], None))
     })
 }
 
@@ -87,7 +98,11 @@ fn mended(typed: &[String], word: &str, instead: &[&str], verb: Option<&str>) ->
 /// A word as a shell reads it back.
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]
@@ -97,18 +112,31 @@ mod tests {
     #[test]
     fn words_of_articles_and_other_tools_are_told_the_command() {
         for (line, there, said) in [
-            ("send tcp_port_scan --on eth0 --rate 1G", false, "tcp_port_scan is a plugin: netdyno send --plugin tcp_port_scan --on eth0 --rate 1G"),
+            (
+                "send tcp_port_scan --on eth0 --rate 1G",
+                false,
+                "tcp_port_scan is a plugin: netdyno send --plugin tcp_port_scan --on eth0 --rate 1G",
+            ),
             ("craft udp-port-scan -w x.pcap", false, "netdyno craft --plugin udp_port_scan -w x.pcap"),
             ("send simpleudp.go --on eth0", false, "netdyno send --plugin simpleudp --on eth0"),
             ("send imix --on eth0", false, "--size imix"),
             ("send dns --on eth0", false, "netdyno send --plugin dns --on eth0"),
-            ("send bigFlows.pcap --on eth0", true, "bigFlows.pcap is a capture: netdyno replay bigFlows.pcap --on eth0"),
-            ("send tcp_port_scan_64.pcap --on eth0", false, "there is no file tcp_port_scan_64.pcap; a capture is sent by netdyno replay tcp_port_scan_64.pcap --on eth0; the frames of that article are made without it: netdyno send --plugin tcp_port_scan --on eth0"),
+            (
+                "send bigFlows.pcap --on eth0",
+                true,
+                "bigFlows.pcap is a capture: netdyno replay bigFlows.pcap --on eth0",
+            ),
+            (
+                "send tcp_port_scan_64.pcap --on eth0",
+                false,
+                "there is no file tcp_port_scan_64.pcap; a capture is sent by netdyno replay tcp_port_scan_64.pcap --on eth0; the frames of that article are made without it: netdyno send --plugin tcp_port_scan --on eth0",
+            ),
             ("send a.pcap.gz --on eth0", true, "netdyno replay a.pcap.gz --on eth0"),
             ("send stl/imix.py --on eth0", true, "scenario"),
             ("send TCP_STREAM --on eth0", false, "netdyno netperf -H HOST -t TCP_STREAM"),
         ] {
-            let typed: Vec<String> = std::iter::once("netdyno").chain(line.split(' ')).map(str::to_owned).collect();
+            let typed: Vec<String> =
+                std::iter::once("netdyno").chain(line.split(' ')).map(str::to_owned).collect();
             let advice = advice(&typed[2], there, &typed).unwrap_or_default();
             assert!(advice.contains(said), "{line}: {advice}");
         }
@@ -116,7 +144,9 @@ mod tests {
 
     #[test]
     fn packets_and_scenarios_are_left_alone() {
-        for word in ["ipv4/udp", "arp", "ether", "tcp_port_scn", "-", "load.yaml", "raw(\"x.pcap\")", "IP()/UDP()"] {
+        for word in
+            ["ipv4/udp", "arp", "ether", "tcp_port_scn", "-", "load.yaml", "raw(\"x.pcap\")", "IP()/UDP()"]
+        {
             assert_eq!(advice(word, false, &[]), None, "{word}");
         }
         assert_eq!(advice("imix", true, &[]), None, "a file of that name");

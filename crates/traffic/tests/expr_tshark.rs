@@ -341,7 +341,12 @@ const READ: &[(&str, u64, &str, &str)] = &[
     ),
     ("ipv4/igmpv3(type=query, sources=[10.0.0.1, 10.0.0.2])", 0, "igmp.num_src", "2"),
     ("ipv4/udp/ntp(mode=server, stratum=2)", 0, "ntp.stratum", "2"),
-    ("ipv4/tcp(sport=5001)/http(method=PUT, path=[\"/\", \"/b\"], body=\"abc\")", 1, "http.request.uri", "/b"),
+    (
+        "ipv4/tcp(sport=5001)/http(method=PUT, path=[\"/\", \"/b\"], body=\"abc\")",
+        1,
+        "http.request.uri",
+        "/b",
+    ),
     ("ipv4/tcp(sport=5002)/http(host=[\"a.example\", \"bb.example\"])", 0, "http.host", "a.example"),
     ("ipv4/tcp(dport=5003)/http(status=404, body=\"gone\")", 0, "http.response.code", "404"),
     ("ipv4/tcp(dport=5004)/http(status=200, body=\"hello\")", 0, "http.content_length", "5"),

@@ -16,6 +16,7 @@ use spec::{Consent, File, Job};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use traffic::Rate;
 use transport::rights::{self, User};
 
 /// Files of jobs are no longer than scenarios.
@@ -26,8 +27,26 @@ pub fn typed((job, output): (Job, Output)) -> Result<u8> {
     if output.print_job {
         return print_jobs(vec![job]);
     }
+    if let Some(said) = bare_rate(&job).filter(|_| !output.quiet) {
+        note(&said);
+    }
     let report = attended(&job, job.asks(), &output)?;
     put(&job, &report, &output)
+}
+
+/// What a rate without a unit was taken for: `500M` is bits, as with iperf3, and others might mean frames by it.
+fn bare_rate(job: &Job) -> Option<String> {
+    let rate = match job {
+        Job::Send(job) => job.rate.as_ref(),
+        Job::Replay(job) => job.rate.as_ref(),
+        Job::Trial(job) => Some(&job.rate),
+        _ => None,
+    }?;
+    let written = rate.text();
+    let number = written.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+    let bare = written.len() <= number.len() + 2 && number.ends_with(|c: char| c.is_ascii_digit());
+    let bits = matches!(**rate, Rate::Bits { layer1: false, .. });
+    (bare && bits).then(|| format!("rate {written}: {} of frames without FCS", **rate))
 }
 
 /// A search that was typed, or that an earlier result is of.

@@ -24,7 +24,7 @@ fn a_slower_run_is_worse_and_the_same_run_is_not() {
     }));
     let told = run(format!("netdyno compare {fast} {slow}"));
     let words: &[&str] = if in_time { &["B is worse than A", "WORSE"] } else { &[] };
-    for words in ["rate asked for", "4kpps", "1kpps", "received"].iter().chain(words) {
+    for words in ["rate asked for", "4 kpps", "1 kpps", "received"].iter().chain(words) {
         assert!(told.stdout.contains(words), "no `{words}`: {}", told.stdout);
     }
     let ran = run(format!("netdyno compare {fast} {slow}/result.json --json"));
