@@ -7,7 +7,7 @@ use super::patches::{self, Patch, Patches};
 use super::syntax::{Argument, Layer, Span, Value, Word};
 use super::value::{self, Sequence, Setting, short};
 use std::net::Ipv6Addr;
-use wire::proto::{Auto, Field, Part, Protocol, Spec, Variable, icmpv6, igmpv3, put};
+use wire::proto::{Auto, Field, Kind, Part, Protocol, Spec, Variable, icmpv6, igmpv3, put};
 
 /// Payload of one layer, at most.
 const MAX_PAYLOAD: u128 = 65_535;
@@ -178,6 +178,10 @@ pub(super) fn build(protocol: Protocol, layer: &Layer<'_>) -> Outcome<Header> {
                 format!("unknown field `{}` of {}{hint}{}", short(name.text), spec.name, fields_of(spec));
             return Err(Fault::at(name.span, message));
         };
+        // Scapy's word for a field that is not given.
+        if matches!(&argument.value, Value::Word(word) if word.text == "None") {
+            continue;
+        }
         if header.is_set(field) || left_auto.iter().any(|f| std::ptr::eq(*f, field)) {
             return Err(Fault::at(name.span, format!("`{}` is given twice", name.text)));
         }
@@ -349,7 +353,7 @@ fn derived(header: &mut Header) -> Outcome<()> {
 fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
     const FORMS: &str = "write raw(\"text\"), raw(hex=\"de ad\"), or payload(len=100, fill=0x00)";
     /// Payload lengths are written like any 16-bit field.
-    static LENGTH: Field = length_field();
+    static LENGTH: Field = Field::new("len", 0, 16, Kind::Uint, "Bytes of payload.");
     let mut content: Option<Vec<u8>> = None;
     let mut length = None;
     let mut fill: Option<Vec<u8>> = None;
@@ -439,22 +443,5 @@ pub(super) fn extend(bytes: &mut Vec<u8>, from: usize, fill: &[u8], length: usiz
     while bytes.len() < length {
         let byte = fill.get((bytes.len() - from) % fill.len().max(1)).copied().unwrap_or(0);
         bytes.push(byte);
-    }
-}
-
-const fn length_field() -> Field {
-    Field {
-        name: "len",
-        aliases: &[],
-        bit: 0,
-        bits: 16,
-        kind: wire::proto::Kind::Uint,
-        default: 0,
-        auto: Auto::No,
-        doc: "Bytes of payload.",
-        at: None,
-        needs: None,
-        view: false,
-        names: &[],
     }
 }

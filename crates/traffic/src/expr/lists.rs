@@ -52,6 +52,8 @@ pub(super) fn options(
 ) -> Outcome<Vec<u8>> {
     let out = match (hex_value(value)?, value) {
         (Some(bytes), _) => bytes,
+        // What Scapy prints for none.
+        (None, Value::Text(text, _)) if text.is_empty() => Vec::new(),
         (None, Value::List(items, _)) => {
             let mut out = Vec::new();
             for item in items {

@@ -10,7 +10,7 @@ use super::lists;
 use super::patches::Patch;
 use super::syntax::{Argument, Span, Value, Word};
 use super::value::{self, Every, Sequence, Setting, short};
-use wire::proto::{Auto, Field, Kind, Part, Protocol, dhcp, dns, igmpv3, put};
+use wire::proto::{Field, Kind, Part, Protocol, dhcp, dns, igmpv3, put};
 
 /// Texts that take turns in one message, at most.
 const MAX_TURNS: usize = 4096;
@@ -246,20 +246,7 @@ fn turns(texts: &[Option<&Text>]) -> Outcome<usize> {
 }
 
 const fn field(name: &'static str, bits: u8, kind: Kind, names: &'static [(&'static str, u128)]) -> Field {
-    Field {
-        name,
-        aliases: &[],
-        bit: 0,
-        bits,
-        kind,
-        default: 0,
-        auto: Auto::No,
-        doc: "A part of a message.",
-        at: None,
-        needs: None,
-        view: false,
-        names,
-    }
+    Field::new(name, 0, bits, kind, "A part of a message.").names(names)
 }
 
 static QTYPE: Field = field("qtype", 16, Kind::Uint, dns::TYPES);

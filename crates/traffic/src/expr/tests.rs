@@ -197,6 +197,8 @@ fn scapys_spelling_is_read() {
             "IP()/UDP()/DNS(rd=1, qd=DNSQR(qname=\"a.example\", qtype=\"AAAA\"))",
             "ipv4/udp/dns(qname=\"a.example\", qtype=AAAA)",
         ),
+        ("IP(version=4, ihl=None, len=None, chksum=None, options=b'')/GRE(key=None)/IP()", "ipv4/gre/ipv4"),
+        ("IP(src=RandIP(\"10.0.0.0/8\"))/UDP()", "ipv4(src=random(10.0.0.0/8))/udp"),
         ("IP()/UDP(sport=RandShort(), dport=RandNum(1, 9))", "ipv4/udp(sport=random(), dport=random(1..9))"),
         (
             "IP()/TCP(options=[(\"MSS\", 1460), (\"SAckOK\", \"\"), ('Timestamp', (1, 0)), ('NOP', None), ('WScale', 7)])",

@@ -43,7 +43,7 @@ pub(super) static SPEC: Spec = Spec {
 pub(super) fn begins(bytes: &[u8]) -> bool {
     let method =
         |name: &&str| bytes.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b' '));
-    bytes.starts_with(b"HTTP/1.") || METHODS.iter().any(|name| method(&name))
+    bytes.starts_with(b"HTTP/1.") || METHODS.iter().any(method)
 }
 
 /// The lines of its head, and how much content is here.

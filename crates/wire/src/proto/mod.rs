@@ -266,7 +266,8 @@ pub struct Field {
 }
 
 impl Field {
-    pub(crate) const fn new(name: &'static str, bit: u16, bits: u8, kind: Kind, doc: &'static str) -> Field {
+    /// A field at a fixed place, with the default 0.
+    pub const fn new(name: &'static str, bit: u16, bits: u8, kind: Kind, doc: &'static str) -> Field {
         Field {
             name,
             aliases: &[],
@@ -308,7 +309,9 @@ impl Field {
         self
     }
 
-    pub(crate) const fn names(mut self, names: &'static [(&'static str, u128)]) -> Field {
+    /// The same field, with names for some of its values.
+    #[must_use]
+    pub const fn names(mut self, names: &'static [(&'static str, u128)]) -> Field {
         self.names = names;
         self
     }
