@@ -22,7 +22,7 @@ use crate::cli::job::Typed;
 use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
-use crate::output::{conclude, print};
+use crate::output::conclude;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use std::path::Path;
