@@ -16,7 +16,8 @@ const NETPERF: [&str; 3] = ["TCP_", "UDP_", "OMNI"];
 /// It is such a word.
 pub fn check(what: Option<&str>) -> Result<()> {
     let Some(word) = what else { return Ok(()) };
-    let typed: Vec<String> = std::env::args().collect();
+    // Another word may be a path that is no text.
+    let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     match advice(word, Path::new(word).exists(), &typed) {
         Some(advice) => bail!(advice),
         None => Ok(()),
