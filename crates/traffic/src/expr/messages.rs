@@ -213,9 +213,6 @@ fn place(header: &mut Header, texts: &[Option<&Text>], drafts: Vec<Draft>, span:
     let several = texts.iter().flatten().find(|text| text.items.len() > 1);
     header.bytes.extend(&first.bytes);
     if let Some(text) = several {
-        if drafts.iter().map(|draft| draft.bytes.len()).sum::<usize>() > MAX_BYTES {
-            return Err(Fault::at(text.span, "texts in turn of more than 8 MB"));
-        }
         header.turns = Some(Turns {
             start,
             random: text.random,
@@ -229,8 +226,8 @@ fn place(header: &mut Header, texts: &[Option<&Text>], drafts: Vec<Draft>, span:
     Ok(())
 }
 
-/// How many messages take turns: as many as each text that is a list has items.
-fn turns(texts: &[Option<&Text>]) -> Outcome<usize> {
+/// How many messages take turns: as many as each text that is a list has items. All else of a message has `others` bytes.
+fn turns(texts: &[Option<&Text>], others: usize) -> Outcome<usize> {
     let mut turns = 1;
     for text in texts.iter().flatten().filter(|text| text.items.len() > 1) {
         if turns > 1 && text.items.len() != turns {
@@ -242,7 +239,15 @@ fn turns(texts: &[Option<&Text>]) -> Outcome<usize> {
         }
         turns = text.items.len();
     }
-    Ok(turns)
+    let longest = |text: &&Text| text.items.iter().map(Vec::len).max().unwrap_or(0);
+    let each = others + texts.iter().flatten().copied().map(|text| longest(&text)).sum::<usize>();
+    match texts.iter().flatten().next() {
+        Some(text) if turns > 1 && turns.saturating_mul(each) > MAX_BYTES => Err(Fault::at(
+            text.span,
+            format!("{turns} messages of up to {each} bytes take turns: 8 MB are the most"),
+        )),
+        _ => Ok(turns),
+    }
 }
 
 const fn field(name: &'static str, bits: u8, kind: Kind, names: &'static [(&'static str, u128)]) -> Field {
@@ -295,6 +300,15 @@ enum Data {
     Name(Vec<u8>),
     Mx(Setting, Vec<u8>),
     Bytes(Vec<u8>),
+}
+
+impl Data {
+    fn len(&self) -> usize {
+        match self {
+            Data::Number(setting) => usize::from(setting.field.bits) / 8,
+            Data::Name(bytes) | Data::Mx(_, bytes) | Data::Bytes(bytes) => bytes.len() + 2,
+        }
+    }
 }
 
 fn answer(item: &Argument<'_>) -> Outcome<(Setting, Data)> {
@@ -362,7 +376,8 @@ fn dns_message(header: &mut Header, given: &Given<'_, '_>) -> Outcome<()> {
     let answers = given.list("answers")?.iter().map(answer).collect::<Outcome<Vec<_>>>()?;
     let texts = [qname.as_ref()];
     let mut names = Vec::new();
-    for turn in 0..turns(&texts)? {
+    let others = answers.iter().map(|(_, data)| data.len() + 12).sum();
+    for turn in 0..turns(&texts, others)? {
         let text = Text::of(turn, qname.as_ref()).unwrap_or(b"www.example.org");
         let mut encoded = Vec::new();
         name(text, qname.as_ref().map_or(span, |text| text.span), &mut encoded)?;
@@ -473,7 +488,7 @@ fn dhcp_message(header: &mut Header, given: &Given<'_, '_>) -> Outcome<()> {
         named.into_iter().map(|(name, code)| Ok((code, given.text(name)?))).collect::<Outcome<_>>()?;
     let all: Vec<Option<&Text>> = texts.iter().map(|(_, text)| text.as_ref()).collect();
     let mut drafts = Vec::new();
-    for turn in 0..turns(&all)? {
+    for turn in 0..turns(&all, start.bytes.len())? {
         let mut draft = Draft { bytes: start.bytes.clone(), patches: Vec::new() };
         for (code, text) in &texts {
             let Some(bytes) = Text::of(turn, text.as_ref()) else { continue };
@@ -571,7 +586,8 @@ fn http_message(header: &mut Header, given: &Given<'_, '_>) -> Outcome<()> {
     let texts =
         [method.as_ref(), path.as_ref(), version.as_ref(), host.as_ref(), status.as_ref(), body.as_ref()];
     let mut halves = Vec::new();
-    for turn in 0..turns(&texts)? {
+    let others = headers.iter().map(Vec::len).sum();
+    for turn in 0..turns(&texts, others)? {
         let of = |text, default| Text::of(turn, text).unwrap_or(default);
         let version = of(version.as_ref(), b"HTTP/1.1");
         let mut head = match Text::of(turn, status.as_ref()) {

@@ -18,7 +18,7 @@ use super::error::{Fault, Outcome};
 pub(super) const MAX_TEXT: usize = 1 << 20;
 /// How deep brackets nest, at most.
 const MAX_DEPTH: usize = 8;
-/// Bytes of `"text" * N`, at most.
+/// Bytes of all `"text" * N` together, at most.
 const MAX_REPEATED: usize = 65_535;
 /// Layers of a packet, at most.
 pub(super) const MAX_LAYERS: usize = 32;
@@ -75,7 +75,7 @@ pub(super) fn parse(text: &str) -> Outcome<Vec<Layer<'_>>> {
         let message = format!("the expression has {} bytes; {MAX_TEXT} are the most", text.len());
         return Err(Fault::at(Span { start: 0, end: 1 }, message));
     }
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { text, at: 0, repeated: 0 };
     let mut layers = Vec::new();
     loop {
         if layers.len() == MAX_LAYERS {
@@ -95,6 +95,8 @@ pub(super) fn parse(text: &str) -> Outcome<Vec<Layer<'_>>> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Bytes that strings have been repeated to.
+    repeated: usize,
 }
 
 /// Quotes that mean the same: the keyboard's first. Web pages make the others of it.
@@ -333,14 +335,17 @@ impl<'a> Parser<'a> {
         self.at = end;
         if self.take(b'*') {
             let word = self.word("how many times")?;
-            let times =
-                word.text.parse::<usize>().ok().filter(|times| {
-                    out.len().checked_mul(*times).is_some_and(|length| length <= MAX_REPEATED)
-                });
-            let Some(times) = times else {
-                let message = format!("a string is repeated to {MAX_REPEATED} bytes at most");
+            let room = MAX_REPEATED - self.repeated;
+            let length = word
+                .text
+                .parse::<usize>()
+                .ok()
+                .and_then(|times| Some((times, out.len().checked_mul(times)?)));
+            let Some((times, length)) = length.filter(|(_, length)| *length <= room) else {
+                let message = format!("strings are repeated to {MAX_REPEATED} bytes at most, all together");
                 return Err(Fault::at(word.span, message));
             };
+            self.repeated += length;
             out = out.repeat(times);
         }
         Ok(Value::Text(out, Span { start, end: self.at }))

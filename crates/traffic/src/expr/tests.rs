@@ -515,6 +515,12 @@ fn large_demands_are_refused_or_bounded() {
     assert!(error(&format!("raw(\"{}\")", "y".repeat(70_000))).message.contains("65535 are the most"));
     let _ = program("ipv6(src=::/0, dst=random(::/0))/udp(sport=random(), dport=0..65535)");
     let _ = program("ipv4/udp(sport=0..65535 every=18446744073709551615)");
+    let repeated = format!("ipv4/tcp/http(body=[{}\"x\"])", "\"y\"*60000, ".repeat(1000));
+    assert!(error(&repeated).message.contains("all together"));
+    let paths = format!("ipv4/tcp/http(path=[{}a], body=\"y\"*60000)", "ab, ".repeat(1000));
+    assert!(error(&paths).message.contains("8 MB are the most"));
+    let names = format!("ipv4/udp/dns(qname=[{}a])", "ab, ".repeat(5000));
+    assert!(error(&names).message.contains("4096 texts"));
     let chain = "ipv4(tos=0..9 every=src, src=0.0.0.0/0 every=dst, dst=0.0.0.0/0 every=id, id=0..65535)/udp";
     assert!(error(chain).message.contains("never starts over"), "{}", error(chain));
 }
