@@ -1,0 +1,129 @@
+//! README.md and the pages of docs do what they say: each command is typed, in order, page by page, and links lead somewhere.
+//!
+//! A page is typed in an empty folder and a lab of its own (lab.sh draws it). How a command must end stands in the page (blocks.rs). A
+//! page makes what it reads by a line above. Nothing is sent anywhere but within the lab.
+
+mod blocks;
+mod links;
+
+use crate::common;
+use crate::judged::judged;
+use blocks::{Says, Typed, commands, pages};
+use std::collections::VecDeque;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// What takes longer hangs.
+const PATIENCE: u32 = 40;
+/// Pages that are typed at once: most of their time passes in waiting.
+const AT_ONCE: usize = 4;
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
+}
+
+#[test]
+fn every_command_of_the_documents_ends_as_its_page_says() {
+    let place = common::folder();
+    let root = root();
+    let only = std::env::var("NETDYNO_PAGES").ok();
+    let chosen = |page: &String| only.as_ref().is_none_or(|only| only.split(' ').any(|one| page.ends_with(one)));
+    let mut todo = VecDeque::new();
+    let (mut typed, mut faults) = (0, Vec::new());
+    for page in pages(&root).into_iter().filter(chosen) {
+        let text = std::fs::read_to_string(root.join(&page)).expect("a page");
+        match commands(&page, &text) {
+            Err(fault) => faults.push(fault),
+            Ok(mut found) => {
+                found.retain(|one| one.says != Says::NotTyped);
+                typed += found.len();
+                if !found.is_empty() {
+                    todo.push_back((page, found));
+                }
+            }
+        }
+    }
+    assert!(only.is_some() || typed >= 150, "{typed} commands");
+    // The longest first.
+    todo.make_contiguous().sort_by_key(|(_, found)| std::cmp::Reverse(found.len()));
+    let (todo, faults) = (Mutex::new(todo), Mutex::new(faults));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = todo.lock().expect("pages").pop_front();
+                    let Some((page, found)) = next else { break };
+                    let room = place.path().join(page.replace('/', "-"));
+                    let wrong = type_page(&root, &room, &page, &found);
+                    faults.lock().expect("faults").extend(wrong);
+                }
+            });
+        }
+    });
+    let faults = faults.into_inner().expect("faults");
+    assert!(faults.is_empty(), "{} of {typed} commands:\n\n{}", faults.len(), faults.join("\n\n"));
+}
+
+/// Types the commands of a page. What went otherwise than the page says.
+fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<String> {
+    let lab = include_str!("lab.sh");
+    for folder in ["desk", "home", "words", "cgroup"] {
+        std::fs::create_dir_all(room.join(folder)).expect("a folder");
+    }
+    let netdyno = common::command("netdyno").get_program().to_owned();
+    symlink(netdyno, room.join("words/netdyno")).expect("a link");
+    symlink(root.join("examples"), room.join("desk/examples")).expect("a link");
+    let mut script = String::from(lab);
+    for (n, one) in found.iter().enumerate() {
+        std::fs::write(room.join(format!("{n}.sh")), format!("{}\n", one.text)).expect("a file");
+        let far = if one.far { "far-" } else { "" };
+        let (how, seconds) = match one.says {
+            Says::Exit(_) | Says::NotTyped => ("ends", PATIENCE),
+            Says::Until(seconds) => ("until", seconds),
+            Says::Stays => ("stays", 0),
+        };
+        script.push_str(&format!("typed {n} {far}{how} {seconds}\n"));
+    }
+    script.push_str("ended\n");
+    std::fs::write(room.join("page.sh"), script).expect("a file");
+    let mut shell = Command::new("unshare");
+    shell.args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash"]).arg(room.join("page.sh"));
+    shell.env("ROOM", room).env("WORDS", room.join("words")).stdin(Stdio::null()).process_group(0);
+    let ran = common::start(shell).wait();
+    let mut faults = Vec::new();
+    if !room.join("done").exists() {
+        faults.push(format!("{page}: its lab failed ({})\n{}{}", ran.status, ran.stdout, ran.stderr));
+    }
+    let mut took = Duration::ZERO;
+    for (n, one) in found.iter().enumerate() {
+        let read = |what: &str| std::fs::read(room.join(format!("{n}.{what}"))).unwrap_or_default();
+        let said = String::from_utf8_lossy(&read("out")).into_owned();
+        let status = String::from_utf8(read("status")).unwrap_or_default();
+        let (status, ms) = status.trim().rsplit_once(' ').unwrap_or(("none", "0"));
+        let ms = ms.parse().unwrap_or_default();
+        took += Duration::from_millis(ms);
+        if std::env::var_os("NETDYNO_PAGES").is_some() {
+            eprintln!("{page}:{}: {ms} ms, exit {status}: {}", one.line, one.text);
+        }
+        let wanted = if let Says::Exit(status) = one.says { status } else { 0 };
+        if status != wanted.to_string() && !(status == "1" && wanted == 0 && only_held_up(&said)) {
+            let last: Vec<&str> = said.lines().rev().take(12).collect();
+            let last: Vec<&str> = last.into_iter().rev().collect();
+            faults.push(format!("{page}:{}: exit {status}, not {wanted}: {}\n{}", one.line, one.text, last.join("\n")));
+        }
+    }
+    eprintln!("{page}: {} commands, {:.1} s", found.len(), took.as_secs_f64());
+    faults
+}
+
+/// Did a run fall short of its rate only, or a search find nothing out? Beside other work a sender is late, and says so.
+fn only_held_up(said: &str) -> bool {
+    let mut lines = said.lines().skip_while(|line| !line.starts_with("Not all as asked")).skip(1);
+    let _ = &mut lines;
+    judged(!(said.contains("the rate was not reached") || said.contains("not determined")));
+    said.contains("the rate was not reached") || said.contains("not determined")
+}
