@@ -7,7 +7,9 @@
 //! ```text
 //! <!-- not typed: it needs a NIC of 100GbE -->
 //! <!-- exit 1: the bottleneck loses frames -->
+//! <!-- exit 0 or 1: as the machine has it -->
 //! <!-- until 2s: it runs until Ctrl-C -->
+//! <!-- until 2s exit 1: it runs until Ctrl-C, and was to run for an hour -->
 //! <!-- stays: a server, for what follows -->
 //! <!-- far stays: a server, on the other host -->
 //! <!-- line 2 until 2s: of the second command of the block only -->
@@ -25,10 +27,10 @@ const PROGRAMS: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Says {
     NotTyped,
-    /// It ends, with this status.
-    Exit(i32),
-    /// It runs until Ctrl-C after so many seconds.
-    Until(u32),
+    /// It ends, with one of these.
+    Exit(Vec<i32>),
+    /// It runs until Ctrl-C after so many seconds, and ends with this.
+    Until(u32, i32),
     /// It stays until the page ends.
     Stays,
 }
@@ -59,7 +61,7 @@ pub fn commands(page: &str, text: &str) -> Result<Vec<Typed>, String> {
         }
         let mut typed: Vec<Typed> = split(&block.lines)
             .into_iter()
-            .map(|(line, text)| Typed { line: block.line + line, text, says: Says::Exit(0), far: false })
+            .map(|(line, text)| Typed { line: block.line + line, text, says: Says::Exit(vec![0]), far: false })
             .collect();
         for comment in &block.comments {
             let (only, far, says) = said(comment).ok_or_else(|| at(&format!("not understood, or no reason: {comment}")))?;
@@ -150,8 +152,11 @@ fn said(comment: &str) -> Option<(Option<usize>, bool, Says)> {
     let says = match words.split_once(' ') {
         _ if words == "stays" => Says::Stays,
         _ if words == "not typed" => Says::NotTyped,
-        Some(("exit", status)) => Says::Exit(status.parse().ok()?),
-        Some(("until", time)) => Says::Until(time.strip_suffix('s')?.parse().ok()?),
+        Some(("exit", all)) => Says::Exit(all.split(" or ").map(|one| one.parse().ok()).collect::<Option<_>>()?),
+        Some(("until", time)) => {
+            let (time, status) = time.split_once(" exit ").unwrap_or((time, "0"));
+            Says::Until(time.strip_suffix('s')?.parse().ok()?, status.parse().ok()?)
+        }
         _ => return None,
     };
     Some((only, far, says))
@@ -172,7 +177,8 @@ fn split(lines: &[&str]) -> Vec<(usize, String)> {
         let so_far = found.last().map_or("", |(_, text)| text.as_str());
         let (quoted, code) = without_quotes(so_far);
         let end = code.trim_end();
-        open = quoted || end.ends_with(['\\', '|', '&', '{', '(']) || end.ends_with("; do");
+        let loops = so_far.starts_with("for ") && !so_far.ends_with("\ndone");
+        open = quoted || loops || end.ends_with(['\\', '|', '&', '{', '(']);
     }
     found.retain(|(_, text)| text.lines().any(|line| !line.starts_with('#')));
     found
@@ -224,7 +230,7 @@ pub fn pages(root: &Path) -> Vec<String> {
 #[test]
 fn commands_are_told_from_output_and_say_what_becomes_of_them() {
     let page = "text\n\n    netdyno a 'b\n      c' # d & e\n    netdyno f \\\n      g &\n    kill $!\n\n    sent 1\n\n\
-        <!-- line 2 exit 1: it loses frames -->\n<!-- line 1 far stays: it is a server -->\n\n    # first\n    netdyno h\n    jq i |\n      jq j\n\n\
+        <!-- line 2 exit 1: it loses frames -->\n<!-- line 1 far stays: it is a server -->\n\n    # first\n    netdyno h\n    for a in b; do\n      jq c\n    done\n    jq i |\n      jq j\n\n\
         ```sh\nmake k\n\nmake l\n```\n\n```yaml\nnetdyno m\n```\n";
     let found = commands("p", page).expect("commands");
     let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
@@ -232,12 +238,13 @@ fn commands_are_told_from_output_and_say_what_becomes_of_them() {
         "netdyno a 'b\n  c' # d & e",
         "netdyno f \\\n  g &\nkill $!",
         "netdyno h",
+        "for a in b; do\n  jq c\ndone",
         "jq i |\n  jq j",
         "make k",
         "make l"
     ]);
     assert_eq!(found[2], Typed { line: 15, text: "netdyno h".into(), says: Says::Stays, far: true });
-    assert_eq!((found[3].says.clone(), found[3].far), (Says::Exit(1), false));
+    assert_eq!((found[3].says.clone(), found[3].far), (Says::Exit(vec![1]), false));
     for wrong in [
         "<!-- exit 1 -->\n\n    netdyno a\n",
         "<!-- exit 1: no -->\n\n    netdyno a\n",

@@ -29,7 +29,7 @@ for of in "" "far"; do
 	${of:+far} ip link set lo up
 done
 ip link add eth0 type veth peer name eth0 netns far
-far ip link add bridge type bridge ageing_time 0
+far ip link add bridge address 02:00:00:00:00:02 type bridge ageing_time 0
 for n in 1 2 3 4; do
 	ip link add "eth$n" type veth peer name "eth$n" netns far
 	far ip link set "eth$n" master bridge up
@@ -51,16 +51,36 @@ echo hello >"$ROOM/www/index.html"
 until curl -s -o /dev/null http://198.18.0.2/ && far curl -s -o /dev/null http://192.0.2.2/; do sleep 0.1; done
 (exec >/dev/null 2>&1; while sleep 0.3; do far curl -s http://192.0.2.2/numbers; done) &
 
+# A UDP port that takes what probes export, and says nothing.
+far python3 -c '
+import socket, time
+kept = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
+for one, port in zip(kept, (2055, 4739, 9995)): one.bind(("0.0.0.0", port))
+time.sleep(9999)' &
+
+# turn NUMBER COMMAND: pages are typed side by side. What loads a CPU as far as it goes, or sends before all else, is typed alone.
+turn() {
+	local text how
+	text=$(cat "$ROOM/$1.sh")
+	shift
+	case $text in
+	*--topspeed* | *trial* | *"netdyno search"* | *latency-under-load* | *mbps*) how=--exclusive ;;
+	*"netdyno lab"* | *" send "* | *replay* | *endpoint* | *iperf3* | *netperf*) how=--shared ;;
+	*) how= ;;
+	esac
+	${how:+flock -o "$how" "$ROOM/../turn"} "$@"
+}
+
 # typed NUMBER HOW SECONDS: types a command. HOW: `ends`, within SECONDS or it hangs; `until`, by Ctrl-C after SECONDS; `stays`, until the
 # page ends. With `far-` before it, on the other host. Writes its output, and its status or why it has none.
 typed() {
 	local n=$1 how=${2#far-} seconds=$3 began=$EPOCHREALTIME status=0 at=
 	[ "$how" = "$2" ] || at="ip netns exec far"
 	case $how in
-	ends) $at timeout -k 5 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$? ;;
+	ends) turn "$n" $at timeout -k 5 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$? ;;
 	until)
-		$at timeout --preserve-status -s INT -k 20 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$?
-		[ $(((${EPOCHREALTIME/./} - ${began/./}) / 100000)) -ge $((seconds * 10)) ] || status="$status by itself"
+		turn "$n" $at timeout -v --preserve-status -s INT -k 20 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$?
+		grep -q '^timeout: sending signal INT' "$ROOM/$n.out" || status="$status by itself"
 		;;
 	stays)
 		$at setsid bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null &
