@@ -12,6 +12,7 @@
 //! <!-- until 2s exit 1: it runs until Ctrl-C, and was to run for an hour -->
 //! <!-- stays: a server, for what follows -->
 //! <!-- far stays: a server, on the other host -->
+//! <!-- as profile.yaml -->                    above a fence: what stands there is the file that the next commands read
 //! <!-- line 2 until 2s: of the second command of the block only -->
 //! ```
 
@@ -48,6 +49,11 @@ pub fn commands(page: &str, text: &str) -> Result<Vec<Typed>, String> {
     let mut found = Vec::new();
     for block in blocks(text) {
         let at = |what: &str| format!("{page}:{}: {what}", block.line);
+        if let ["cat <<'END' >", name, text @ ..] = &block.lines[..] {
+            let text = format!("cat <<'END' >{name}\n{}", text.join("\n"));
+            found.push(Typed { line: block.line, text, says: Says::Exit(vec![0]), far: false });
+            continue;
+        }
         let first = block.lines.iter().position(|line| !line.starts_with('#')).unwrap_or_default();
         let are = block.lines.get(first).is_some_and(|line| is_command(line));
         if !are {
@@ -91,6 +97,8 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut found: Vec<Block> = Vec::new();
     let mut comments = Vec::new();
     let (mut within, mut fence) = (false, None);
+    // A file that a page shows, which is written by a command of ours.
+    let mut file: Option<Block> = None;
     for (at, line) in text.lines().enumerate() {
         if let Some(language) = line.strip_prefix("```") {
             within = false;
@@ -98,6 +106,17 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
                 Some(_) => None,
                 None => Some(language),
             };
+            if let Some(mut written) = file.take() {
+                written.lines.push("END");
+                found.push(written);
+            } else if let Some(name) = comments.first().and_then(|comment: &&str| comment.strip_prefix("as ")) {
+                file = Some(Block { line: at + 1, lines: vec!["cat <<'END' >", name], comments: Vec::new() });
+                comments.clear();
+            }
+            continue;
+        }
+        if let Some(file) = &mut file {
+            file.lines.push(line);
             continue;
         }
         let code = match fence {
@@ -125,7 +144,7 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
 
 fn comment(line: &str) -> Option<&str> {
     let inner = line.strip_prefix("<!--")?.strip_suffix("-->")?.trim();
-    let words = ["not typed", "exit", "until", "stays", "far", "line"];
+    let words = ["not typed", "exit", "until", "stays", "far", "line", "as "];
     words.iter().any(|word| inner.starts_with(word)).then_some(inner)
 }
 
@@ -231,7 +250,8 @@ pub fn pages(root: &Path) -> Vec<String> {
 fn commands_are_told_from_output_and_say_what_becomes_of_them() {
     let page = "text\n\n    netdyno a 'b\n      c' # d & e\n    netdyno f \\\n      g &\n    kill $!\n\n    sent 1\n\n\
         <!-- line 2 exit 1: it loses frames -->\n<!-- line 1 far stays: it is a server -->\n\n    # first\n    netdyno h\n    for a in b; do\n      jq c\n    done\n    jq i |\n      jq j\n\n\
-        ```sh\nmake k\n\nmake l\n```\n\n```yaml\nnetdyno m\n```\n";
+        ```sh\nmake k\n\nmake l\n```\n\n```yaml\nnetdyno m\n```\n\n\
+        <!-- as n -->\n```yaml\no:\n\n  p\n```\n";
     let found = commands("p", page).expect("commands");
     let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
     assert_eq!(texts, [
@@ -241,7 +261,8 @@ fn commands_are_told_from_output_and_say_what_becomes_of_them() {
         "for a in b; do\n  jq c\ndone",
         "jq i |\n  jq j",
         "make k",
-        "make l"
+        "make l",
+        "cat <<'END' >n\no:\n\n  p\nEND"
     ]);
     assert_eq!(found[2], Typed { line: 15, text: "netdyno h".into(), says: Says::Stays, far: true });
     assert_eq!((found[3].says.clone(), found[3].far), (Says::Exit(vec![1]), false));

@@ -29,7 +29,7 @@ for of in "" "far"; do
 	${of:+far} ip link set lo up
 done
 ip link add eth0 type veth peer name eth0 netns far
-far ip link add bridge address 02:00:00:00:00:02 type bridge ageing_time 0
+far ip link add bridge address 02:00:00:00:00:05 type bridge ageing_time 0
 for n in 1 2 3 4; do
 	ip link add "eth$n" type veth peer name "eth$n" netns far
 	far ip link set "eth$n" master bridge up
