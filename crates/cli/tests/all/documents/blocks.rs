@@ -20,8 +20,36 @@ use std::path::Path;
 
 /// What commands in documents begin with.
 const PROGRAMS: &[&str] = &[
-    "apt", "cargo", "cd", "clang", "containerlab", "cp", "curl", "docker", "echo", "for", "git", "gor", "ip", "iperf3", "jq", "kubectl",
-    "ln", "make", "mkdir", "mkfifo", "netdyno", "netperf", "netstat", "podman", "printf", "rustup", "sed", "sudo", "tar", "tcpdump",
+    "apt",
+    "cargo",
+    "cd",
+    "clang",
+    "containerlab",
+    "cp",
+    "curl",
+    "docker",
+    "echo",
+    "for",
+    "git",
+    "gor",
+    "ip",
+    "iperf3",
+    "jq",
+    "kubectl",
+    "ln",
+    "make",
+    "mkdir",
+    "mkfifo",
+    "netdyno",
+    "netperf",
+    "netstat",
+    "podman",
+    "printf",
+    "rustup",
+    "sed",
+    "sudo",
+    "tar",
+    "tcpdump",
     "timeout",
 ];
 
@@ -60,21 +88,31 @@ pub fn commands(page: &str, text: &str) -> Result<Vec<Typed>, String> {
             if !block.comments.is_empty() {
                 return Err(at("a comment for commands stands above what is none"));
             }
-            if let Some(line) = block.lines.iter().find(|line| line.starts_with("netdyno ") || line.starts_with("sudo ")) {
+            if let Some(line) =
+                block.lines.iter().find(|line| line.starts_with("netdyno ") || line.starts_with("sudo "))
+            {
                 return Err(at(&format!("a command in the midst of other lines: {line}")));
             }
             continue;
         }
         let mut typed: Vec<Typed> = split(&block.lines)
             .into_iter()
-            .map(|(line, text)| Typed { line: block.line + line, text, says: Says::Exit(vec![0]), far: false })
+            .map(|(line, text)| Typed {
+                line: block.line + line,
+                text,
+                says: Says::Exit(vec![0]),
+                far: false,
+            })
             .collect();
         for comment in &block.comments {
-            let (only, far, says) = said(comment).ok_or_else(|| at(&format!("not understood, or no reason: {comment}")))?;
+            let (only, far, says) =
+                said(comment).ok_or_else(|| at(&format!("not understood, or no reason: {comment}")))?;
             let count = typed.len();
             let chosen = match only {
                 None => typed.iter_mut().collect::<Vec<_>>(),
-                Some(n) => vec![typed.get_mut(n - 1).ok_or_else(|| at(&format!("line {n} of {count} commands")))?],
+                Some(n) => {
+                    vec![typed.get_mut(n - 1).ok_or_else(|| at(&format!("line {n} of {count} commands")))?]
+                }
             };
             for one in chosen {
                 one.says = says.clone();
@@ -109,7 +147,8 @@ fn blocks(text: &str) -> Vec<Block<'_>> {
             if let Some(mut written) = file.take() {
                 written.lines.push("END");
                 found.push(written);
-            } else if let Some(name) = comments.first().and_then(|comment: &&str| comment.strip_prefix("as ")) {
+            } else if let Some(name) = comments.first().and_then(|comment: &&str| comment.strip_prefix("as "))
+            {
                 file = Some(Block { line: at + 1, lines: vec!["cat <<'END' >", name], comments: Vec::new() });
                 comments.clear();
             }
@@ -150,7 +189,9 @@ fn comment(line: &str) -> Option<&str> {
 
 fn is_command(line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
-    let assigns = word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'));
+    let assigns = word.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+    });
     (PROGRAMS.contains(&word) || word.starts_with("scripts/") || assigns) && !line.starts_with(' ')
 }
 
@@ -171,7 +212,9 @@ fn said(comment: &str) -> Option<(Option<usize>, bool, Says)> {
     let says = match words.split_once(' ') {
         _ if words == "stays" => Says::Stays,
         _ if words == "not typed" => Says::NotTyped,
-        Some(("exit", all)) => Says::Exit(all.split(" or ").map(|one| one.parse().ok()).collect::<Option<_>>()?),
+        Some(("exit", all)) => {
+            Says::Exit(all.split(" or ").map(|one| one.parse().ok()).collect::<Option<_>>()?)
+        }
         Some(("until", time)) => {
             let (time, status) = time.split_once(" exit ").unwrap_or((time, "0"));
             Says::Until(time.strip_suffix('s')?.parse().ok()?, status.parse().ok()?)
@@ -237,7 +280,9 @@ fn without_quotes(text: &str) -> (bool, String) {
 /// README.md and the pages of docs, by their paths from the repository's root.
 pub fn pages(root: &Path) -> Vec<String> {
     let mut pages = vec!["README.md".to_owned()];
-    for folder in ["docs", "docs/benchmarks", "examples/containerlab", "examples/kubernetes", "examples/grafana"] {
+    for folder in
+        ["docs", "docs/benchmarks", "examples/containerlab", "examples/kubernetes", "examples/grafana"]
+    {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         pages.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));
@@ -254,16 +299,19 @@ fn commands_are_told_from_output_and_say_what_becomes_of_them() {
         <!-- as n -->\n```yaml\no:\n\n  p\n```\n";
     let found = commands("p", page).expect("commands");
     let texts: Vec<&str> = found.iter().map(|one| one.text.as_str()).collect();
-    assert_eq!(texts, [
-        "netdyno a 'b\n  c' # d & e",
-        "netdyno f \\\n  g &\nkill $!",
-        "netdyno h",
-        "for a in b; do\n  jq c\ndone",
-        "jq i |\n  jq j",
-        "make k",
-        "make l",
-        "cat <<'END' >n\no:\n\n  p\nEND"
-    ]);
+    assert_eq!(
+        texts,
+        [
+            "netdyno a 'b\n  c' # d & e",
+            "netdyno f \\\n  g &\nkill $!",
+            "netdyno h",
+            "for a in b; do\n  jq c\ndone",
+            "jq i |\n  jq j",
+            "make k",
+            "make l",
+            "cat <<'END' >n\no:\n\n  p\nEND"
+        ]
+    );
     assert_eq!(found[2], Typed { line: 15, text: "netdyno h".into(), says: Says::Stays, far: true });
     assert_eq!((found[3].says.clone(), found[3].far), (Says::Exit(vec![1]), false));
     for wrong in [

@@ -15,7 +15,7 @@ mount -t tmpfs tmpfs /run/netns
 mount --rbind /sys/fs/cgroup "$ROOM/cgroup"
 mount -t sysfs sysfs /sys
 mount --rbind "$ROOM/cgroup" /sys/fs/cgroup
-printf '127.0.0.1 localhost\n192.0.2.1 server\n10.77.2.2 target\n192.0.2.2 host\n' >"$ROOM/hosts"
+printf '127.0.0.1 localhost\n192.0.2.1 server netdyno-server\n10.77.2.2 target\n192.0.2.2 host\n' >"$ROOM/hosts"
 mount --bind "$ROOM/hosts" /etc/hosts
 printf '#!/bin/sh\nexec "$@"\n' >"$WORDS/sudo"
 chmod +x "$WORDS/sudo"

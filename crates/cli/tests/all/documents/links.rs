@@ -28,7 +28,8 @@ fn links_of_the_documents_lead_somewhere() {
             if !root.join(&file).exists() {
                 faults.push(format!("{page}: {target}: no such file"));
             } else if !heading.is_empty() {
-                let there = texts.get(&file).is_some_and(|text| headings(text).iter().any(|one| one == heading));
+                let there =
+                    texts.get(&file).is_some_and(|text| headings(text).iter().any(|one| one == heading));
                 if !there {
                     faults.push(format!("{page}: {target}: no such heading"));
                 }

@@ -18,9 +18,14 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// What takes longer hangs.
-const PATIENCE: u32 = 40;
+const PATIENCE: u32 = 120;
 /// What falls short where a sender has not the time it needs.
-const SLOW: [&str; 4] = ["the rate was not reached", "not determined", "the load was not offered", "permit more of them in flight"];
+const SLOW: [&str; 4] = [
+    "the rate was not reached",
+    "not determined",
+    "the load was not offered",
+    "permit more of them in flight",
+];
 /// Pages that are typed at once: most of their time passes in waiting.
 const AT_ONCE: usize = 4;
 
@@ -33,7 +38,8 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
     let place = common::folder();
     let root = root();
     let only = std::env::var("NETDYNO_PAGES").ok();
-    let chosen = |page: &String| only.as_ref().is_none_or(|only| only.split(' ').any(|one| page.ends_with(one)));
+    let chosen =
+        |page: &String| only.as_ref().is_none_or(|only| only.split(' ').any(|one| page.ends_with(one)));
     let mut todo = VecDeque::new();
     let (mut typed, mut faults) = (0, Vec::new());
     for page in pages(&root).into_iter().filter(chosen) {
@@ -78,6 +84,10 @@ fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<Strin
     }
     let netdyno = common::command("netdyno").get_program().to_owned();
     symlink(netdyno, room.join("words/netdyno")).expect("a link");
+    for name in ["containerlab", "docker", "kubectl"] {
+        symlink(root.join("crates/cli/tests/all/documents/containerlab.sh"), room.join("words").join(name))
+            .expect("a link");
+    }
     symlink(root.join("examples"), room.join("desk/examples")).expect("a link");
     let mut script = String::from(lab);
     for (n, one) in found.iter().enumerate() {
@@ -93,7 +103,9 @@ fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<Strin
     script.push_str("ended\n");
     std::fs::write(room.join("page.sh"), script).expect("a file");
     let mut shell = Command::new("unshare");
-    shell.args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash"]).arg(room.join("page.sh"));
+    shell
+        .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash"])
+        .arg(room.join("page.sh"));
     shell.env("ROOM", room).env("WORDS", room.join("words")).stdin(Stdio::null()).process_group(0);
     let ran = common::start(shell).wait();
     let mut faults = Vec::new();
@@ -120,7 +132,12 @@ fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<Strin
         if !right && !(status == "1" && only_held_up(&said)) {
             let last: Vec<&str> = said.lines().rev().take(12).collect();
             let last: Vec<&str> = last.into_iter().rev().collect();
-            faults.push(format!("{page}:{}: exit {status}, not {wanted:?}: {}\n{}", one.line, one.text, last.join("\n")));
+            faults.push(format!(
+                "{page}:{}: exit {status}, not {wanted:?}: {}\n{}",
+                one.line,
+                one.text,
+                last.join("\n")
+            ));
         }
     }
     eprintln!("{page}: {} commands, {:.1} s", found.len(), took.as_secs_f64());
@@ -132,6 +149,7 @@ fn only_held_up(said: &str) -> bool {
     let short = said.lines().rev().find_map(|line| line.strip_prefix("Short of what was asked: "));
     let reasons = short.unwrap_or_default().trim_end_matches('.').split("; ");
     let only = short.is_some() && reasons.clone().all(|one| SLOW.iter().any(|slow| one.contains(slow)));
-    let json = said.contains("\"the rate was not reached") && said.matches("\"severity\": \"shortfall\"").count() == 1;
+    let json = said.contains("\"the rate was not reached")
+        && said.matches("\"severity\": \"shortfall\"").count() == 1;
     !judged(!(only || json))
 }
