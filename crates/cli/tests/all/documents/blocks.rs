@@ -281,7 +281,7 @@ fn without_quotes(text: &str) -> (bool, String) {
 pub fn pages(root: &Path) -> Vec<String> {
     let mut pages = vec!["README.md".to_owned()];
     for folder in
-        ["docs", "docs/benchmarks", "examples/containerlab", "examples/kubernetes", "examples/grafana"]
+        ["docs", "docs/benchmarks", "examples", "examples/containerlab", "examples/kubernetes", "examples/grafana"]
     {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

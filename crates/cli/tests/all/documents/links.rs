@@ -40,6 +40,24 @@ fn links_of_the_documents_lead_somewhere() {
     assert!(followed > 120, "{followed} links");
 }
 
+/// docs/mkdocs.yml: the site's contents name each page, and no other.
+#[test]
+fn each_page_stands_in_the_contents_of_the_site() {
+    let root = root();
+    let contents = std::fs::read_to_string(root.join("docs/mkdocs.yml")).expect("the contents");
+    let named: Vec<&str> = contents
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("- ")?.rsplit_once(": "))
+        .filter_map(|(_, page)| page.ends_with(".md").then_some(page))
+        .collect();
+    for page in pages(&root) {
+        assert_eq!(named.iter().filter(|one| **one == page).count(), 1, "{page} in docs/mkdocs.yml");
+    }
+    for page in named {
+        assert!(root.join(page).exists(), "docs/mkdocs.yml names {page}");
+    }
+}
+
 /// Without `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
