@@ -43,20 +43,27 @@ for address in 192.0.2.2/24 198.18.1.1/24 10.77.2.1/24; do ip address add "$addr
 far ip address add 198.18.0.2/24 dev bridge
 ip address add 198.18.0.1/24 dev eth1
 
-mkdir "$ROOM/www"
-seq 2000 >"$ROOM/www/numbers"
-echo hello >"$ROOM/www/index.html"
-(cd "$ROOM/www" && exec python3 -m http.server 80 >/dev/null 2>&1) &
-(cd "$ROOM/www" && exec ip netns exec far python3 -m http.server 80 >/dev/null 2>&1) &
-until curl -s -o /dev/null http://198.18.0.2/ && far curl -s -o /dev/null http://192.0.2.2/; do sleep 0.1; done
-(exec >/dev/null 2>&1; while sleep 0.3; do far curl -s http://192.0.2.2/numbers; done) &
-
-# A UDP port that takes what probes export, and says nothing.
-far python3 -c '
+# What the page's commands need, by SERVICES: to start all of it for each page takes longer than most pages.
+case $SERVICES in *http*)
+	mkdir "$ROOM/www"
+	seq 2000 >"$ROOM/www/numbers"
+	echo hello >"$ROOM/www/index.html"
+	(cd "$ROOM/www" && exec python3 -m http.server 80 >/dev/null 2>&1) &
+	(cd "$ROOM/www" && exec ip netns exec far python3 -m http.server 80 >/dev/null 2>&1) &
+	until curl -s -o /dev/null http://198.18.0.2/ && far curl -s -o /dev/null http://192.0.2.2/; do sleep 0.1; done
+	(exec >/dev/null 2>&1; while sleep 0.3; do far curl -s http://192.0.2.2/numbers; done) &
+	;;
+esac
+# UDP ports that take what probes export, and say nothing.
+case $SERVICES in *sink*)
+	far python3 -c '
 import socket, time
 kept = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(3)]
 for one, port in zip(kept, (2055, 4739, 9995)): one.bind(("0.0.0.0", port))
 time.sleep(9999)' &
+	until [ "$(far ss -lnuH | wc -l)" -ge 3 ]; do sleep 0.1; done
+	;;
+esac
 
 # turn NUMBER COMMAND: pages are typed side by side. What loads a CPU as far as it goes, or sends before all else, is typed alone.
 turn() {
@@ -64,7 +71,7 @@ turn() {
 	text=$(cat "$ROOM/$1.sh")
 	shift
 	case $text in
-	*--topspeed* | *trial* | *"netdyno search"* | *latency-under-load* | *mbps*) how=--exclusive ;;
+	*--topspeed* | *trial* | *"netdyno search"* | *latency-under-load*) how=--exclusive ;;
 	*"netdyno lab"* | *" send "* | *replay* | *endpoint* | *iperf3* | *netperf*) how=--shared ;;
 	*) how= ;;
 	esac

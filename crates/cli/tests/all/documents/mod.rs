@@ -106,6 +106,10 @@ fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<Strin
     shell
         .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash"])
         .arg(room.join("page.sh"));
+    let all: String = found.iter().map(|one| one.text.as_str()).collect();
+    let needs = |name: &'static str, words: &[&str]| words.iter().any(|word| all.contains(word)).then_some(name);
+    let services = [needs("http", &["http:", ":80", "80-"]), needs("sink", &["--export", "nprobe", "softflowd"])];
+    shell.env("SERVICES", services.map(Option::unwrap_or_default).join(" "));
     shell.env("ROOM", room).env("WORDS", room.join("words")).stdin(Stdio::null()).process_group(0);
     let ran = common::start(shell).wait();
     let mut faults = Vec::new();
