@@ -280,9 +280,14 @@ fn without_quotes(text: &str) -> (bool, String) {
 /// README.md and the pages of docs, by their paths from the repository's root.
 pub fn pages(root: &Path) -> Vec<String> {
     let mut pages = vec!["README.md".to_owned()];
-    for folder in
-        ["docs", "docs/benchmarks", "examples", "examples/containerlab", "examples/kubernetes", "examples/grafana"]
-    {
+    for folder in [
+        "docs",
+        "docs/benchmarks",
+        "examples",
+        "examples/containerlab",
+        "examples/kubernetes",
+        "examples/grafana",
+    ] {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else { continue };
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         pages.extend(names.filter(|name| name.ends_with(".md")).map(|name| format!("{folder}/{name}")));

@@ -75,7 +75,7 @@ turn() {
 	*"netdyno lab"* | *" send "* | *replay* | *endpoint* | *iperf3* | *netperf*) how=--shared ;;
 	*) how= ;;
 	esac
-	${how:+flock -o "$how" "$ROOM/../turn"} "$@"
+	${how:+flock -o "$how" "$TURN"} "$@"
 }
 
 # typed NUMBER HOW SECONDS: types a command. HOW: `ends`, within SECONDS or it hangs; `until`, by Ctrl-C after SECONDS; `stays`, until the

@@ -35,7 +35,7 @@ pub fn root() -> PathBuf {
 
 #[test]
 fn every_command_of_the_documents_ends_as_its_page_says() {
-    let place = common::folder();
+    let turns = common::temporary();
     let root = root();
     let only = std::env::var("NETDYNO_PAGES").ok();
     let chosen =
@@ -65,8 +65,9 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
                 loop {
                     let next = todo.lock().expect("pages").pop_front();
                     let Some((page, found)) = next else { break };
-                    let room = place.path().join(page.replace('/', "-"));
-                    let wrong = type_page(&root, &room, &page, &found);
+                    // A place among other tests for each page, so that none waits for all of them.
+                    let room = common::folder();
+                    let wrong = type_page(&root, room.path(), &turns.path().join("turn"), &page, &found);
                     faults.lock().expect("faults").extend(wrong);
                 }
             });
@@ -77,7 +78,7 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
 }
 
 /// Types the commands of a page. What went otherwise than the page says.
-fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<String> {
+fn type_page(root: &Path, room: &Path, turn: &Path, page: &str, found: &[Typed]) -> Vec<String> {
     let lab = include_str!("lab.sh");
     for folder in ["desk", "home", "words", "cgroup"] {
         std::fs::create_dir_all(room.join(folder)).expect("a folder");
@@ -107,10 +108,17 @@ fn type_page(root: &Path, room: &Path, page: &str, found: &[Typed]) -> Vec<Strin
         .args(["--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "bash"])
         .arg(room.join("page.sh"));
     let all: String = found.iter().map(|one| one.text.as_str()).collect();
-    let needs = |name: &'static str, words: &[&str]| words.iter().any(|word| all.contains(word)).then_some(name);
-    let services = [needs("http", &["http:", ":80", "80-"]), needs("sink", &["--export", "nprobe", "softflowd"])];
+    let needs =
+        |name: &'static str, words: &[&str]| words.iter().any(|word| all.contains(word)).then_some(name);
+    let services =
+        [needs("http", &["http:", ":80", "80-"]), needs("sink", &["--export", "nprobe", "softflowd"])];
     shell.env("SERVICES", services.map(Option::unwrap_or_default).join(" "));
-    shell.env("ROOM", room).env("WORDS", room.join("words")).stdin(Stdio::null()).process_group(0);
+    shell
+        .env("ROOM", room)
+        .env("WORDS", room.join("words"))
+        .env("TURN", turn)
+        .stdin(Stdio::null())
+        .process_group(0);
     let ran = common::start(shell).wait();
     let mut faults = Vec::new();
     if !room.join("done").exists() {
