@@ -5,13 +5,13 @@
 set -euo pipefail
 
 deploy() {
-	local lab node= part= line
+	local lab node="" part="" line
 	lab=$(sed -n 's/^name: //p' "$1")
 	local -a links=() commands=()
 	while IFS= read -r line; do
 		case $line in
 		"    "[a-z]*:) node=clab-$lab-$(tr -d ' :' <<<"$line") && ip netns add "$node" && ip -n "$node" link set lo up ;;
-		"      exec:") part=exec ;;
+		"      exec:") part="exec" ;;
 		"      "[a-z]*:*) part= ;;
 		"        - "*) [[ $part != exec ]] || commands+=("$node ${line#        - }") ;;
 		*endpoints:*) links+=("$(tr -d '",[]' <<<"${line#*endpoints: }")") ;;

@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The lab that documents are typed in: read by the shell of each page, in network, mount and process namespaces of its own
 # (`unshare`), so that all of it is gone with that shell. ROOM is the page's folder, WORDS the folder with our commands in it.
 #
@@ -81,16 +82,17 @@ turn() {
 # typed NUMBER HOW SECONDS: types a command. HOW: `ends`, within SECONDS or it hangs; `until`, by Ctrl-C after SECONDS; `stays`, until the
 # page ends. With `far-` before it, on the other host. Writes its output, and its status or why it has none.
 typed() {
-	local n=$1 how=${2#far-} seconds=$3 began=$EPOCHREALTIME status=0 at=
-	[ "$how" = "$2" ] || at="ip netns exec far"
+	local n=$1 how=${2#far-} seconds=$3 began=$EPOCHREALTIME status=0
+	local -a at=()
+	[ "$how" = "$2" ] || at=(ip netns exec far)
 	case $how in
-	ends) turn "$n" $at timeout -k 5 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$? ;;
+	ends) turn "$n" "${at[@]}" timeout -k 5 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$? ;;
 	until)
-		turn "$n" $at timeout -v --preserve-status -s INT -k 20 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$?
+		turn "$n" "${at[@]}" timeout -v --preserve-status -s INT -k 20 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$?
 		grep -q '^timeout: sending signal INT' "$ROOM/$n.out" || status="$status by itself"
 		;;
 	stays)
-		$at setsid bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null &
+		"${at[@]}" setsid bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null &
 		STAYS="$STAYS $n:$!"
 		sleep 0.5
 		return
@@ -105,7 +107,7 @@ ended() {
 	for one in $STAYS; do
 		kill -0 "${one#*:}" 2>/dev/null && echo 0 0 >"$ROOM/${one%:*}.status"
 	done
-	echo done >"$ROOM/done"
+	touch "$ROOM/done"
 }
 STAYS=
 cd "$ROOM/desk"
