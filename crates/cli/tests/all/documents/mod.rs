@@ -40,6 +40,7 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
     let only = std::env::var("NETDYNO_PAGES").ok();
     let chosen =
         |page: &String| only.as_ref().is_none_or(|only| only.split(' ').any(|one| page.ends_with(one)));
+    let makefile = std::fs::read_to_string(root.join("Makefile")).expect("the Makefile");
     let mut todo = VecDeque::new();
     let (mut typed, mut faults) = (0, Vec::new());
     for page in pages(&root).into_iter().filter(chosen) {
@@ -47,6 +48,14 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
         match commands(&page, &text) {
             Err(fault) => faults.push(fault),
             Ok(mut found) => {
+                // What is not typed names what there is all the same.
+                for target in
+                    found.iter().filter_map(|one| one.text.strip_prefix("make ")?.split_whitespace().next())
+                {
+                    if !makefile.contains(&format!("\n{target}:")) {
+                        faults.push(format!("{page}: make {target}: the Makefile has no such target"));
+                    }
+                }
                 found.retain(|one| one.says != Says::NotTyped);
                 typed += found.len();
                 if !found.is_empty() {
