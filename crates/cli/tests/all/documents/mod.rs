@@ -150,7 +150,7 @@ fn type_page(root: &Path, room: &Path, turn: &Path, page: &str, found: &[Typed])
             Says::NotTyped | Says::Stays => vec![0],
         };
         let right = status.parse().is_ok_and(|status| wanted.contains(&status));
-        if !right && !(status == "1" && only_held_up(&said)) {
+        if !(right || status == "1" && only_held_up(&said)) {
             let last: Vec<&str> = said.lines().rev().take(12).collect();
             let last: Vec<&str> = last.into_iter().rev().collect();
             faults.push(format!(
