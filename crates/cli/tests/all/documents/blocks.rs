@@ -58,7 +58,7 @@ pub enum Says {
     NotTyped,
     /// It ends, with one of these.
     Exit(Vec<i32>),
-    /// It runs until Ctrl-C after so many seconds, and ends with this.
+    /// It runs until Ctrl-C, so many seconds after its first words, and ends with this.
     Until(u32, i32),
     /// It stays until the page ends.
     Stays,

@@ -20,6 +20,20 @@ printf '127.0.0.1 localhost\n192.0.2.1 server netdyno-server\n10.77.2.2 target\n
 mount --bind "$ROOM/hosts" /etc/hosts
 printf '#!/bin/sh\nexec "$@"\n' >"$WORDS/sudo"
 chmod +x "$WORDS/sudo"
+# interrupt FILE SECONDS: runs it, and ends it by Ctrl-C so many seconds after it said something: then it is there.
+cat >"$WORDS/interrupt" <<'END'
+#!/usr/bin/env bash
+set -m
+bash "$1" &
+for ((n = 0; n < 100; n++)); do
+	[[ ! -s /proc/self/fd/1 ]] || break
+	sleep 0.1
+done
+sleep "$2"
+kill -INT -- "-$!" || echo "interrupt: it ended"
+wait "$!"
+END
+chmod +x "$WORDS/interrupt"
 export PATH="$WORDS:$PATH" HOME="$ROOM/home"
 
 ip netns add far
@@ -79,7 +93,7 @@ turn() {
 	${how:+flock -o "$how" "$TURN"} "$@"
 }
 
-# typed NUMBER HOW SECONDS: types a command. HOW: `ends`, within SECONDS or it hangs; `until`, by Ctrl-C after SECONDS; `stays`, until the
+# typed NUMBER HOW SECONDS: types a command. HOW: `ends`, within SECONDS or it hangs; `until`, by Ctrl-C SECONDS after its first words; `stays`, until the
 # page ends. With `far-` before it, on the other host. Writes its output, and its status or why it has none.
 typed() {
 	local n=$1 how=${2#far-} seconds=$3 began=$EPOCHREALTIME status=0
@@ -88,8 +102,8 @@ typed() {
 	case $how in
 	ends) turn "$n" "${at[@]}" timeout -k 5 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$? ;;
 	until)
-		turn "$n" "${at[@]}" timeout -v --preserve-status -s INT -k 20 "$seconds" bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null || status=$?
-		grep -q '^timeout: sending signal INT' "$ROOM/$n.out" || status="$status by itself"
+		turn "$n" "${at[@]}" timeout -k 5 120 interrupt "$ROOM/$n.sh" "$seconds" >"$ROOM/$n.out" 2>&1 </dev/null || status=$?
+		! grep -q '^interrupt: it ended' "$ROOM/$n.out" || status="$status by itself"
 		;;
 	stays)
 		"${at[@]}" setsid bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null &
