@@ -70,7 +70,10 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
     let (todo, faults) = (Mutex::new(todo), Mutex::new(faults));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
-            scope.spawn(|| {
+            // `judged` counts by the name of the test, which is its thread's.
+            let worker =
+                std::thread::Builder::new().name(module_path!().replace("all::", "") + "::every_command");
+            let typing = worker.spawn_scoped(scope, || {
                 loop {
                     let next = todo.lock().expect("pages").pop_front();
                     let Some((page, found)) = next else { break };
@@ -80,6 +83,7 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
                     faults.lock().expect("faults").extend(wrong);
                 }
             });
+            typing.expect("a thread");
         }
     });
     let faults = faults.into_inner().expect("faults");
@@ -150,6 +154,9 @@ fn type_page(root: &Path, room: &Path, turn: &Path, page: &str, found: &[Typed])
             Says::NotTyped | Says::Stays => vec![0],
         };
         let right = status.parse().is_ok_and(|status| wanted.contains(&status));
+        if right && wanted == [0] && one.text.contains("--rate") {
+            judged(true);
+        }
         if !(right || status == "1" && only_held_up(&said)) {
             let last: Vec<&str> = said.lines().rev().take(12).collect();
             let last: Vec<&str> = last.into_iter().rev().collect();
