@@ -71,8 +71,8 @@ fn every_command_of_the_documents_ends_as_its_page_says() {
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             // `judged` counts by the name of the test, which is its thread's.
-            let worker =
-                std::thread::Builder::new().name(module_path!().replace("all::", "") + "::every_command");
+            let name = std::thread::current().name().unwrap_or("documents").to_owned();
+            let worker = std::thread::Builder::new().name(name);
             let typing = worker.spawn_scoped(scope, || {
                 loop {
                     let next = todo.lock().expect("pages").pop_front();
