@@ -14,6 +14,7 @@ mod cores;
 mod counters;
 mod craft;
 mod demo;
+mod documents;
 mod due;
 mod endpoint;
 mod endpoint_many;
