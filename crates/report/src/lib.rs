@@ -18,6 +18,7 @@ pub mod compare;
 pub mod conclusion;
 pub mod csv;
 pub mod distribution;
+mod expected;
 pub mod figure;
 pub mod floor;
 pub mod html;

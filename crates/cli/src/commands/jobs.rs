@@ -144,7 +144,8 @@ fn writes_to_stdout(job: &Job) -> bool {
 
 /// Standard output takes one thing.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
-    let also = [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv)];
+    let also =
+        [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv.is_some())];
     if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
         let what = if matches!(job, Job::Replay(_)) { "capture" } else { "records" };
         bail!("standard output cannot take both the {what} and {option}: write the {what} to a file");
@@ -215,7 +216,7 @@ fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
         ("--tui", output.gauges.tui),
         ("--metrics", output.gauges.metrics.is_some()),
         ("--json-lines", output.json_lines),
-        ("--csv", output.csv),
+        ("--csv", output.csv.is_some()),
     ];
     if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
         bail!("{option} shows one job, and {name} has {}: give each a file of its own", jobs.len());
@@ -324,7 +325,8 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
         [Named { name: "now".to_owned(), report: &report }],
     );
     let comparison = compare(&a, &b, args.least.0)?;
-    let taken = args.output.json || args.output.json_lines || args.output.csv || writes_to_stdout(&job);
+    let taken =
+        args.output.json || args.output.json_lines || args.output.csv.is_some() || writes_to_stdout(&job);
     match taken {
         // Standard output is for who reads it by program.
         true => aside(&render(&comparison)),

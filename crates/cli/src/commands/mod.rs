@@ -70,7 +70,12 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => {
             let report = report::read(&args.path)?;
-            let output = crate::cli::Output { json: args.json, csv: args.csv, ..Default::default() };
+            let output = crate::cli::Output {
+                json: args.json,
+                csv: args.csv,
+                verbose: args.verbose,
+                ..Default::default()
+            };
             conclude(&report, &output, false)
         }
         Command::Compare(args) => compare::run(args),
