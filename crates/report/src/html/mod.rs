@@ -15,6 +15,7 @@ mod nines;
 mod plot;
 mod search;
 mod tables;
+mod timeline;
 
 use std::fmt::Write;
 
@@ -191,23 +192,24 @@ fn tiles(report: &Report) -> String {
 fn plots(report: &Report) -> String {
     let absent = |what: &str| format!("<p class=\"absent\">{what}</p>\n");
     let mut out = "<h2>Plots</h2>\n".to_owned();
-    // The first three are what the page is for: their absence is said. The others just stay away.
+    // These are what the page is for: their absence is said. The others just stay away.
     let no_latency = match report.result.latency_ns {
         Some(_) => "No histogram of latency was kept; its percentiles stand below.",
         None => "Latency was not measured: only frames that carry netdyno's signature tell it.",
     };
     let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (a meter there).";
-    let main = [
-        (charts::rate(report), "Rate over time was not measured: this run has no intervals."),
-        (charts::loss(report), no_loss),
-        (charts::latency(report), no_latency),
-    ];
-    for (chart, without) in main {
-        out += &chart.map_or_else(|| absent(without), |chart| chart.html());
+    match charts::over_time(&report.intervals) {
+        Some(chart) => {
+            out += &chart.html();
+            if report.intervals.iter().all(|i| i.lost_frames.is_none()) {
+                out += &absent(no_loss);
+            }
+        }
+        None => out += &absent("Rates over time were not measured: this run has no intervals."),
     }
+    out += &charts::latency(report).map_or_else(|| absent(no_latency), |chart| chart.html());
     let more = [
         nines::run(report),
-        charts::latency_over_time(report),
         charts::pacing(report),
         charts::sizes(report),
     ];
