@@ -5,6 +5,7 @@
 //! Everything that came from outside goes through `escape`; the content security policy forbids the page to
 //! fetch anything at all.
 
+mod boxes;
 mod charts;
 mod endpoint;
 mod endpoint_search;
@@ -173,10 +174,13 @@ fn tiles(report: &Report) -> String {
     }
     tiles.extend(endpoint::tiles(report));
     tiles.extend(endpoint_search::tiles(report));
+    let mut tiles: Vec<(String, String, String)> =
+        tiles.into_iter().map(|(name, value, more)| (name.to_owned(), value, more)).collect();
     tiles.extend(search::tiles(report));
-    let tile = |(name, value, more): &(&str, String, String)| {
+    let tile = |(name, value, more): &(String, String, String)| {
         format!(
-            "<div class=\"tile\"><span>{name}</span><b>{}</b><span>{}</span></div>",
+            "<div class=\"tile\"><span>{}</span><b>{}</b><span>{}</span></div>",
+            Esc(name),
             Esc(value),
             Esc(more)
         )

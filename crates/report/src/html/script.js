@@ -28,9 +28,8 @@ for (const plot of document.querySelectorAll("figure.plot")) {
 }
 
 const VIEW = 10000, LEFT = 64, RIGHT = 12;
-const SVG = "http://www.w3.org/2000/svg";
 const make = (name, attributes, into) => {
-  const element = document.createElementNS(SVG, name);
+  const element = document.createElementNS(into.namespaceURI, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
   return into.appendChild(element);
 };
@@ -69,8 +68,8 @@ const overTime = (svg) => {
   const height = svg.viewBox.baseVal.height;
   const drawing = { from: +svg.dataset.from, to: +svg.dataset.to };
   const hits = tipsOf(svg);
-  const line = make("line", { class: "cursor", y1: 26, y2: bottom, visibility: "hidden" }, svg);
-  const chosen = make("rect", { class: "chosen", y: 26, height: bottom - 26, visibility: "hidden" }, svg);
+  const line = make("line", { class: "cursor", y1: 30, y2: bottom, visibility: "hidden" }, svg);
+  const chosen = make("rect", { class: "chosen", y: 30, height: bottom - 30, visibility: "hidden" }, svg);
   const range = () => shown ?? [drawing.from, drawing.to];
   let width = 880, right = width - RIGHT;
   const x = (t) => { const [a, b] = range(); return LEFT + (t - a) / (b - a) * (right - LEFT); };
@@ -92,7 +91,7 @@ const overTime = (svg) => {
       view.setAttribute("viewBox", `${(a - drawing.from) / own * VIEW} ${y} ${(b - a) / own * VIEW} ${h}`);
     }
     svg.querySelector(".unit").setAttribute("x", (LEFT + right) / 2);
-    const rough = (b - a) / unit / Math.max(Math.floor((right - LEFT) / 90), 2), power = 10 ** Math.floor(Math.log10(rough));
+    const rough = (b - a) / unit / Math.max(Math.floor((right - LEFT) / 70), 3), power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
     const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
     axis.replaceChildren();
