@@ -53,6 +53,69 @@ pub(super) fn over_time(intervals: &[Interval]) -> Option<Chart> {
     Some(Chart { heading: "The run over time".to_owned(), svg, legend, note })
 }
 
+/// The intervals of two runs, A and B, each line over the other, from the start of each; class and name of each side.
+pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str); 2]) -> Option<Chart> {
+    let (a, b) = (stretches(a), stretches(b));
+    let has_rx = |of: &[Interval]| of.iter().any(|i| i.rx().is_some());
+    let rate = |i: &Interval| match has_rx(&a) && has_rx(&b) {
+        true => i.rx().map(|t| t.frames_per_second),
+        false => i.tx().map(|t| t.frames_per_second),
+    };
+    let what = if has_rx(&a) && has_rx(&b) { "received" } else { "sent" };
+    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
+    let half = |i: &Interval| ns(i.latency_p50_ns);
+    let most = |i: &Interval| ns(i.latency_p99_ns);
+    let both = |value: &dyn Fn(&Interval) -> Option<f64>| -> Option<Vec<timeline::Line>> {
+        let [(first, _), (second, _)] = sides;
+        Some(vec![line(first, &a, value)?, line(second, &b, value)?])
+    };
+    let mut panes = Vec::new();
+    if let Some(lines) = both(&rate) {
+        let max = greatest(&lines)?;
+        let (factor, prefix) = units::prefix(max);
+        panes.push(Pane {
+            title: format!("{what}, {prefix}pps"),
+            height: 170.0,
+            y: timeline::Axis::linear(max / factor, 5),
+            lines: scaled(lines, factor),
+        });
+    }
+    if let Some(lines) = both(&share_lost) {
+        let y = timeline::Axis::linear(greatest(&lines)?, 2);
+        panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines });
+    }
+    for (name, value) in [("half of the frames within", &half as &dyn Fn(&Interval) -> _), ("99 % within", &most)] {
+        if let Some(lines) = both(value) {
+            let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 3);
+            panes.push(Pane { title: format!("latency, {name}, {unit}"), height: 90.0, y, lines });
+        }
+    }
+    let end = |of: &[Interval]| of.last().map_or(0, |i| i.end_ns);
+    let (longer, other, a_is_longer) = if end(&a) >= end(&b) { (&a, &b, true) } else { (&b, &a, false) };
+    let tips: Vec<Stretch> = longer
+        .iter()
+        .map(|i| {
+            let middle = i.start_ns.midpoint(i.end_ns);
+            let there = other.iter().find(|o| o.start_ns <= middle && middle < o.end_ns);
+            let values = |value: &dyn Fn(&Interval) -> Option<f64>| match (value(i), there.and_then(value)) {
+                (own, its) if a_is_longer => [own, its],
+                (own, its) => [its, own],
+            };
+            let mut parts = vec![span(i)];
+            parts.extend(super::compare::tip(what, values(&rate), units::frame_rate));
+            parts.extend(super::compare::tip("lost", values(&share_lost), |v| units::percent(v / 100.0)));
+            parts.extend(super::compare::tip("p50", values(&half), super::compare::time));
+            parts.extend(super::compare::tip("p99", values(&most), super::compare::time));
+            (i.start_ns, i.end_ns, parts.join(" · "))
+        })
+        .collect();
+    let svg = timeline::draw(&panes, &tips, "Both runs over time")?;
+    let line_of = |class: &str| if class.starts_with("s0") { marks::goal_line(0) } else { marks::goal_line(1) };
+    let legend = sides.map(|(class, name)| (line_of(class), name.to_owned())).to_vec();
+    let note = "The first result of each side, from its own start.".to_owned();
+    Some(Chart { heading: "Both runs over time".to_owned(), svg, legend, note })
+}
+
 /// What the lines of a run are called in its legend.
 const NAMES: [(&str, &str); 7] = [
     ("sent", "sent"),

@@ -7,6 +7,7 @@
 
 mod boxes;
 mod charts;
+mod compare;
 mod endpoint;
 mod endpoint_search;
 pub(crate) mod escape;
@@ -20,6 +21,8 @@ mod timeline;
 
 use std::fmt::Write;
 
+pub use compare::comparison;
+
 use crate::conclusion;
 use crate::json::{self, ReadError};
 use crate::model::{Report, Verdict};
@@ -31,19 +34,19 @@ use escape::{Esc, json_in_script};
 /// Stands near the top of every page; [`crate::store`] knows our files by it.
 pub const GENERATOR: &str = "<meta name=\"generator\" content=\"netdyno\">";
 
+/// The page fetches nothing, whatever stands in it.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// Behind the page's data.
+const FOOT: &str = "<script>\nSCRIPT</script>\n</body>\n</html>\n";
+
 const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"netdyno-report\">";
 const DATA_END: &str = "</script>";
 
 /// The whole page.
 pub fn render(report: &Report) -> String {
     let title = format!("netdyno {}: {}", report.command, conclusion::verdict(report));
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-        Esc(&title),
-        include_str!("style.css"),
-    );
+    let mut out = head(&title);
     out += &header(report);
     let searched = report.result.search.is_some() || !report.result.trials.is_empty();
     if searched {
@@ -76,14 +79,25 @@ pub fn render(report: &Report) -> String {
     write!(
         out,
         "<footer>Made by netdyno{}. This page holds its data, <code>{}</code>, and reads nothing from the network.</footer>\n</main>\n\
-         {DATA_BEGIN}\n{}{DATA_END}\n<script>\n{}</script>\n</body>\n</html>\n",
+         {DATA_BEGIN}\n{}{DATA_END}\n{}",
         Esc(&version),
         Esc(&report.schema),
         json_in_script(&json::to_string(report)),
-        include_str!("script.js"),
+        FOOT.replace("SCRIPT", include_str!("script.js")),
     )
     .unwrap_or_default();
     out
+}
+
+/// Up to where the page's contents begin.
+fn head(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+        Esc(title),
+        include_str!("style.css"),
+    )
 }
 
 /// The report a page was made from.

@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use netdyno_report::html;
+use netdyno_report::compare::{Named, compare};
+use netdyno_report::{Report, html};
 
 use crate::fixtures::lossy_replay;
 use crate::searches;
@@ -104,14 +105,27 @@ fn probe(dir: &Path, page: &str, width: u32) -> String {
     found + &console
 }
 
+fn compared(a: &[&Report], b: &[&Report]) -> String {
+    fn named<'r>(side: &str, of: &[&'r Report]) -> Vec<Named<'r>> {
+        of.iter().enumerate().map(|(n, report)| Named { name: format!("{side}{n}"), report }).collect()
+    }
+    let (a, b) = (named("a", a), named("b", b));
+    html::comparison(&compare(&a, &b, 0.0).expect("comparable"), &a, &b)
+}
+
 #[test]
 fn the_page_fits_its_window_zooms_and_asks_for_nothing() {
     let dir = tempfile::tempdir().expect("a folder");
     let mut flat = lossy_replay();
     flat.command_line.push("x".repeat(300));
+    let mut slower = lossy_replay();
+    slower.intervals.iter_mut().for_each(|i| i.rx_frames = i.rx_frames.map(|frames| frames / 2));
     let pages = [
         ("run", html::render(&flat), 1),
         ("search", html::render(&searches::search()), 0),
+        ("two runs", compared(&[&flat], &[&slower]), 1),
+        ("two searches", compared(&[&searches::search()], &[&searches::search()]), 0),
+        ("repetitions", compared(&[&flat; 5], &[&flat, &slower, &flat]), 1),
     ];
     for (name, page, over_time) in pages {
         for width in [500, 1300] {

@@ -135,6 +135,28 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     Some(Chart { heading: "Throughput by frame size".to_owned(), svg, legend, note: note.to_owned() })
 }
 
+/// The throughput of two searches, A and B: the first goal's of each size, as a series each.
+pub(in super::super) fn beside(a: &SearchResult, b: &SearchResult) -> Option<Chart> {
+    let renamed = |of: &SearchResult, name: &str| {
+        let found = |size: &SizeResult| {
+            let mut found = size.throughput.iter().flatten().next().cloned()?;
+            name.clone_into(&mut found.goal);
+            Some(found)
+        };
+        of.sizes.iter().map(|size| (size.clone(), found(size))).collect::<Vec<_>>()
+    };
+    let mut both = SearchResult { sizes: Vec::new(), ..a.clone() };
+    let of_b = renamed(b, "B");
+    for (mut size, found) in renamed(a, "A") {
+        let other = of_b.iter().find(|(other, _)| other.frame_size == size.frame_size);
+        size.throughput = vec![found, other.and_then(|(_, found)| found.clone())];
+        both.sizes.push(size);
+    }
+    let mut chart = throughput(&both)?;
+    "The first goal's of each size, of the first result of each side.".clone_into(&mut chart.note);
+    Some(chart)
+}
+
 /// A mark for each size.
 fn size_ticks(sizes: &[&SizeResult], x: &Scale) -> Vec<(f64, String)> {
     let mut right = f64::NEG_INFINITY;

@@ -8,6 +8,7 @@ use crate::model::Report;
 use crate::search::{LossAt, Trial};
 use crate::units;
 
+pub(super) use charts::beside;
 pub(super) use tables::trials;
 
 /// Graphs and tables of what was found.
