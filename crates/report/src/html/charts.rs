@@ -78,16 +78,17 @@ pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str
             height: 170.0,
             y: timeline::Axis::linear(max / factor, 5),
             lines: scaled(lines, factor),
+            dots: Vec::new(),
         });
     }
     if let Some(lines) = both(&share_lost) {
         let y = timeline::Axis::linear(greatest(&lines)?, 2);
-        panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines });
+        panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines, dots: Vec::new() });
     }
     for (name, value) in [("half of the frames within", &half as &dyn Fn(&Interval) -> _), ("99 % within", &most)] {
         if let Some(lines) = both(value) {
             let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 3);
-            panes.push(Pane { title: format!("latency, {name}, {unit}"), height: 90.0, y, lines });
+            panes.push(Pane { title: format!("latency, {name}, {unit}"), height: 90.0, y, lines, dots: Vec::new() });
         }
     }
     let end = |of: &[Interval]| of.last().map_or(0, |i| i.end_ns);
@@ -142,7 +143,7 @@ pub(super) fn greatest(lines: &[timeline::Line]) -> Option<f64> {
     lines.iter().flat_map(|line| &line.steps).filter_map(|(_, _, value)| *value).reduce(f64::max)
 }
 
-/// Divides all values.
+/// Values divided by what one of the axis' units is worth.
 pub(super) fn scaled(mut lines: Vec<timeline::Line>, factor: f64) -> Vec<timeline::Line> {
     let values = lines.iter_mut().flat_map(|line| &mut line.steps).filter_map(|(_, _, value)| value.as_mut());
     values.for_each(|value| *value /= factor);
@@ -163,6 +164,7 @@ fn rates(of: &[Interval]) -> Option<Pane> {
         height: 190.0,
         y: timeline::Axis::linear(max / factor, 5),
         lines: scaled(lines, factor),
+        dots: Vec::new(),
     })
 }
 
@@ -177,7 +179,7 @@ fn share_lost(i: &Interval) -> Option<f64> {
 fn losses(of: &[Interval]) -> Option<Pane> {
     let lines: Vec<_> = line("lost", of, share_lost).into_iter().collect();
     let max = greatest(&lines)?;
-    Some(Pane { title: "% lost".to_owned(), height: 70.0, y: timeline::Axis::linear(max, 2), lines })
+    Some(Pane { title: "% lost".to_owned(), height: 70.0, y: timeline::Axis::linear(max, 2), lines, dots: Vec::new() })
 }
 
 fn latencies(of: &[Interval]) -> Option<Pane> {
@@ -189,7 +191,7 @@ fn latencies(of: &[Interval]) -> Option<Pane> {
     ];
     let lines: Vec<_> = lines.into_iter().flatten().collect();
     let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 4);
-    Some(Pane { title: format!("latency, {unit}"), height: 130.0, y, lines })
+    Some(Pane { title: format!("latency, {unit}"), height: 130.0, y, lines, dots: Vec::new() })
 }
 
 /// The least value above 0 of some lines; 0 if there is none.

@@ -8,6 +8,7 @@
 mod boxes;
 mod charts;
 mod compare;
+mod conversations;
 mod endpoint;
 mod endpoint_search;
 pub(crate) mod escape;
@@ -62,7 +63,7 @@ pub fn render(report: &Report) -> String {
             out += &plots(report);
         }
     } else {
-        // A dialogue has no rates to plot.
+        out += &conversations::plots(report);
         let text = crate::conversations::text(&report.result.conversations);
         out += &format!("<h2>Connections</h2>\n<pre>{}</pre>\n", Esc(&text));
     }

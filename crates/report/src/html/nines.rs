@@ -51,6 +51,13 @@ pub(super) fn beside(of: &[(&str, &Distribution)]) -> Option<Chart> {
     chart("Latency by percentile".to_owned(), "frames", &lines, note)
 }
 
+/// Of a server's answers, each line with its name.
+pub(super) fn answers(of: &[(&str, &Distribution)]) -> Option<Chart> {
+    let lines: Vec<Line> = of.iter().map(|(name, d)| Line::of((*name).to_owned(), d)).collect();
+    let note = "The share of requests whose answer began within a time.".to_owned();
+    chart("Latency by percentile".to_owned(), "requests", &lines, note)
+}
+
 /// Of transactions, each with its name.
 pub(super) fn transactions(of: &[(&str, &Distribution)]) -> Option<Chart> {
     let known = of.iter().filter(|(_, d)| d.count > 0);

@@ -29,6 +29,14 @@ pub(super) struct Pane {
     pub height: f64,
     pub y: Axis,
     pub lines: Vec<Line>,
+    pub dots: Vec<Dot>,
+}
+
+/// A single event; the class tells its kind by shape and colour.
+pub(super) struct Dot {
+    pub class: &'static str,
+    pub at: u64,
+    pub value: f64,
 }
 
 /// Where values stand: a scale from 0 to 1 (bottom to top) and its ticks.
@@ -126,6 +134,17 @@ pub(super) fn draw(panes: &[Pane], stretches: &[Stretch], label: &str) -> Option
                 if !d.is_empty() {
                     write!(out, "<path class=\"line {}\" d=\"{d}\"/>", line.class).unwrap_or_default();
                 }
+            }
+            // A line of no length with round or square ends keeps its shape whatever the zoom.
+            for dot in &pane.dots {
+                write!(
+                    out,
+                    "<path class=\"line event {}\" d=\"M{:.1} {:.1}h0.01\"/>",
+                    dot.class,
+                    at(dot.at),
+                    y(dot.value)
+                )
+                .unwrap_or_default();
             }
         });
         top = y0;

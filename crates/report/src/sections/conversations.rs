@@ -92,6 +92,9 @@ pub struct RoundTrip {
 /// Words of the client, and the server's answer to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
+    /// When its last word was said, from the start of the run. Left out where the server speaks first, or nothing was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at_ns: Option<u64>,
     /// Bytes that the client says.
     pub client_bytes: u64,
     /// Bytes of the answer in the capture.
