@@ -13,6 +13,7 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+pub mod causes;
 pub mod classic;
 pub mod compare;
 pub mod conclusion;

@@ -93,6 +93,10 @@ fn ending(report: &Report, options: Options<'_>) -> String {
         out += &format!(": {}", printable(&conclusion::reasons(verdict)));
     }
     out += if out.ends_with('?') { "\n" } else { ".\n" };
+    let cause = conclusion::cause(report);
+    if !cause.is_empty() {
+        out += &format!("{}\n", printable(&cause));
+    }
     let next = conclusion::next_step(report, options.page);
     if next.is_empty() { out } else { out + &next + "\n" }
 }

@@ -130,12 +130,13 @@ fn header(report: &Report) -> String {
         .collect();
     let mut out = format!(
         "<div class=\"eyebrow\"><span><b>netdyno</b> {}</span><span>{}</span></div>\n\
-         <section class=\"verdict {class}\"><h1>{}</h1><p>{}</p>{}</section>\n",
+         <section class=\"verdict {class}\"><h1>{}</h1><p>{}</p>{}{}</section>\n",
         Esc(&report.command),
         Esc(&facts.join(" · ")),
         conclusion::verdict(report),
         Esc(&conclusion::sentence(report)),
         list(verdict.reasons()),
+        cause(report),
     );
     out += &tiles(report);
     if !report.warnings.is_empty() {
@@ -145,6 +146,19 @@ fn header(report: &Report) -> String {
         );
     }
     out
+}
+
+/// Why it fell short, and what to type next.
+fn cause(report: &Report) -> String {
+    let cause = conclusion::cause(report);
+    if cause.is_empty() {
+        return cause;
+    }
+    format!(
+        "<p class=\"cause\">{}</p><p class=\"cause\">{}</p>",
+        Esc(&cause),
+        Esc(&conclusion::next_step(report, None))
+    )
 }
 
 fn tiles(report: &Report) -> String {
