@@ -2,7 +2,7 @@
 //! intervals and latency. Each cause names its evidence; where there is none it says so, because a guess costs a reader more
 //! time than no answer.
 
-use crate::model::{HostCounter, Interval, Report, Tx, Verdict};
+use crate::model::{HostCounter, Interval, Report, Totals, Tx, Verdict};
 use crate::note::Code;
 use crate::units::{self, printable};
 
@@ -89,7 +89,7 @@ fn loss(report: &Report) -> Option<Cause> {
     if arrived == 0 && at_the_end <= about(sent) {
         let said = format!(
             "nothing reached {to} (its rx_packets rose by {}), though {from} transmitted all: the frames were lost between them, \
-             or went elsewhere; does the way lead there, does a device pass on these addresses, VLANs and types?",
+             or went elsewhere (the cables, and whether a device passes on these addresses, VLANs and types)",
             units::count(at_the_end)
         );
         return Some(Cause::new(said, format!("`netdyno measure {to}` shows what arrives there at all")));
@@ -118,8 +118,15 @@ fn loss(report: &Report) -> Option<Cause> {
     if let Some(burst) = in_bursts(report) {
         return Some(Cause::new(format!("{between}; {burst}"), "`netdyno doctor` says how this sender is held up less"));
     }
-    Some(match bottleneck(report) {
-        Some(why) => Cause::new(format!("{between}; {why}"), search),
+    Some(match drain(report) {
+        Some(Drain::Queue(why)) => Cause::new(format!("{between}; {why}"), search),
+        Some(Drain::Steady(why)) => {
+            let half = tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second) / 2.0;
+            let again = format!(
+                "the same with `.rate` {half:.0}pps tells a limit (no loss then) from loss by chance (the same share)"
+            );
+            Cause::new(format!("{between}; {why}"), again)
+        }
         None => Cause::new(
             format!("{between}, and its own counters say why (on Linux: `ip -s link`, `tc -s qdisc`, `ethtool -S` there)"),
             search,
@@ -160,34 +167,41 @@ fn in_bursts(report: &Report) -> Option<String> {
     })
 }
 
-/// Does what arrived look like the drain of a full queue: steady, and late by much more than the first frames?
-fn bottleneck(report: &Report) -> Option<String> {
+/// What a loss looks like from its far end.
+enum Drain {
+    /// A queue that was full.
+    Queue(String),
+    /// A steady part of what was sent: what that comes from is not to be seen.
+    Steady(String),
+}
+
+/// Does what arrived look like the drain of a full queue: steady, and late by much more than the quickest frames?
+fn drain(report: &Report) -> Option<Drain> {
     let lossy: Vec<&Interval> =
         report.intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).collect();
-    let rates: Vec<f64> = lossy.iter().filter_map(|i| i.rx().map(|t| t.frames_per_second)).collect();
     // First and last are of a queue that fills and runs empty.
-    let middle = rates.get(1..rates.len().checked_sub(1)?).filter(|middle| middle.len() >= 3)?;
-    let mean = middle.iter().sum::<f64>() / middle.len() as f64;
-    let deviation = (middle.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / middle.len() as f64).sqrt();
-    if mean <= 0.0 || deviation > mean * 0.1 {
+    let middle = lossy.get(1..lossy.len().checked_sub(1)?)?;
+    let rates: Vec<_> = middle.iter().filter_map(|i| i.rx()).collect();
+    if rates.len() < 3 {
         return None;
     }
-    let bits = lossy.iter().filter_map(|i| i.rx().map(|t| t.bits_per_second)).sum::<f64>() / rates.len().max(1) as f64;
-    let steady = format!(
-        "what arrived came at a steady {} ({})",
-        units::frame_rate(mean),
-        units::bit_rate(bits)
-    );
-    let least = report.result.latency_ns.as_ref().map(|d| d.min);
-    let waited = lossy.iter().filter_map(|i| i.latency_p50_ns).max();
-    match (least, waited) {
-        (Some(least), Some(waited)) if waited > least.saturating_mul(4).max(least.saturating_add(20_000)) => Some(format!(
-            "{steady} and half of it {} late, where the quickest took {}: a full queue before a bottleneck of about that rate",
-            units::time(waited),
-            units::time(least)
-        )),
-        _ => Some(format!("{steady}, as from a limit of about that rate (a policer, or a short queue)")),
+    let mean = |of: fn(&Totals) -> f64| rates.iter().map(of).sum::<f64>() / rates.len() as f64;
+    let (frames, bits) = (mean(|t| t.frames_per_second), mean(|t| t.bits_per_second));
+    let square = rates.iter().map(|t| (t.frames_per_second - frames).powi(2)).sum::<f64>();
+    if frames <= 0.0 || (square / rates.len() as f64).sqrt() > frames * 0.1 {
+        return None;
     }
+    let steady = format!("what arrived came at a steady {} ({})", units::frame_rate(frames), units::bit_rate(bits));
+    let least = report.result.latency_ns.as_ref().map(|d| d.min)?;
+    let waited = lossy.iter().filter_map(|i| i.latency_p50_ns).max()?;
+    if waited <= least.saturating_mul(4).max(least.saturating_add(20_000)) {
+        return Some(Drain::Steady(steady));
+    }
+    Some(Drain::Queue(format!(
+        "{steady}, half of it after {} or more, where the quickest took {}: a full queue before a bottleneck of about that rate",
+        units::time(waited),
+        units::time(least)
+    )))
 }
 
 fn rate(report: &Report) -> Option<Cause> {
@@ -202,25 +216,12 @@ fn rate(report: &Report) -> Option<Cause> {
     let retried = tx.retried_enobufs.saturating_add(tx.retried_eagain);
     if retried.saturating_mul(100) > tx.totals.frames {
         let said = format!(
-            "the interface limits: {from} took frames no faster, its queue was full {} times",
-            units::count(retried)
+            "the interface limits: {from} took frames no faster, its queue was full {}",
+            units::counted(retried, "time")
         );
         return Some(Cause::new(said, doctor));
     }
-    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up).filter(|c| c.stalls > 0);
-    if busiest < 0.9
-        && let Some(stalls) = stalls.filter(|c| c.longest_stall_ns >= 1_000_000)
-    {
-        let said = format!(
-            "this machine limits: the sender was held up {} times, up to {}, and had {} of its CPU: others use it, or a \
-             hypervisor does",
-            units::count(stalls.stalls),
-            units::time(stalls.longest_stall_ns),
-            if busy.is_empty() { "a part".to_owned() } else { units::percent(busiest) }
-        );
-        return Some(Cause::new(said, doctor));
-    }
-    if busiest >= 0.9 {
+    if busiest >= 0.85 {
         let cores = units::counted(tx.cores.len() as u64, "sending core");
         let said = format!(
             "the CPU limits: {cores} busy for {} of the time, with engine {}",
@@ -229,7 +230,18 @@ fn rate(report: &Report) -> Option<Cause> {
         );
         return Some(Cause::new(said, format!("add sending cores (`.cores`), or take another `.engine`; {doctor}")));
     }
-    Some(Cause::new("what limited the sender cannot be told: no queue was full, no core busy, nothing stalled", doctor))
+    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
+    // Who falls behind once and never catches up was not held up, but is slow.
+    if let Some(stalls) = stalls.filter(|c| c.stalls >= 2 && c.longest_stall_ns >= 1_000_000) {
+        let used = if busy.is_empty() { String::new() } else { format!(", and used {} of its CPU", units::percent(busiest)) };
+        let said = format!(
+            "this machine limits: the sender was held up {}, up to {}{used}: other programs take its CPU, or a hypervisor does",
+            units::counted(stalls.stalls, "time"),
+            units::time(stalls.longest_stall_ns),
+        );
+        return Some(Cause::new(said, doctor));
+    }
+    Some(Cause::new("what limited the sender cannot be told: no queue was full, no core busy, nothing held it up", doctor))
 }
 
 /// Was more asked for than the link carries?
@@ -258,7 +270,7 @@ fn link(report: &Report, tx: &Tx, from: &str) -> Option<Cause> {
 mod tests {
     use super::*;
     use crate::distribution::Distribution;
-    use crate::model::{CatchUp, Core, Interface, Loss, Pacing, Rx, Totals};
+    use crate::model::{CatchUp, Core, Interface, Loss, Pacing, Rx};
 
     /// 10,000 frames sent, half of them lost, with these counters at `rx0`.
     fn lossy(arrived: u64, counters: &[(&str, u64, Option<&str>)]) -> Report {
@@ -328,6 +340,11 @@ mod tests {
         report.result.counters.push(HostCounter { rise: 3, explains: Some("a few".into()), ..HostCounter::default() });
         let (text, _) = said(&report);
         assert!(text.contains("steady 5.00 kpps") && text.contains("a full queue before a bottleneck"), "{text}");
+        // Without a queue before it nobody can tell a limit from chance.
+        report.result.latency_ns = Some(Distribution { min: 4_000_000, ..Distribution::default() });
+        let (text, next) = said(&report);
+        assert!(text.ends_with("at a steady 5.00 kpps (2.40 Mbit/s)"), "{text}");
+        assert!(next.contains("`.rate` 5000pps tells a limit"), "{next}");
         report.intervals = (0..10).map(|n| interval(n, u64::from(n == 4) * 50, u64::from(n == 4) * 900)).collect();
         let catch_up = CatchUp { stalls: 1, longest_stall_ns: 50_000_000, frames: 80, ..CatchUp::default() };
         report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
@@ -346,6 +363,11 @@ mod tests {
         let set = |report: &mut Report, change: &dyn Fn(&mut Tx)| report.result.tx.as_mut().map(change);
         set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.99), ..Core::default() }]);
         assert!(said(&report).0.starts_with("the CPU limits: 1 sending core busy for 99.0 %"));
+        set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.4), ..Core::default() }]);
+        let catch_up = CatchUp { stalls: 7, longest_stall_ns: 50_000_000, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
+        let begins = "this machine limits: the sender was held up 7 times, up to 50.0 ms, and used 40.0 % of its CPU";
+        assert!(said(&report).0.starts_with(begins), "{}", said(&report).0);
         set(&mut report, &|tx| tx.retried_enobufs = 5_000);
         assert!(said(&report).0.starts_with("the interface limits: tx0 took frames no faster"));
         let speed = Some(10_000_000);
