@@ -4,6 +4,7 @@ mod beforeafter;
 mod calibrate;
 mod clone;
 mod compare;
+mod completions;
 mod consent;
 mod counters;
 mod craft;
@@ -71,12 +72,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Compare(args) => compare::run(args),
         Command::Counters(args) => counters::run(&args),
         Command::Beforeafter(args) => beforeafter::run(&args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);
-            print(&String::from_utf8_lossy(&script))?;
-            Ok(0)
-        }
+        Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man(&folder).map(|()| 0),
     }
 }
