@@ -125,7 +125,7 @@ pub(super) struct Labels(Vec<[f64; 4]>);
 
 impl Labels {
     /// About how wide a text is.
-    fn width(text: &str) -> f64 {
+    pub fn width(text: &str) -> f64 {
         6.8 * text.chars().count() as f64
     }
 
@@ -255,7 +255,8 @@ impl Svg {
 
     /// A label to the right of `x`, moved up or down until it covers no other.
     pub fn label_right(&mut self, labels: &mut Labels, x: f64, y: f64, text: &str) {
-        let near = [0.0, 14.0, -14.0, 28.0, -28.0];
+        // A later goal allows more: its label goes above.
+        let near = [0.0, -14.0, 14.0, -28.0, 28.0];
         if let Some(dy) = near.into_iter().find(|dy| labels.take(x + 6.0, y + 4.0 + dy, Labels::width(text))) {
             self.text("value", x + 6.0, y + 4.0 + dy, text);
         }

@@ -339,7 +339,11 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     let goals: Vec<_> =
         size.throughput.iter().enumerate().filter_map(|(goal, t)| Some((goal, t.as_ref()?))).collect();
     // Each line's goal is named at its end.
-    let right = if size.throughput.len() > 1 { 96.0 } else { FRAME.right };
+    let ends: Vec<String> = match size.throughput.len() {
+        0 | 1 => Vec::new(),
+        _ => goals.iter().map(|(_, found)| short_goal(&found.goal).chars().take(12).collect()).collect(),
+    };
+    let right = ends.iter().map(|name| Labels::width(name) + 14.0).fold(FRAME.right, f64::max);
     let mut svg = Svg::new(240.0, Frame { left: 74.0, right, ..FRAME });
     let mut labels = Labels::default();
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
@@ -368,11 +372,10 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
         closing_in(&mut svg, rows, &x, &y);
     }
     // What was found, of each goal.
-    for (goal, found) in &goals {
+    for (nth, (goal, found)) in goals.iter().enumerate() {
         let class = marks::goal(*goal);
-        if size.throughput.len() > 1 {
-            let name: String = short_goal(&found.goal).chars().take(12).collect();
-            svg.label_right(&mut labels, x1, y.at(found.frames_per_second), &name);
+        if let Some(name) = ends.get(nth) {
+            svg.label_right(&mut labels, x1, y.at(found.frames_per_second), name);
         }
         if !stepwise {
             let at = y.at(found.frames_per_second);
@@ -438,7 +441,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     );
     let shorter = rows.iter().any(|t| t.duration_ns < longest);
     let note = format!(
-        "Each trial's load, in the order they were done{}; the lines are {}the highest load that met the goal and, dashed, the lowest that did not.",
+        "Each trial's load, in the order they were done{}; the lines are {}the highest load that met the goal and, dotted, the lowest that did not.",
         if shorter { "; small marks are of shorter trials" } else { "" },
         if stepwise { "what was known after each: " } else { "" }
     );
