@@ -50,7 +50,8 @@ fn loss(report: &Report) -> Option<Cause> {
     let (lost, tx) = (result.loss?, result.tx.as_ref()?);
     let (sent, arrived) = (tx.totals.frames, result.rx.as_ref().map_or(0, |rx| rx.totals.frames));
     let (from, to) = ends(report);
-    let search = format!("`netdyno search throughput` `.on` {from} `.measure` {to} finds the load where loss begins");
+    let search =
+        format!("`netdyno search throughput` `.on` {from} `.measure` {to} finds the load where loss begins");
     let gone = |c: &HostCounter| c.rise.saturating_sub(c.own_frames.unwrap_or(0));
     // What counts a few explains a few.
     let explains = |c: &&HostCounter| c.explains.is_some() && gone(c).saturating_mul(10) >= lost.frames;
@@ -76,14 +77,19 @@ fn loss(report: &Report) -> Option<Cause> {
         return None;
     }
     let counted = |name: &str| {
-        result.counters.iter().find(|c| c.place == to && c.source == "interface" && c.name == name).map(|c| c.rise)
+        result
+            .counters
+            .iter()
+            .find(|c| c.place == to && c.source == "interface" && c.name == name)
+            .map(|c| c.rise)
     };
     // A counter that did not rise is not listed; where nothing is listed nobody has looked.
     let looked = result.counters.iter().any(|c| c.place == from || c.place == to);
     let at_the_end = counted("rx_packets").or(looked.then_some(0));
     let left = tx.interface_counters.iter().all(|c| c.missing_frames == 0);
     let Some(at_the_end) = at_the_end.filter(|_| from != to && left) else {
-        let said = "which part lost them cannot be told: no counter of either end that knows these frames was read";
+        let said =
+            "which part lost them cannot be told: no counter of either end that knows these frames was read";
         return Some(Cause::new(said, search));
     };
     if arrived == 0 && at_the_end <= about(sent) {
@@ -116,7 +122,10 @@ fn loss(report: &Report) -> Option<Cause> {
         "{from} transmitted all and no counter of losses rose at {from} or {to}: the device or the way between them lost them"
     );
     if let Some(burst) = in_bursts(report) {
-        return Some(Cause::new(format!("{between}; {burst}"), "`netdyno doctor` says how this sender is held up less"));
+        return Some(Cause::new(
+            format!("{between}; {burst}"),
+            "`netdyno doctor` says how this sender is held up less",
+        ));
     }
     Some(match drain(report) {
         Some(Drain::Queue(why)) => Cause::new(format!("{between}; {why}"), search),
@@ -128,7 +137,9 @@ fn loss(report: &Report) -> Option<Cause> {
             Cause::new(format!("{between}; {why}"), again)
         }
         None => Cause::new(
-            format!("{between}, and its own counters say why (on Linux: `ip -s link`, `tc -s qdisc`, `ethtool -S` there)"),
+            format!(
+                "{between}, and its own counters say why (on Linux: `ip -s link`, `tc -s qdisc`, `ethtool -S` there)"
+            ),
             search,
         ),
     })
@@ -137,7 +148,11 @@ fn loss(report: &Report) -> Option<Cause> {
 /// The ends by name: where frames left, where they were measured.
 fn ends(report: &Report) -> (String, String) {
     let of = |role: &str| {
-        let found = report.environment.interfaces.iter().find(|i| i.role.as_deref().is_some_and(|r| r.contains(role)));
+        let found = report
+            .environment
+            .interfaces
+            .iter()
+            .find(|i| i.role.as_deref().is_some_and(|r| r.contains(role)));
         found.map(|i| printable(&i.name))
     };
     let named = |n: usize| report.resolved.interfaces.get(n).map(|name| printable(name));
@@ -191,7 +206,8 @@ fn drain(report: &Report) -> Option<Drain> {
     if frames <= 0.0 || (square / rates.len() as f64).sqrt() > frames * 0.1 {
         return None;
     }
-    let steady = format!("what arrived came at a steady {} ({})", units::frame_rate(frames), units::bit_rate(bits));
+    let steady =
+        format!("what arrived came at a steady {} ({})", units::frame_rate(frames), units::bit_rate(bits));
     let least = report.result.latency_ns.as_ref().map(|d| d.min)?;
     let waited = lossy.iter().filter_map(|i| i.latency_p50_ns).max()?;
     if waited <= least.saturating_mul(4).max(least.saturating_add(20_000)) {
@@ -228,12 +244,19 @@ fn rate(report: &Report) -> Option<Cause> {
             units::percent(busiest.min(1.0)),
             printable(&tx.engine)
         );
-        return Some(Cause::new(said, format!("add sending cores (`.cores`), or take another `.engine`; {doctor}")));
+        return Some(Cause::new(
+            said,
+            format!("add sending cores (`.cores`), or take another `.engine`; {doctor}"),
+        ));
     }
     let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
     // Who falls behind once and never catches up was not held up, but is slow.
     if let Some(stalls) = stalls.filter(|c| c.stalls >= 2 && c.longest_stall_ns >= 1_000_000) {
-        let used = if busy.is_empty() { String::new() } else { format!(", and used {} of its CPU", units::percent(busiest)) };
+        let used = if busy.is_empty() {
+            String::new()
+        } else {
+            format!(", and used {} of its CPU", units::percent(busiest))
+        };
         let said = format!(
             "this machine limits: the sender was held up {}, up to {}{used}: other programs take its CPU, or a hypervisor does",
             units::counted(stalls.stalls, "time"),
@@ -241,7 +264,10 @@ fn rate(report: &Report) -> Option<Cause> {
         );
         return Some(Cause::new(said, doctor));
     }
-    Some(Cause::new("what limited the sender cannot be told: no queue was full, no core busy, nothing held it up", doctor))
+    Some(Cause::new(
+        "what limited the sender cannot be told: no queue was full, no core busy, nothing held it up",
+        doctor,
+    ))
 }
 
 /// Was more asked for than the link carries?
@@ -278,7 +304,8 @@ mod tests {
         let sent = 10_000;
         report.resolved.interfaces = vec!["tx0".into(), "rx0".into()];
         report.result.tx = Some(Tx { totals: Totals::over(sent, sent * 60, 1_000_000_000), ..Tx::default() });
-        report.result.rx = Some(Rx { totals: Totals::over(arrived, arrived * 60, 1_000_000_000), ..Rx::default() });
+        report.result.rx =
+            Some(Rx { totals: Totals::over(arrived, arrived * 60, 1_000_000_000), ..Rx::default() });
         report.result.loss = Some(Loss::between(sent, arrived));
         let counter = |(name, rise, why): &(&str, u64, Option<&str>)| HostCounter {
             place: "rx0".into(),
@@ -300,7 +327,8 @@ mod tests {
 
     #[test]
     fn a_counter_that_rose_is_the_cause() {
-        let (said, next) = said(&lossy(5_000, &[("rx_dropped", 4_000, Some("queue full")), ("rx_packets", 5_000, None)]));
+        let (said, next) =
+            said(&lossy(5_000, &[("rx_dropped", 4_000, Some("queue full")), ("rx_packets", 5_000, None)]));
         assert_eq!(said, "rx0 dropped 4,000 frames (80.0 % of the loss): its rx_dropped rose; queue full");
         assert!(next.contains("netdyno doctor rx0"), "{next}");
     }
@@ -314,7 +342,10 @@ mod tests {
         begins(&lossy(0, &[("rx_bytes", 0, None)]), "nothing reached rx0");
         begins(&lossy(5_000, &[("rx_packets", 10_001, None)]), "rx0 counted them all");
         begins(&lossy(5_000, &[("rx_packets", 5_003, None)]), "the device or the way between");
-        begins(&lossy(5_000, &[("rx_packets", 7_500, None)]), "cannot be told: 10,000 frames were sent, rx0 counted 7,500");
+        begins(
+            &lossy(5_000, &[("rx_packets", 7_500, None)]),
+            "cannot be told: 10,000 frames were sent, rx0 counted 7,500",
+        );
         begins(&lossy(5_000, &[]), "cannot be told: no counter");
         let (_, next) = said(&lossy(5_000, &[]));
         assert!(next.starts_with("`netdyno search throughput` `.on` tx0 `.measure` rx0"), "{next}");
@@ -337,19 +368,30 @@ mod tests {
             ..Interval::default()
         };
         report.intervals = (0..10).map(|n| interval(n, 0, 500)).collect();
-        report.result.counters.push(HostCounter { rise: 3, explains: Some("a few".into()), ..HostCounter::default() });
+        report.result.counters.push(HostCounter {
+            rise: 3,
+            explains: Some("a few".into()),
+            ..HostCounter::default()
+        });
         let (text, _) = said(&report);
-        assert!(text.contains("steady 5.00 kpps") && text.contains("a full queue before a bottleneck"), "{text}");
+        assert!(
+            text.contains("steady 5.00 kpps") && text.contains("a full queue before a bottleneck"),
+            "{text}"
+        );
         // Without a queue before it nobody can tell a limit from chance.
         report.result.latency_ns = Some(Distribution { min: 4_000_000, ..Distribution::default() });
         let (text, next) = said(&report);
         assert!(text.ends_with("at a steady 5.00 kpps (2.40 Mbit/s)"), "{text}");
         assert!(next.contains("`.rate` 5000pps tells a limit"), "{next}");
-        report.intervals = (0..10).map(|n| interval(n, u64::from(n == 4) * 50, u64::from(n == 4) * 900)).collect();
+        report.intervals =
+            (0..10).map(|n| interval(n, u64::from(n == 4) * 50, u64::from(n == 4) * 900)).collect();
         let catch_up = CatchUp { stalls: 1, longest_stall_ns: 50_000_000, frames: 80, ..CatchUp::default() };
         report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
         let (text, _) = said(&report);
-        assert!(text.contains("100 % of the loss was while this sender caught up after 1 stall of up to 50.0 ms"), "{text}");
+        assert!(
+            text.contains("100 % of the loss was while this sender caught up after 1 stall of up to 50.0 ms"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -366,7 +408,8 @@ mod tests {
         set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.4), ..Core::default() }]);
         let catch_up = CatchUp { stalls: 7, longest_stall_ns: 50_000_000, ..CatchUp::default() };
         report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
-        let begins = "this machine limits: the sender was held up 7 times, up to 50.0 ms, and used 40.0 % of its CPU";
+        let begins =
+            "this machine limits: the sender was held up 7 times, up to 50.0 ms, and used 40.0 % of its CPU";
         assert!(said(&report).0.starts_with(begins), "{}", said(&report).0);
         set(&mut report, &|tx| tx.retried_enobufs = 5_000);
         assert!(said(&report).0.starts_with("the interface limits: tx0 took frames no faster"));
@@ -375,7 +418,10 @@ mod tests {
             vec![Interface { name: "tx0".into(), speed_bits_per_second: speed, ..Interface::default() }];
         set(&mut report, &|tx| tx.intended_frames_per_second = Some(20_000.0));
         let (text, next) = said(&report);
-        assert!(text.starts_with("the link limits: 13.4 Mbit/s on the wire were asked for, tx0 has 10.0 Mbit/s"), "{text}");
+        assert!(
+            text.starts_with("the link limits: 13.4 Mbit/s on the wire were asked for, tx0 has 10.0 Mbit/s"),
+            "{text}"
+        );
         assert!(next.contains("`.rate` 14880"), "{next}");
     }
 }

@@ -28,7 +28,8 @@ pub fn run(args: Compare) -> Result<u8> {
     let text = if args.json {
         serde_json::to_string_pretty(&comparison).context("the comparison as JSON")? + "\n"
     } else {
-        let open = page.map(|page| format!("Open {} for the plots.\n", printable(&page.display().to_string())));
+        let open =
+            page.map(|page| format!("Open {} for the plots.\n", printable(&page.display().to_string())));
         render(&comparison) + &open.unwrap_or_default()
     };
     print(&wording::said(&text))?;

@@ -163,7 +163,10 @@ mod tests {
     #[test]
     fn a_box_is_the_middle_half() {
         let values = [1.0, 2.0, 3.0, 4.0, 10.0];
-        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|s| quartile(&values, s)), [1.0, 2.0, 3.0, 4.0, 10.0].map(Some));
+        assert_eq!(
+            [0.0, 0.25, 0.5, 0.75, 1.0].map(|s| quartile(&values, s)),
+            [1.0, 2.0, 3.0, 4.0, 10.0].map(Some)
+        );
         assert_eq!([quartile(&[1.0, 2.0], 0.5), quartile(&[], 0.5)], [Some(1.5), None]);
     }
 
@@ -186,6 +189,10 @@ mod tests {
         trials.push(trial(1e3, "passed"));
         let [lost] = repeated(&trials).try_into().unwrap_or_else(|_| panic!("one chart"));
         assert_eq!(lost.svg.matches("class=\"box").count(), 1);
-        assert!(lost.svg.contains("64 bytes at 1.00 kpps · median 1.00 %") && lost.svg.contains("3 values"), "{}", lost.svg);
+        assert!(
+            lost.svg.contains("64 bytes at 1.00 kpps · median 1.00 %") && lost.svg.contains("3 values"),
+            "{}",
+            lost.svg
+        );
     }
 }

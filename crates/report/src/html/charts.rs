@@ -27,7 +27,8 @@ pub(super) struct Chart {
 /// Rates, loss and latency of a run on one axis of time. What was not measured has no pane.
 pub(super) fn over_time(intervals: &[Interval]) -> Option<Chart> {
     let stretches = stretches(intervals);
-    let panes: Vec<Pane> = [rates(&stretches), losses(&stretches), latencies(&stretches)].into_iter().flatten().collect();
+    let panes: Vec<Pane> =
+        [rates(&stretches), losses(&stretches), latencies(&stretches)].into_iter().flatten().collect();
     let tips: Vec<Stretch> = stretches.iter().map(|i| (i.start_ns, i.end_ns, tip(i))).collect();
     let mut legend = Vec::new();
     for line in panes.iter().flat_map(|pane| &pane.lines) {
@@ -85,10 +86,18 @@ pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str
         let y = timeline::Axis::linear(greatest(&lines)?, 2);
         panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines, dots: Vec::new() });
     }
-    for (name, value) in [("half of the frames within", &half as &dyn Fn(&Interval) -> _), ("99 % within", &most)] {
+    for (name, value) in
+        [("half of the frames within", &half as &dyn Fn(&Interval) -> _), ("99 % within", &most)]
+    {
         if let Some(lines) = both(value) {
             let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 3);
-            panes.push(Pane { title: format!("latency, {name}, {unit}"), height: 90.0, y, lines, dots: Vec::new() });
+            panes.push(Pane {
+                title: format!("latency, {name}, {unit}"),
+                height: 90.0,
+                y,
+                lines,
+                dots: Vec::new(),
+            });
         }
     }
     let end = |of: &[Interval]| of.last().map_or(0, |i| i.end_ns);
@@ -111,7 +120,8 @@ pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str
         })
         .collect();
     let svg = timeline::draw(&panes, &tips, "Both runs over time")?;
-    let line_of = |class: &str| if class.starts_with("s0") { marks::goal_line(0) } else { marks::goal_line(1) };
+    let line_of =
+        |class: &str| if class.starts_with("s0") { marks::goal_line(0) } else { marks::goal_line(1) };
     let legend = sides.map(|(class, name)| (line_of(class), name.to_owned())).to_vec();
     let note = "The first result of each side, from its own start.".to_owned();
     Some(Chart { heading: "Both runs over time".to_owned(), svg, legend, note })
@@ -179,7 +189,13 @@ fn share_lost(i: &Interval) -> Option<f64> {
 fn losses(of: &[Interval]) -> Option<Pane> {
     let lines: Vec<_> = line("lost", of, share_lost).into_iter().collect();
     let max = greatest(&lines)?;
-    Some(Pane { title: "% lost".to_owned(), height: 70.0, y: timeline::Axis::linear(max, 2), lines, dots: Vec::new() })
+    Some(Pane {
+        title: "% lost".to_owned(),
+        height: 70.0,
+        y: timeline::Axis::linear(max, 2),
+        lines,
+        dots: Vec::new(),
+    })
 }
 
 fn latencies(of: &[Interval]) -> Option<Pane> {

@@ -105,7 +105,8 @@ fn figures(of: &Comparison) -> String {
             Change::NotJudged => "own",
             Change::Same => "",
         };
-        let [a, b, difference, interval, effect, by, word] = text::cells(c).map(|cell| cell.unwrap_or(DASH.into()));
+        let [a, b, difference, interval, effect, by, word] =
+            text::cells(c).map(|cell| cell.unwrap_or(DASH.into()));
         grid.marked_row(class, &c.name, [a, b, difference, interval, effect, by, word]);
     }
     let missing = match of.not_in_all.as_slice() {
@@ -183,7 +184,12 @@ fn differences(figures: &[Compared]) -> Option<Chart> {
         .collect();
     let heading = "Differences and their noise".to_owned();
     let note = "Bars are 95 % intervals: a difference whose bar reaches over 0 may be chance. What has no bar has no known noise.".to_owned();
-    Some(Chart { svg: svg.finish("Differences of all figures; the table below has the values"), heading, legend, note })
+    Some(Chart {
+        svg: svg.finish("Differences of all figures; the table below has the values"),
+        heading,
+        legend,
+        note,
+    })
 }
 
 /// The results of each side as boxes, where there are several: each value relative to the mean of A.
@@ -197,13 +203,21 @@ fn repetitions(of: &Comparison, a: &[Named<'_>], b: &[Named<'_>]) -> Option<Char
     figures.sort_by_key(|c| !matches!(c.change, Change::Worse | Change::Better));
     for c in figures.into_iter().take(MOST_BOXES) {
         for (series, (side, results)) in [("A", a), ("B", b)].into_iter().enumerate() {
-            let value = |named: &Named<'_>| crate::compare::value(named.report, &c.name).map(|v| v / c.a.abs());
+            let value =
+                |named: &Named<'_>| crate::compare::value(named.report, &c.name).map(|v| v / c.a.abs());
             let values = results.iter().filter_map(value).collect();
             groups.push(Group { name: format!("{}, {side}", c.name), values, series });
         }
     }
     let legend = SIDES.map(|(class, name)| {
-        (class.split(' ').next().and_then(|c| (c == "s1").then(|| marks::class(1))).unwrap_or(marks::class(0)), name.to_owned())
+        (
+            class
+                .split(' ')
+                .next()
+                .and_then(|c| (c == "s1").then(|| marks::class(1)))
+                .unwrap_or(marks::class(0)),
+            name.to_owned(),
+        )
     });
     let note = "Each result's value in % of the mean of A: the middle half, the median, and lines to the least and the greatest.";
     boxes::chart("Repetitions", note, crate::figure::Unit::Ratio, &groups, legend.to_vec())

@@ -24,8 +24,10 @@ pub(super) fn plots(report: &Report) -> String {
     };
     let now = times(|e| e.first_byte_ns);
     let then = times(|e| e.captured_first_byte_ns);
-    let known: Vec<_> =
-        [("now", now.as_ref()), ("in the capture", then.as_ref())].into_iter().filter_map(|(n, d)| Some((n, d?))).collect();
+    let known: Vec<_> = [("now", now.as_ref()), ("in the capture", then.as_ref())]
+        .into_iter()
+        .filter_map(|(n, d)| Some((n, d?)))
+        .collect();
     out += &nines::answers(&known).map(|chart| chart.html()).unwrap_or_default();
     if out.is_empty() { out } else { format!("<h2>Plots</h2>\n{out}") }
 }
@@ -117,7 +119,13 @@ fn over_time(all: &[Conversation]) -> Option<Chart> {
     ];
     if let Some((least, longest)) = range {
         let (y, unit) = Axis::times(least, longest, 4);
-        panes.push(Pane { title: format!("to the first byte of the answer, {unit}"), height: 150.0, y, lines, dots });
+        panes.push(Pane {
+            title: format!("to the first byte of the answer, {unit}"),
+            height: 150.0,
+            y,
+            lines,
+            dots,
+        });
     }
     let tips: Vec<Stretch> = rows.iter().map(|(from, to, of)| (*from, *to, tip(*from, *to, of))).collect();
     let others = asked.iter().filter(|a| a.is_other()).count() as u64;
@@ -179,15 +187,22 @@ mod tests {
             ..Exchange::default()
         };
         let mut report = Report::new("live");
-        report.result.conversations =
-            vec![Conversation { exchanges: (0..requests).map(exchange).collect(), ..Conversation::default() }];
+        report.result.conversations = vec![Conversation {
+            exchanges: (0..requests).map(exchange).collect(),
+            ..Conversation::default()
+        }];
         report
     }
 
     #[test]
     fn requests_other_answers_and_latency_stand_on_one_axis() {
         let page = plots(&played(20));
-        for says in ["2 of 20 requests had another answer", "Requests over time", "Latency by percentile", "in the capture"] {
+        for says in [
+            "2 of 20 requests had another answer",
+            "Requests over time",
+            "Latency by percentile",
+            "in the capture",
+        ] {
             assert!(page.contains(says), "{says}: {page}");
         }
         let dots = |class: &str| page.matches(&format!("line event {class}\"")).count();

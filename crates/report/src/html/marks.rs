@@ -12,8 +12,7 @@ pub(super) fn class(n: usize) -> &'static str {
 }
 
 /// CSS classes of a search's goals (NDR, PDR): a colour, a shape and a kind of dashes each.
-const GOALS: [&str; 7] =
-    ["s0 goal0", "s1 goal1", "s2 goal2", "s3 goal3", "s4 goal1", "s5 goal2", "s6 goal3"];
+const GOALS: [&str; 7] = ["s0 goal0", "s1 goal1", "s2 goal2", "s3 goal3", "s4 goal1", "s5 goal2", "s6 goal3"];
 /// A goal's line without its shape, as signs in a legend.
 const GOAL_LINES: [&str; 7] = [
     "found s0 goal0",

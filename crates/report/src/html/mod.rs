@@ -241,11 +241,7 @@ fn plots(report: &Report) -> String {
         None => out += &absent("Rates over time were not measured: this run has no intervals."),
     }
     out += &charts::latency(report).map_or_else(|| absent(no_latency), |chart| chart.html());
-    let more = [
-        nines::run(report),
-        charts::pacing(report),
-        charts::sizes(report),
-    ];
+    let more = [nines::run(report), charts::pacing(report), charts::sizes(report)];
     out.extend(more.into_iter().flatten().map(|chart| chart.html()));
     out
 }

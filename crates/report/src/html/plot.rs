@@ -245,7 +245,8 @@ impl Svg {
                 "end" => x - 2.0 * half,
                 _ => x,
             };
-            let inside = left >= 0.0 && left + 2.0 * half <= WIDTH && y - 11.0 >= top - 14.0 && y <= bottom - 2.0;
+            let inside =
+                left >= 0.0 && left + 2.0 * half <= WIDTH && y - 11.0 >= top - 14.0 && y <= bottom - 2.0;
             if inside && labels.take(left, y, 2.0 * half) {
                 self.text(format!("value {anchor}").trim_end(), x, y, text);
                 return;
@@ -257,7 +258,8 @@ impl Svg {
     pub fn label_right(&mut self, labels: &mut Labels, x: f64, y: f64, text: &str) {
         // A later goal allows more: its label goes above.
         let near = [0.0, -14.0, 14.0, -28.0, 28.0];
-        if let Some(dy) = near.into_iter().find(|dy| labels.take(x + 6.0, y + 4.0 + dy, Labels::width(text))) {
+        if let Some(dy) = near.into_iter().find(|dy| labels.take(x + 6.0, y + 4.0 + dy, Labels::width(text)))
+        {
             self.text("value", x + 6.0, y + 4.0 + dy, text);
         }
     }

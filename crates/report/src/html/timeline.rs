@@ -73,12 +73,8 @@ impl Axis {
     /// Of times in ns, by powers of ten where a line from 0 would press the small ones together; returns the unit too.
     pub fn times(lo: f64, hi: f64, wanted: usize) -> (Self, &'static str) {
         if lo > 0.0 && hi / lo > 30.0 {
-            let scale = Scale::log(
-                10f64.powf(lo.log10().floor()),
-                10f64.powf((hi * 1.05).log10().ceil()),
-                0.0,
-                1.0,
-            );
+            let scale =
+                Scale::log(10f64.powf(lo.log10().floor()), 10f64.powf((hi * 1.05).log10().ceil()), 0.0, 1.0);
             let (first, last) = (scale.lo.log10().round() as i32, scale.hi.log10().round() as i32);
             let every = usize::try_from(last - first).unwrap_or(0).div_ceil(wanted.max(1)).max(1);
             let decades = (first..=last).step_by(every).map(|power| 10f64.powi(power));

@@ -153,7 +153,12 @@ fn comparisons_of_anything_are_text_and_json() {
         let comparison = against(&a, &b).expect("compared");
         let page = html::comparison(&comparison, &named(&a), &named(&b));
         assert_eq!(page.matches("<script").count(), 2, "the data and our own script");
-        assert!(!page.contains("<img") && !page.contains('\u{1b}') && !page.contains('\u{202e}') && !page.contains(ATTACK));
+        assert!(
+            !page.contains("<img")
+                && !page.contains('\u{1b}')
+                && !page.contains('\u{202e}')
+                && !page.contains(ATTACK)
+        );
         let text = render(&comparison);
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
         let json = serde_json::to_string(&comparison).expect("JSON");

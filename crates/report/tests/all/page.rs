@@ -90,7 +90,12 @@ fn probe(dir: &Path, page: &str, width: u32) -> String {
     let browser = browser.expect("a browser is needed: apt-get install chromium");
     let out = Command::new(browser)
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--v=0"])
-        .args(["--disable-background-networking", "--no-first-run", "--virtual-time-budget=5000", "--timeout=20000"])
+        .args([
+            "--disable-background-networking",
+            "--no-first-run",
+            "--virtual-time-budget=5000",
+            "--timeout=20000",
+        ])
         .arg(format!("--user-data-dir={}", dir.join("profile").display()))
         .arg(format!("--window-size={width},900"))
         .arg("--dump-dom")
@@ -101,7 +106,8 @@ fn probe(dir: &Path, page: &str, width: u32) -> String {
     let log = String::from_utf8_lossy(&out.stderr).into_owned();
     let (_, rest) = dom.split_once("<pre id=\"found\">").unwrap_or_else(|| panic!("no answer: {log}"));
     let found = rest.split("</pre>").next().unwrap_or_default().to_owned();
-    let console: String = log.lines().filter(|line| line.contains("CONSOLE")).map(|line| format!("\n{line}")).collect();
+    let console: String =
+        log.lines().filter(|line| line.contains("CONSOLE")).map(|line| format!("\n{line}")).collect();
     found + &console
 }
 

@@ -45,11 +45,25 @@ pub fn plot(view: &View, now: &Snapshot, manner: Manner, width: usize, spare: us
     let mut all = Vec::new();
     if now.tx.is_some() {
         let lines = if now.rx.is_some() { low } else { tall };
-        all.push(Series { name: "sent", of: |c| c.sent, colour: Color::Blue, lines, most: frames, show: frame_rate });
+        all.push(Series {
+            name: "sent",
+            of: |c| c.sent,
+            colour: Color::Blue,
+            lines,
+            most: frames,
+            show: frame_rate,
+        });
     }
     if now.rx.is_some() {
         let of = |c: &Column| c.received;
-        all.push(Series { name: "received", of, colour: Color::Green, lines: tall, most: frames, show: frame_rate });
+        all.push(Series {
+            name: "received",
+            of,
+            colour: Color::Green,
+            lines: tall,
+            most: frames,
+            show: frame_rate,
+        });
     }
     if now.lost.is_some() {
         let (of, lost) = (|c: &Column| c.lost, most(|c| c.lost));
@@ -90,7 +104,13 @@ impl Series {
 }
 
 /// How latency was distributed in the last second and over the run, in at most so many lines.
-pub fn distribution(view: &View, now: &Snapshot, manner: Manner, width: usize, lines: usize) -> Vec<Line<'static>> {
+pub fn distribution(
+    view: &View,
+    now: &Snapshot,
+    manner: Manner,
+    width: usize,
+    lines: usize,
+) -> Vec<Line<'static>> {
     let Some(run) = now.latency.as_deref().filter(|h| !h.is_empty()) else { return Vec::new() };
     let before = view.before().and_then(|before| before.latency.as_deref());
     let second = before.map_or_else(|| run.clone(), |before| run.since(before));

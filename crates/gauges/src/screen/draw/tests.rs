@@ -137,14 +137,20 @@ fn a_large_terminal_uses_its_room() {
     let rows = |begins: &str| lines.iter().filter(|line| line.trim_start().starts_with(begins)).count();
     assert_eq!(rows("cpu"), 3, "the first has the label: {}", lines.join("\n"));
     assert!(line(&lines, "cores").contains("75 % irq   1 % ######"), "{}", lines.join("\n"));
-    let at = lines.iter().position(|line| line.starts_with("received") && line.contains('<')).expect("a plot");
+    let at =
+        lines.iter().position(|line| line.starts_with("received") && line.contains('<')).expect("a plot");
     assert!(lines[at + 1].contains("@@@@"), "several lines high: {}", lines.join("\n"));
     // 999 of 1,000 frames within 5 us.
     let within = lines.iter().find(|line| line.contains("2 us to 5 us")).expect("a distribution");
     assert!(within.matches("99.9001 %").count() == 2, "{within}");
     assert!(lines.iter().any(|line| line.contains("1-") && line.contains(" of 40 by loss")));
     // Without streams, nothing is left over either.
-    let few = view.now.as_deref().cloned().map(|now| Snapshot { streams: Vec::new().into(), ..now }).expect("a moment");
+    let few = view
+        .now
+        .as_deref()
+        .cloned()
+        .map(|now| Snapshot { streams: Vec::new().into(), ..now })
+        .expect("a moment");
     view.now = Some(Arc::new(few));
     assert!(text(&view, 160, 50).iter().any(|line| line.contains("20 us to 50 us")));
 }
