@@ -219,11 +219,7 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     // Nothing had left: a result that says why, and 2.
     prints(net.run(format!("{send} --sign")).with(2), &["has no room for a signature of 18 bytes", "--sign"]);
     let without = net.run(format!("{send} --json")).json();
-    assert!(
-        without["warnings"].to_string().contains("9 frames had no room for a signature"),
-        "{}",
-        without["warnings"]
-    );
+    assert!(without["warnings"].to_string().contains("9 frames had no room for a signature"), "{}", without["warnings"]);
     // A machine that is late for nine frames says so by its status; all of them are made.
     let even = run(format!("{null} --cores 2 --rate 1kpps --json")).json();
     assert_eq!(number(&even["result"]["tx"]["frames"]), 9);
