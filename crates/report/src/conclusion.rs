@@ -201,6 +201,11 @@ pub fn rate_error(report: &Report) -> Option<String> {
 
 /// Reasons as one clause, each without its full stop.
 pub fn reasons(verdict: &Verdict) -> String {
-    let clauses: Vec<_> = verdict.reasons().iter().map(|r| r.trim_end().trim_end_matches('.')).collect();
+    let plain = |reason: &'_ str| match reason.trim_end() {
+        // "8, 9, ..." goes on.
+        more if more.ends_with("...") => more.to_owned(),
+        sentence => sentence.trim_end_matches('.').to_owned(),
+    };
+    let clauses: Vec<_> = verdict.reasons().iter().map(|reason| plain(reason)).collect();
     clauses.join("; ")
 }

@@ -92,7 +92,7 @@ fn ending(report: &Report, options: Options<'_>) -> String {
     if !verdict.reasons().is_empty() {
         out += &format!(": {}", printable(&conclusion::reasons(verdict)));
     }
-    out += if out.ends_with('?') { "\n" } else { ".\n" };
+    out += if out.ends_with('?') || out.ends_with("...") { "\n" } else { ".\n" };
     let cause = conclusion::cause(report);
     if !cause.is_empty() {
         out += &format!("{}\n", printable(&cause));

@@ -2,15 +2,20 @@
 //! answer took beside the captured one, and by percentile.
 
 use super::charts::{self, Chart};
+use super::escape::Esc;
+use super::grid::{DASH, Grid};
 use super::nines;
 use super::timeline::{self, Axis, Dot, Line, Pane, Stretch};
-use crate::conversations::{Conversation, Exchange};
+use crate::conversations::{self, Conversation, Exchange, Outcome};
 use crate::distribution::Distribution;
 use crate::model::Report;
 use crate::units;
 
 /// Stretches that time is cut into at most.
 const MOST_STRETCHES: u64 = 100;
+/// Connections and exchanges of each that are listed at most.
+const MOST_CONNECTIONS: usize = 100;
+const MOST_EXCHANGES: usize = 50;
 /// Exchanges that have a mark of their own at most; of more, percentiles of each stretch are drawn.
 const MOST_DOTS: usize = 1500;
 
@@ -30,6 +35,77 @@ pub(super) fn plots(report: &Report) -> String {
         .collect();
     out += &nines::answers(&known).map(|chart| chart.html()).unwrap_or_default();
     if out.is_empty() { out } else { format!("<h2>Plots</h2>\n{out}") }
+}
+
+/// Each connection with its exchanges, those that differ first where not all have room, and what differs.
+pub(super) fn cards(all: &[Conversation]) -> String {
+    let mut out = "<h2>Connections</h2>\n".to_owned();
+    for c in all.iter().take(MOST_CONNECTIONS) {
+        let sentence =
+            if c.outcome == Outcome::Failed { String::new() } else { conversations::what_went(c) + "." };
+        out += &format!(
+            "<div class=\"card\"><h3>{}</h3><p>{}</p></div>\n",
+            Esc(&conversations::heading(c)),
+            Esc(&sentence)
+        );
+        let header = [
+            "exchange",
+            "said",
+            "captured answer",
+            "answer",
+            "first byte",
+            "captured",
+            "last byte",
+            "captured",
+            "",
+        ];
+        let mut grid = Grid::new(header);
+        let mut numbered: Vec<(usize, &Exchange)> = c.exchanges.iter().enumerate().collect();
+        numbered.sort_by_key(|(_, e)| e.difference.is_none());
+        numbered.truncate(MOST_EXCHANGES);
+        numbered.sort_by_key(|(n, _)| *n);
+        let time = |ns: Option<u64>| ns.map_or(DASH.into(), units::time);
+        for (n, e) in &numbered {
+            let (class, verdict) = match &e.difference {
+                None => ("", "equal".to_owned()),
+                Some(d) => {
+                    let seen = |hex: &str| conversations::readable(hex);
+                    let at = units::count(d.offset);
+                    let said = format!(
+                        "differs at byte {at}; from byte {} captured {}, now {}",
+                        units::count(d.shown_from),
+                        seen(&d.captured),
+                        seen(&d.live)
+                    );
+                    ("fault", said)
+                }
+            };
+            let cells = [
+                units::count(e.client_bytes),
+                units::count(e.expected_bytes),
+                units::count(e.received_bytes),
+                time(e.first_byte_ns),
+                time(e.captured_first_byte_ns),
+                time(e.last_byte_ns),
+                time(e.captured_last_byte_ns),
+                verdict,
+            ];
+            grid.marked_row(class, &(n + 1).to_string(), cells);
+        }
+        let some = match c.exchanges.len() {
+            all if all > MOST_EXCHANGES => format!(
+                "{MOST_EXCHANGES} of {}, first those that differ; the data has all",
+                units::counted(all as u64, "exchange")
+            ),
+            _ => "Exchanges".to_owned(),
+        };
+        out += &grid.card(&some, true);
+    }
+    if all.len() > MOST_CONNECTIONS {
+        let more = units::count((all.len() - MOST_CONNECTIONS) as u64);
+        out += &format!("<p class=\"small\">And {more} more; the data has all.</p>\n");
+    }
+    out
 }
 
 /// An exchange and when it was asked.

@@ -64,8 +64,7 @@ pub fn render(report: &Report) -> String {
         }
     } else {
         out += &conversations::plots(report);
-        let text = crate::conversations::text(&report.result.conversations);
-        out += &format!("<h2>Connections</h2>\n<pre>{}</pre>\n", Esc(&text));
+        out += &conversations::cards(&report.result.conversations);
     }
     out += &tables::figures(report);
     out += &requested::card(report);

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use netdyno_report::compare::{Named, compare};
+use netdyno_report::conversations::{Conversation, Difference, Exchange, Outcome};
 use netdyno_report::{Report, html};
 
 use crate::fixtures::lossy_replay;
@@ -126,7 +127,25 @@ fn the_page_fits_its_window_zooms_and_asks_for_nothing() {
     flat.command_line.push("x".repeat(300));
     let mut slower = lossy_replay();
     slower.intervals.iter_mut().for_each(|i| i.rx_frames = i.rx_frames.map(|frames| frames / 2));
+    let exchange = |n: u64| Exchange {
+        asked_at_ns: Some(n * 7_000_000),
+        expected_bytes: 100_000_000,
+        received_bytes: 100_000_000,
+        difference: (n % 9 == 2).then(|| Difference { captured: "3c68".repeat(40), ..Difference::default() }),
+        first_byte_ns: Some(90_000 + n * n * 1_000),
+        captured_first_byte_ns: Some(150_000),
+        last_byte_ns: Some(300_000 + n * n * 1_000),
+        ..Exchange::default()
+    };
+    let mut played = Report::new("live");
+    played.result.conversations = vec![Conversation {
+        captured_client: "[2001:db8:1111:2222:3333:4444:5555:6666]:54321".into(),
+        outcome: Outcome::Differs,
+        exchanges: (0..60).map(exchange).collect(),
+        ..Conversation::default()
+    }];
     let pages = [
+        ("connections", html::render(&played), 1),
         ("run", html::render(&flat), 1),
         ("search", html::render(&searches::search()), 0),
         ("two runs", compared(&[&flat], &[&slower]), 1),
