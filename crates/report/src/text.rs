@@ -121,17 +121,20 @@ fn ending(report: &Report, options: Options<'_>) -> String {
     if !verdict.reasons().is_empty() {
         out += &format!(": {}", printable(&conclusion::reasons(verdict)));
     }
-    if !out.ends_with('?') {
+    if !out.ends_with('?') && !out.ends_with("...") {
         out.push('.');
     }
+    let mut out = fold(&(options.said)(&out), 0, options.width);
+    let cause = conclusion::cause(report);
+    if !cause.is_empty() {
+        out += &fold(&(options.said)(&printable(&cause)), 0, options.width);
+    }
     let next = (options.said)(&conclusion::next_step(report, options.page));
-    let out = fold(&(options.said)(&out), 0, options.width);
+    let last = out.lines().last().map_or(0, |line| line.chars().count());
     match next.as_str() {
         "" => out,
-        // On the verdict's line, if there is room.
-        next if out.chars().count() + next.chars().count() <= options.width => {
-            format!("{} {next}\n", out.trim_end())
-        }
+        // On the last line, if there is room.
+        next if last + 1 + next.chars().count() <= options.width => format!("{} {next}\n", out.trim_end()),
         next => out + &fold(next, 0, options.width),
     }
 }
