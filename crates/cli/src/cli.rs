@@ -349,6 +349,9 @@ pub struct Demo {
     /// No progress line.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Print all that is known of the run, and not only what was measured and what is worse than expected.
+    #[arg(long, short)]
+    pub verbose: bool,
     #[command(flatten)]
     pub gauges: Gauges,
 }

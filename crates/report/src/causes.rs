@@ -50,8 +50,9 @@ fn loss(report: &Report) -> Option<Cause> {
     let (lost, tx) = (result.loss?, result.tx.as_ref()?);
     let (sent, arrived) = (tx.totals.frames, result.rx.as_ref().map_or(0, |rx| rx.totals.frames));
     let (from, to) = ends(report);
-    let search =
-        format!("`netdyno search throughput` `.on` {from} `.measure` {to} finds the load where loss begins");
+    let search = format!(
+        "`netdyno search throughput` with `.on` {from} and `.measure` {to} finds the load where loss begins"
+    );
     let gone = |c: &HostCounter| c.rise.saturating_sub(c.own_frames.unwrap_or(0));
     // What counts a few explains a few.
     let explains = |c: &&HostCounter| c.explains.is_some() && gone(c).saturating_mul(10) >= lost.frames;
@@ -348,7 +349,7 @@ mod tests {
         );
         begins(&lossy(5_000, &[]), "cannot be told: no counter");
         let (_, next) = said(&lossy(5_000, &[]));
-        assert!(next.starts_with("`netdyno search throughput` `.on` tx0 `.measure` rx0"), "{next}");
+        assert!(next.starts_with("`netdyno search throughput` with `.on` tx0 and `.measure` rx0"), "{next}");
     }
 
     #[test]

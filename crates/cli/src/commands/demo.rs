@@ -50,6 +50,7 @@ pub fn run(args: Demo) -> Result<u8> {
         json: args.json,
         report: Some(args.report.clone()),
         quiet: args.quiet,
+        verbose: args.verbose,
         gauges: args.gauges.clone(),
         ..Output::default()
     };

@@ -164,7 +164,7 @@ fn a_list_is_taken_as_it_stands_and_core_is_the_form_for_one() {
         let used: Vec<u64> = rows(&report).iter().map(|row| number(&row["core"])).collect();
         assert_eq!(used, wanted, "{cores}");
     }
-    let text = net.run(format!("{} --cores 2", send.replace("--json", ""))).ok().stdout;
+    let text = net.run(format!("{} --cores 2", send.replace("--json", "--verbose"))).ok().stdout;
     assert!(text.contains("\ncore  frames") && text.contains("\nengine    "), "{text}");
 }
 

@@ -430,7 +430,7 @@ fn a_hangup_ends_a_run_unless_it_was_ignored_from_the_start() {
 fn an_interrupt_is_the_proper_end_of_an_endless_run() {
     let net = Net::new();
     let file = crafted(&net, "x.pcap", "--count 100 --rate 1kpps");
-    let replay = net.start(format!("netdyno replay {file} --on tx0 --measure rx0 --loop 0"));
+    let replay = net.start(format!("netdyno replay {file} --on tx0 --measure rx0 --loop 0 -v"));
     net.until_frames_leave();
     replay.signal("INT");
     let ran = replay.wait();

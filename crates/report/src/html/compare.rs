@@ -116,10 +116,13 @@ fn figures(of: &Comparison) -> String {
     grid.card("", true) + &missing
 }
 
+/// A figure, its difference of A in percent, and the ends of the interval around that.
+type Row<'c> = (&'c Compared, f64, Option<(f64, f64)>);
+
 /// Each figure's difference, relative to A, with its 95 % interval: what reaches over the line of 0 is within the noise.
 fn differences(figures: &[Compared]) -> Option<Chart> {
     const ROW: f64 = 24.0;
-    let rows: Vec<(&Compared, f64, Option<(f64, f64)>)> = figures
+    let rows: Vec<Row<'_>> = figures
         .iter()
         .filter_map(|c| {
             let of = |value: f64| value / c.a.abs() * 100.0;

@@ -71,6 +71,9 @@ pub struct Stream {
 /// Rows of streams on the page at most; all of them are in its data.
 const MOST: usize = 256;
 
+/// A column of the summary, and what stands in it.
+type Count = (&'static str, fn(&Stream) -> u64);
+
 pub(super) struct Streams;
 
 impl Section for Streams {
@@ -84,7 +87,7 @@ impl Section for Streams {
         let mut streams: Vec<&Stream> = report.streams.iter().collect();
         streams.sort_by_key(|s| std::cmp::Reverse(s.lost_frames));
         // Nobody wants to read what did not happen.
-        let counts: [(&str, fn(&Stream) -> u64); 2] =
+        let counts: [Count; 2] =
             [("duplicated", |s| s.duplicated_frames), ("reordered", |s| s.reordered_frames)];
         let counts: Vec<_> = counts
             .into_iter()
