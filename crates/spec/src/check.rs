@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, Find, Search};
 use crate::{
-    Bridge, Collect, Edits, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
-    Pattern, Probe, Replay, Send, Sign, TCP,
+    Bridge, Capture, Collect, Edits, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
+    Meter, Pattern, Probe, Replay, Send, Sign, TCP,
 };
 use std::time::Duration;
 
@@ -67,6 +67,61 @@ pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
             ("partition", nothing && job.partition.is_some(), no_file),
         ],
     )
+}
+
+pub(crate) fn capture(path: &str, asked: Option<&Capture>) -> Result<(), Contradiction> {
+    let Some(asked) = asked else { return Ok(()) };
+    let ending = asked.file.extension().map(|ending| ending.to_ascii_lowercase());
+    let named = ending.is_some_and(|ending| ending == "pcapng" || ending == "ntar");
+    let rotates = asked.rotate.is_some() || asked.rotate_size.is_some();
+    let brief = asked.rotate.as_deref().is_some_and(|time| *time < Duration::from_secs(1));
+    hold(
+        path,
+        &[
+            (
+                "file",
+                !named && !asked.writes_to_stdout(),
+                "a capture of what arrives is a pcapng file, which is not compressed: name it NAME.pcapng",
+            ),
+            (
+                "file",
+                rotates && asked.writes_to_stdout(),
+                "standard output is one file: leave out what makes several",
+            ),
+            ("rotate", brief, "it is at least a second"),
+            ("rotate_size", asked.rotate_size.as_deref() == Some(&0), "it is at least 1"),
+            ("files", asked.files == Some(0), "it is at least 1"),
+            (
+                "files",
+                asked.files.is_some() && !rotates,
+                "there is but one file: say with `rotate` or `rotate_size` when the next one begins",
+            ),
+            (
+                "around",
+                asked.around.is_some() && asked.only.is_empty(),
+                "all frames are captured: say with `only` which ones have neighbours",
+            ),
+        ],
+    )
+}
+
+/// What is said of measuring in a job that sends.
+fn metered(meter: &Meter, measured: bool, signed: bool) -> Result<(), Contradiction> {
+    let nothing = "nothing is measured: say where frames arrive with `measure`, or leave it out";
+    let only = meter.capture.as_ref().is_some_and(|capture| !capture.only.is_empty());
+    hold(
+        "meter.",
+        &[
+            ("capture", meter.capture.is_some() && !measured, nothing),
+            ("pass", meter.pass && !measured, nothing),
+            (
+                "capture.only",
+                only && !signed,
+                "what befell a frame is told by its signature: have frames signed (`sign: always`), or leave it out",
+            ),
+        ],
+    )?;
+    capture("meter.capture.", meter.capture.as_ref())
 }
 
 pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
@@ -191,6 +246,9 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
             ),
         ],
     )?;
+    let any = job.links.iter().any(|link| link.measure.is_some());
+    let any = any || job.round_trip || job.pattern == Pattern::Mesh;
+    metered(&job.meter, any, job.sign != Sign::Never)?;
     ports("", &job.links, job.pattern)
 }
 
@@ -270,6 +328,8 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
             ),
         ],
     )?;
+    let any = job.round_trip || job.links.iter().any(|link| link.measure.is_some());
+    metered(&job.meter, any, job.round_trip || job.sign == Sign::Always)?;
     job.edits.as_ref().map_or(Ok(()), edits)
 }
 

@@ -5,7 +5,7 @@ use crate::consent::{self, Consent};
 use crate::cores::Cores;
 use crate::edits::Edits;
 use crate::kind::Kind;
-use crate::listen::{Clock, How, Timestamps};
+use crate::listen::{Capture, Clock, How, Timestamps};
 use crate::no;
 use crate::plugin::Plugin;
 use crate::words::words;
@@ -25,7 +25,7 @@ pub struct Link {
     /// Frames leave by this interface (IFACE, or IFACE@NAMESPACE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// They are measured, and dropped, where they arrive on this one.
+    /// They are measured, and dropped unless `meter.pass` says otherwise, where they arrive on this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
 }
@@ -134,6 +134,12 @@ pub struct Meter {
     /// The payload of each frame is checked against what was sent, as far as it does not vary.
     #[serde(default, skip_serializing_if = "no")]
     pub check_content: bool,
+    /// What was measured goes on to the host. Default: it is dropped, where XDP measures.
+    #[serde(default, skip_serializing_if = "no")]
+    pub pass: bool,
+    /// What arrives is captured, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
 }
 
 /// Frames of an expression, a scenario or a plugin are sent.
@@ -361,6 +367,17 @@ impl Kind for Send {
     fn draw(&mut self, seed: u64) {
         self.seed.get_or_insert(seed);
     }
+
+    fn asks(&self) -> Consent {
+        Consent { write: self.meter.writes(), ..Consent::default() }
+    }
+}
+
+impl Meter {
+    /// The file that it writes.
+    fn writes(&self) -> Vec<PathBuf> {
+        consent::written(self.capture.as_ref().map(|capture| &*capture.file))
+    }
 }
 
 impl Kind for Replay {
@@ -373,6 +390,8 @@ impl Kind for Replay {
     }
 
     fn asks(&self) -> Consent {
-        Consent { write: consent::written(self.write.as_deref()), ..Consent::default() }
+        let mut write = consent::written(self.write.as_deref());
+        write.extend(self.meter.writes());
+        Consent { write, ..Consent::default() }
     }
 }

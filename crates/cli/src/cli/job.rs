@@ -101,9 +101,10 @@ impl Through {
 impl Metering {
     /// As a job has it: whether frames come back, and how they are measured.
     fn parts(self) -> (bool, spec::Meter) {
-        let Metering { round_trip, stream_histograms, clock, check_content, meter, timestamps } = self;
+        let Metering { round_trip, stream_histograms, clock, check_content, meter, timestamps, pass, capture } = self;
+        let capture = capture.asked();
         let stream_histograms = Some(stream_histograms);
-        (round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content })
+        (round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content, pass, capture })
     }
 }
 
@@ -233,11 +234,13 @@ impl Measure {
             duration,
             count,
             drop,
+            pass: _,
             meter,
             timestamps,
             streams,
             clock,
             stream_histograms,
+            capture,
             yes_disrupt,
             output,
         } = self;
@@ -251,6 +254,7 @@ impl Measure {
             clock,
             streams: Some(streams),
             stream_histograms: Some(stream_histograms),
+            capture: capture.asked(),
             yes_disrupt,
         };
         (job.into(), output)

@@ -457,6 +457,7 @@ pub fn replay(
         tx: if settings.through.engine == EngineName::Null { Vec::new() } else { tx },
         rx,
         round_trip: settings.metering.round_trip,
+        capture: settings.metering.how.capture.clone(),
         cpus,
         warnings,
         damage,

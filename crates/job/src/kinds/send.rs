@@ -97,6 +97,7 @@ fn run(args: &Send, session: Session) -> Result<Report> {
         tx,
         rx,
         round_trip: args.round_trip,
+        capture: args.meter.capture.clone(),
         cpus,
         warnings,
         session,

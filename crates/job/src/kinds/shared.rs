@@ -197,7 +197,8 @@ pub fn measuring_place(
     let (place, options) = with_meter(place, (how.how, how.timestamps), paced)?;
     let clock = stamp_clock(how.clock);
     let stream_histograms = how.stream_histograms.unwrap_or(STREAM_HISTOGRAMS);
-    Ok(Some((place, meter::Options { stream_histograms, clock, ..options })))
+    let action = if how.pass { meter::Action::Pass } else { meter::Action::Drop };
+    Ok(Some((place, meter::Options { action, stream_histograms, clock, ..options })))
 }
 
 /// Where frames leave, and where they arrive.
