@@ -11,7 +11,7 @@
 use libbpf_rs::libbpf_sys as sys;
 use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::slice;
 
@@ -34,6 +34,8 @@ pub struct PerfRings {
     rings: NonNull<sys::perf_buffer>,
     /// Made of a box, and ours; libbpf hands it to `keep`.
     read: NonNull<Read>,
+    /// When this file is closed, the kernel takes the rings out of the map.
+    _map: OwnedFd,
 }
 
 // SAFETY: neither libbpf's rings nor what was read belongs to a thread; using them needs `&mut`.
@@ -59,6 +61,7 @@ impl PerfRings {
             sample_period: NEVER,
             ..Default::default()
         };
+        let kept = map.try_clone_to_owned()?;
         let read = NonNull::from(Box::leak(Box::<Read>::default()));
         let mut pages = (bytes / rustix::param::page_size()).max(LEAST_PAGES).next_power_of_two();
         loop {
@@ -76,7 +79,7 @@ impl PerfRings {
             // libbpf answers NULL, and says why in errno.
             let error = io::Error::last_os_error();
             if let Some(rings) = NonNull::new(rings) {
-                return Ok(PerfRings { rings, read });
+                return Ok(PerfRings { rings, read, _map: kept });
             }
             if pages <= LEAST_PAGES {
                 // SAFETY: made of a box above, and nobody has it.

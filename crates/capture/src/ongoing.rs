@@ -255,7 +255,7 @@ mod tests {
     fn of_several_files_the_last_ones_stay() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.pcapng");
-        let plan = Plan { path, rotate_size: Some(1000), files: Some(2), ..Plan::default() };
+        let plan = Plan { path, rotate_size: Some(900), files: Some(2), ..Plan::default() };
         let second = 1_000_000_000;
         let mut ongoing =
             Ongoing::begin(plan, Section::default(), vec![Interface::default()], 0).unwrap();

@@ -396,12 +396,14 @@ pub struct Send {
     pub by_plugin: plugin::ByPlugin,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE). Given several times, each of these ports sends WHAT, at the rate and
     /// as many frames as are asked for, from one start.
-    #[arg(long = "on", value_name = "IFACE", value_delimiter = ',')]
+    #[arg(long = "on", value_name = "IFACE", value_delimiter = ',', conflicts_with = "lab")]
     pub interface: Vec<String>,
     /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE); of several ports on one for each. What arrives
     /// there is dropped after it was counted, unless --pass says otherwise.
-    #[arg(long, value_name = "IFACE", value_delimiter = ',')]
+    #[arg(long, value_name = "IFACE", value_delimiter = ',', conflicts_with = "lab")]
     pub measure: Vec<String>,
+    #[command(flatten)]
+    pub lab: lab::OwnLab,
     /// Fully meshed traffic (RFC 2889): each --on sends to every other, in turns, and measures what is sent to it. Frames get the
     /// ports' Ethernet addresses, unless WHAT gives some; {src_ip} and {dst_ip} in it are addresses of 198.18.0.0/15, in a
     /// network of its own for each port.
@@ -474,17 +476,19 @@ pub struct Replay {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE).
-    #[arg(long = "on", value_name = "IFACE")]
+    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab")]
     pub interface: Option<String>,
     /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE). What arrives there is dropped after it
     /// was counted, unless --pass says otherwise.
-    #[arg(long, value_name = "IFACE")]
+    #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
     pub measure: Option<String>,
+    #[command(flatten)]
+    pub lab: lab::OwnLab,
     #[command(flatten)]
     pub two: TwoSides,
     /// Write the frames, with the times they would leave at, into a capture file instead.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "on2", "measure", "round_trip", "core", "cores", "tui", "metrics"])]
+    #[arg(conflicts_with_all = ["interface", "on2", "measure", "lab", "round_trip", "core", "cores", "tui", "metrics"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", group = "pace")]
@@ -536,8 +540,8 @@ pub struct Replay {
 #[derive(Debug, Clone, Default, Args)]
 pub struct TwoSides {
     /// Send the frames of the second side on this interface (IFACE, or IFACE@NAMESPACE), those of the first on --on, in
-    /// the order and at the times of the capture across both. Needs --sides.
-    #[arg(long, value_name = "IFACE", requires = "sides")]
+    /// the order and at the times of the capture across both. Which side sent each frame --sides says; default: auto.
+    #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
     pub on2: Option<String>,
     /// Which side sent each frame: the first's leave by --on, the second's by --on2, and edits tell them apart. By what hosts do: auto (clients first; what
     /// gives nothing away is a client), server, bridge, router, first (who is seen first is a client); by their addresses:

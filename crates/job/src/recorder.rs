@@ -14,7 +14,7 @@ use anyhow::{Context, Result};
 use capture::{Interface, Ongoing, Plan, Section, Statistics};
 use meter::{Captured, Copied, Copies};
 use near::{Near, Verdict};
-use report::units::counted;
+use report::units::{self, counted};
 use report::{Code, Report};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wire::LinkType;
@@ -202,11 +202,10 @@ impl Inner {
         let unwritten: u64 = self.unwritten.iter().sum();
         let arrived = counted_at.iter().map(|(counted, _)| counted).sum();
         if full > 0 {
-            let mend = "a faster disk, fewer bytes of each frame (`.capture.snap`) or fewer frames (`.capture.only`)";
-            let said = format!(
-                "{} of {arrived} not captured: what copies wait in was full",
-                counted(full, "frame")
-            );
+            let mend =
+                "write to a faster disk, fewer bytes of each frame (`.capture.snap`), or fewer frames (`.capture.only`)";
+            let (full, arrived) = (counted(full, "frame"), units::count(arrived));
+            let said = format!("{full} of {arrived} not captured: they came faster than they were written, and memory for them was full");
             report.warnings.add(Code::FramesNotCaptured, (said, mend));
         }
         if let Some(why) = &self.failed {

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Find, Search};
 use crate::{
-    Bridge, Capture, Collect, Edits, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
+    Bridge, Capture, Collect, Edits, Engine, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
     Meter, Pattern, Probe, Replay, Send, Sign, TCP,
 };
 use std::time::Duration;
@@ -100,6 +100,29 @@ pub(crate) fn capture(path: &str, asked: Option<&Capture>) -> Result<(), Contrad
                 "around",
                 asked.around.is_some() && asked.only.is_empty(),
                 "all frames are captured: say with `only` which ones have neighbours",
+            ),
+        ],
+    )
+}
+
+/// A lab of a job that sends: from one host to the other.
+fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), Contradiction> {
+    let Some(asked) = asked else { return Ok(()) };
+    let limits = asked.dut.is_some() || asked.bottleneck.is_some() || asked.loss.is_some();
+    hold(
+        "",
+        &[
+            ("links", !links.is_empty(), "a lab has ports of its own; leave out one of `lab` and `links`"),
+            (
+                "lab",
+                elsewhere,
+                "there frames go from one host to the other, and nowhere else: leave out `round_trip`, `resolve`, `pattern`, `write` and `engine: null`, or the lab",
+            ),
+            ("lab.ports", asked.ports.is_some(), "this lab has two hosts; leave it out"),
+            (
+                "lab.impair",
+                asked.impair.is_some() && limits,
+                "that is a device of its own; leave out `dut`, `bottleneck` and `loss`",
             ),
         ],
     )
@@ -247,7 +270,9 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
         ],
     )?;
     let any = job.links.iter().any(|link| link.measure.is_some());
-    let any = any || job.round_trip || job.pattern == Pattern::Mesh;
+    let any = any || job.round_trip || job.pattern == Pattern::Mesh || job.lab.is_some();
+    let round_trip = job.round_trip || job.resolve || job.pattern == Pattern::Mesh;
+    own_lab(job.lab.as_ref(), &job.links, round_trip || job.engine == Engine::Null)?;
     metered(&job.meter, any, job.sign != Sign::Never)?;
     ports("", &job.links, job.pattern)
 }
@@ -297,11 +322,6 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
             ("captures", job.captures.is_empty(), "there is none to send"),
             ("links", two > 2, "a capture has two sides at most; give one link or two"),
             (
-                "sides",
-                two == 2 && job.sides.is_none(),
-                "with two links say which side sent each frame: `sides: auto`",
-            ),
-            (
                 "links[1].measure",
                 measured(1) && !measured(0),
                 "of two sides both are measured or none; say where the first one's frames arrive, too",
@@ -328,7 +348,8 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
             ),
         ],
     )?;
-    let any = job.round_trip || job.links.iter().any(|link| link.measure.is_some());
+    let any = job.round_trip || job.lab.is_some() || job.links.iter().any(|link| link.measure.is_some());
+    own_lab(job.lab.as_ref(), &job.links, job.round_trip || job.write.is_some() || job.engine == Engine::Null)?;
     metered(&job.meter, any, job.round_trip || job.sign == Sign::Always)?;
     job.edits.as_ref().map_or(Ok(()), edits)
 }

@@ -1,5 +1,6 @@
 //! Jobs that send: of an expression, a scenario, captures.
 
+use crate::bench::Lab;
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
 use crate::cores::Cores;
@@ -156,6 +157,10 @@ pub struct Send {
     /// for, from one start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// In a lab of its own instead of links: two hosts, and a device between them if one is asked for. What has a limit or a loss there
+    /// is a bridge that learns nothing, unless `dut` says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Lab>,
     /// Which of several links send to which. In a mesh, {src_ip} and {dst_ip} in `what` stand for the addresses of ports.
     #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
     pub pattern: Pattern,
@@ -249,7 +254,11 @@ pub struct Replay {
     /// Where frames leave and are measured; of two sides the first's, then the second's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// How it is told which side sent each frame: auto, server, bridge, router, first, cidr=10.0.0.0/8,..., mac=...,
+    /// In a lab of its own instead of links: two hosts, and a device between them if one is asked for. What has a limit or a loss there
+    /// is a bridge that learns nothing, unless `dut` says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Lab>,
+    /// How it is told which side sent each frame (with two links; default: auto): auto, server, bridge, router, first, cidr=10.0.0.0/8,..., mac=...,
     /// port, files, or the name of a cache file of tcpprep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<String>,
