@@ -108,7 +108,6 @@ pub(crate) fn capture(path: &str, asked: Option<&Capture>) -> Result<(), Contrad
 /// A lab of a job that sends: from one host to the other.
 fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), Contradiction> {
     let Some(asked) = asked else { return Ok(()) };
-    let limits = asked.dut.is_some() || asked.bottleneck.is_some() || asked.loss.is_some();
     hold(
         "",
         &[
@@ -120,12 +119,13 @@ fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), C
             ),
             ("lab.ports", asked.ports.is_some(), "this lab has two hosts; leave it out"),
             (
-                "lab.impair",
-                asked.impair.is_some() && limits,
-                "that is a device of its own; leave out `dut`, `bottleneck` and `loss`",
+                "lab.dut",
+                asked.dut.is_some() && asked.impair.is_some(),
+                "the device with faults is another one; leave one of them out",
             ),
         ],
-    )
+    )?;
+    lab("lab.", asked, false)
 }
 
 /// What is said of measuring in a job that sends.
@@ -472,12 +472,16 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             ],
         )?;
     }
-    let Some(lab) = &bench.lab else { return Ok(()) };
+    bench.lab.as_ref().map_or(Ok(()), |asked| lab("bench.lab.", asked, mesh))
+}
+
+/// A lab: in a mesh its ports are all of it, and else pairs.
+fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
     let (free, what) = (lab.bottleneck.is_none(), "it is of a `bottleneck`: give one");
     let own = lab.impair.is_some();
     let instead = "the device with faults is another one; leave out `impair`, or say its loss there";
     hold(
-        "bench.lab.",
+        path,
         &[
             ("queue", lab.queue.is_some() && free, what),
             ("burst", lab.burst.is_some() && free, what),
@@ -500,7 +504,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             ),
         ],
     )?;
-    lab.impair.as_ref().map_or(Ok(()), |impair| faults("bench.lab.impair.", impair))
+    lab.impair.as_ref().map_or(Ok(()), |impair| faults(&format!("{path}impair."), impair))
 }
 
 /// What a search for flows has no use for, and what it needs.
@@ -611,7 +615,21 @@ mod tests {
                 "round_trip: frames that",
             ),
             ("kind: replay, captures: []", "captures: there is none"),
-            ("kind: replay, captures: [a], links: [{on: a}, {on: b}]", "sides: with two links"),
+            ("kind: replay, captures: [a], links: [{on: a}], lab: {}", "links: a lab has ports"),
+            ("kind: replay, captures: [a], write: b, lab: {}", "lab: there frames go"),
+            ("kind: send, what: ipv4, lab: {ports: 4}", "lab.ports: this lab has two hosts"),
+            ("kind: send, what: ipv4, links: [{on: a}], meter: {pass: true}", "meter.pass: nothing is measured"),
+            ("kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcap}}", "meter.capture.file: a capture of"),
+            (
+                "kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcapng, around: 3}}",
+                "meter.capture.around: all frames",
+            ),
+            (
+                "kind: replay, captures: [a], lab: {}, meter: {capture: {file: a.pcapng, only: [lost]}}",
+                "meter.capture.only: what befell",
+            ),
+            ("kind: measure, on: a, capture: {file: a.pcapng, files: 3}", "capture.files: there is but one"),
+            ("kind: measure, on: a, capture: {file: '-', rotate: 5s}", "capture.file: standard output is one"),
             (
                 "kind: replay, captures: [a], sides: auto, links: [{on: a}, {on: b, measure: c}]",
                 "links[1].measure: of two sides both",

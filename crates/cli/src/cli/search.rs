@@ -1,11 +1,11 @@
 //! `netdyno trial` and `netdyno search`.
 
+use super::lab::OwnLab;
 use super::plugin::ByPlugin;
 use super::search_between::{SocketBuffer, Transactions};
-use super::{Output, Through, explained_word, readable, word};
-use ::lab::Loss;
+use super::{Output, Through, explained_word, word};
 use clap::{Args, Subcommand, ValueHint};
-use spec::{Axis, Dut, ExportFormat, Faults, How, KeyOrder, Method, Ratio, Timestamps, UnderTest, Written};
+use spec::{Axis, ExportFormat, How, KeyOrder, Method, Ratio, Timestamps, UnderTest, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::Rate;
