@@ -57,12 +57,14 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 		--message-format=json | jq -r 'select(.executable and .target.name == "all") | .executable')" \
 		scripts/bench-clone $(if $(findstring --quick,$(ARGS)),1 . 1000,5))
 
-docs: build ## write man pages and shell completions to target/docs
+docs: build ## write man pages, shell completions and the documents as a site to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions
 	$(NETDYNO) man $(TARGET)/docs/man
 	$(NETDYNO) completions bash > $(TARGET)/docs/completions/netdyno
 	$(NETDYNO) completions zsh > $(TARGET)/docs/completions/_netdyno
 	$(NETDYNO) completions fish > $(TARGET)/docs/completions/netdyno.fish
+	@scripts/setup docs
+	@scripts/site
 
 install: ## put the binary, man pages and completions under PREFIX (/usr/local); after make docs
 	@test -d $(TARGET)/docs/man -a -x $(NETDYNO) || { echo "nothing to install yet: run 'make docs' first, without sudo"; exit 1; }

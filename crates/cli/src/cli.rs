@@ -313,15 +313,29 @@ impl Capture {
     }
 }
 
+/// A table to print as CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Csv {
+    /// The run over time; of a search or trial its trials.
+    Series,
+    /// The run over time.
+    Intervals,
+    /// The trials of a search.
+    Trials,
+    /// The results: name, value, unit, meaning.
+    Figures,
+}
+
 /// Where results go.
 #[derive(Debug, Clone, Default, Args)]
 pub struct Output {
     /// Print the result as one JSON object (docs/report.schema.json) on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Print the intervals of the run, of a search or trial its trials, as CSV on standard output.
-    #[arg(long, conflicts_with = "json")]
-    pub csv: bool,
+    /// Print CSV on standard output: the intervals of the run, of a search or trial its trials; or what is named,
+    /// --csv=figures, the results with their units and meanings.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "series", conflicts_with = "json")]
+    pub csv: Option<Csv>,
     /// Print how the run stands as a line of JSON each second (docs/snapshot.schema.json), and in the end the result as one.
     #[arg(long, conflicts_with_all = ["json", "csv"])]
     pub json_lines: bool,
@@ -331,6 +345,10 @@ pub struct Output {
     /// No progress line.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Print all that is known of a run: why this engine, how exactly frames kept their times, what the interfaces counted,
+    /// every stream and core. Without it that is left out as far as it is as expected.
+    #[arg(long, short)]
+    pub verbose: bool,
     /// Do nothing but print what would be done, as a job that `netdyno run` takes (docs/jobs.md).
     #[arg(long, conflicts_with_all = ["json", "csv", "json_lines"])]
     pub print_job: bool,
@@ -759,7 +777,11 @@ pub struct ReportCommand {
     /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Print its intervals, of a search or trial its trials, as CSV.
-    #[arg(long, conflicts_with = "json")]
-    pub csv: bool,
+    /// Print CSV: its intervals, of a search or trial its trials; or what is named, --csv=figures, the results with their
+    /// units and meanings.
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "series", conflicts_with = "json")]
+    pub csv: Option<Csv>,
+    /// Print all that is known of the run.
+    #[arg(long, short)]
+    pub verbose: bool,
 }

@@ -7,6 +7,7 @@ mod cli;
 mod client;
 mod commands;
 mod compat;
+mod hints;
 mod memory;
 mod output;
 mod wording;
@@ -46,6 +47,9 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     // Some errors point into a line that they show.
     let said: Vec<String> =
         wording::said(&job::in_full(error)).lines().map(report::units::printable).collect();
-    let _ = writeln!(std::io::stderr(), "netdyno: {}", said.join("\n"));
+    // What points into a line stays as it is; what is one line is folded between its words.
+    let text = format!("netdyno: {}", said.join("\n"));
+    let text = if said.len() == 1 { output::folded(&text) } else { text + "\n" };
+    let _ = std::io::stderr().write_all(text.as_bytes());
     ExitCode::from(2)
 }

@@ -1,6 +1,6 @@
 //! Putting results in front of people and programs.
 
-use crate::cli::Output;
+use crate::cli::{Csv, Output};
 use crate::wording;
 use anyhow::Result;
 use report::live::Live;
@@ -84,7 +84,7 @@ pub fn note(text: &str) {
         }
         return;
     }
-    let _ = writeln!(stderr(), "{}", report::units::printable(&wording::said(text)));
+    let _ = stderr().write_all(folded(&report::units::printable(&wording::said(text))).as_bytes());
 }
 
 /// Says what was held back. To be called when the screen is gone.
@@ -103,11 +103,27 @@ pub fn live(output: &Output) -> Option<Live<Stderr>> {
     if output.quiet || output.gauges.tui {
         return None;
     }
-    if !stderr().is_terminal() {
+    // A dumb terminal cannot go back to a line's begin (terminfo, `cr` and `el`).
+    if !stderr().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
         return Some(Live::log(stderr(), Duration::from_secs(5)));
     }
-    let width = rustix::termios::tcgetwinsize(stderr()).map_or(80, |size| usize::from(size.ws_col));
-    Some(Live::terminal(stderr(), if width == 0 { 80 } else { width }))
+    Some(Live::terminal(stderr(), columns(stderr())))
+}
+
+/// Columns of a terminal; 80 where there is none, unless COLUMNS says something else.
+pub fn columns(of: impl rustix::fd::AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(of).ok().map(|size| usize::from(size.ws_col));
+    let said = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    // Narrower ones do not even take a table of figures; in wider ones nobody finds the next line.
+    size.filter(|columns| *columns > 0).or_else(said).unwrap_or(80).clamp(60, 120)
+}
+
+/// A message on standard error: folded between words where somebody looks at it.
+pub fn folded(text: &str) -> String {
+    match stderr().is_terminal() {
+        true => text.lines().map(|line| text::fold(line, 0, columns(stderr()))).collect(),
+        false => format!("{text}\n"),
+    }
 }
 
 /// Writes a finished result into a folder, if one was named; where its page is.
@@ -125,12 +141,24 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
         json::to_string(report).trim_end().to_owned() + "\n"
     } else if output.json_lines {
         json::line(report)
-    } else if output.csv {
-        // Of a search the trials are what it was for.
-        if report.result.trials.is_empty() { csv::render(report) } else { csv::trials(report) }
+    } else if let Some(what) = output.csv {
+        match what {
+            Csv::Figures => csv::figures(report),
+            // Of a search the trials are what it was for.
+            Csv::Series if !report.result.trials.is_empty() => csv::trials(report),
+            Csv::Trials => csv::trials(report),
+            Csv::Series | Csv::Intervals => csv::render(report),
+        }
     } else {
-        let options = text::Options { page: page.as_deref(), ..text::Options::default() };
-        let block = if with_classic { classic::render(report) + "\n" } else { String::new() };
+        let options = text::Options {
+            page: page.as_deref(),
+            verbose: output.verbose,
+            width: columns(stdout()),
+            said: |text| wording::said(text).into_owned(),
+            ..text::Options::default()
+        };
+        let whole = output.verbose || report.result.verdict != report::Verdict::Done;
+        let block = if with_classic && whole { classic::render(report) + "\n" } else { String::new() };
         block + &text::render(report, options)
     };
     // Whoever stops reading half-way (`| head`) still gets the status, and the report its errors.

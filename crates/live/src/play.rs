@@ -33,6 +33,8 @@ pub struct Settings {
 /// How one exchange went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchanged {
+    /// When the last word was said, on the clock that callers give.
+    pub asked_at: Option<Nanos>,
     /// Bytes that the client said.
     pub said: u64,
     /// Bytes of the captured answer.
@@ -600,6 +602,7 @@ impl Play {
         let since = |at: Nanos| at.saturating_sub(self.asked.unwrap_or(at));
         let received = self.answer.received();
         self.results.push(Exchanged {
+            asked_at: self.asked,
             said: exchange.said.end - exchange.said.start,
             expected: self.answer.expected(),
             received,

@@ -217,7 +217,7 @@ pub struct Flows {
     /// Its name in results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// New flows per second: `10kfps`.
+    /// New flows per second: `10kflows/s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
     /// Instead of `rate`: flows under way at a time.

@@ -14,10 +14,12 @@ fn every_layer_and_field_has_a_method_and_is_known() {
     }
     let built = |name: &str| LAYERS.iter().any(|(layer, _)| *layer == name);
     for protocol in Protocol::ALL {
-        // Payload has a builder of its own; other routing headers than SRv6's are rare.
+        // Payload has a builder of its own; other routing headers than SRv6's are rare. Messages of applications have
+        // lists and texts in them: `written` takes those as the language has them.
         let name = protocol.spec().name;
+        let message = !protocol.spec().parts().is_empty() || protocol == Protocol::Ntp;
         assert!(
-            built(name) || matches!(protocol, Protocol::Raw | Protocol::Routing),
+            built(name) || message || matches!(protocol, Protocol::Raw | Protocol::Routing),
             "no builder for {name}"
         );
     }

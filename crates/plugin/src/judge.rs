@@ -2,8 +2,9 @@
 //!
 //! What is judged are the frames themselves: of a packet program the bytes of its templates with all values that its fields
 //! may take, of frames that a plugin yields each frame. What options say is not looked at. Every destination has to lie in
-//! [`ALLOWED`], that of the outermost IP header as those in tunnels; what that depends on (EtherTypes, IP versions) may not
-//! vary. Where a protocol's number or a UDP port varies, what each tunnel of those would carry is judged.
+//! [`ALLOWED`], that of the outermost IP header as those in tunnels, and those that routing headers and source routes name as
+//! later ones; what that depends on (EtherTypes, IP versions) may not vary. Where a protocol's number or a UDP port varies,
+//! what each tunnel of those would carry is judged. What cannot be followed to its end is refused.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -51,6 +52,23 @@ pub enum Refused {
         /// The first byte that varies.
         offset: usize,
     },
+    /// There is more than is looked at, or what cannot be read.
+    Unread {
+        /// Of which stream.
+        stream: String,
+        /// Where that begins.
+        offset: usize,
+        /// What it is.
+        what: &'static str,
+    },
+}
+
+/// Why a frame was not followed to its end.
+enum Stop {
+    /// This byte varies and may not.
+    Varies(usize),
+    /// What begins at this byte.
+    Unread(usize, &'static str),
 }
 
 impl fmt::Display for Refused {
@@ -66,6 +84,12 @@ impl fmt::Display for Refused {
                 f,
                 "it may load private and benchmarking addresses only, and in frames of `{}` byte {offset} varies, by which it \
                  is told where their addresses are",
+                report::units::printable(stream)
+            ),
+            Refused::Unread { stream, offset, what } => write!(
+                f,
+                "it may load private and benchmarking addresses only, and frames of `{}` have {what} at byte {offset}, behind \
+                 which other addresses could stand",
                 report::units::printable(stream)
             ),
         }
@@ -151,8 +175,12 @@ impl<'p> Varying<'p> {
 
 fn judge(name: &str, bytes: &[u8], varying: &Varying<'_>) -> Result<(), Refused> {
     let structure = |offset: usize| Refused::Structure { stream: name.to_owned(), offset };
+    let stopped = |stop| match stop {
+        Stop::Varies(offset) => structure(offset),
+        Stop::Unread(offset, what) => Refused::Unread { stream: name.to_owned(), offset, what },
+    };
     let mut walk = Walk { bytes, varying, heads: Vec::new(), read: Vec::new(), tried: Vec::new(), looks: 0 };
-    walk.packet(LinkType::ETHERNET, 0, 0).map_err(structure)?;
+    walk.packet(LinkType::ETHERNET, 0, 0).map_err(stopped)?;
     let Walk { heads, read, tried, .. } = walk;
     let fixed = read.iter().filter_map(|range| varying.by_fields(range).or(varying.by_computing(range)));
     let computed = tried.iter().chain(&heads).filter_map(|range| varying.by_computing(range));
@@ -211,14 +239,14 @@ impl Walk<'_> {
             .any(|(low, high)| (low..=high).contains(&&number))
     }
 
-    /// A packet or a frame that begins at `base`. An error is the byte that varies and may not.
-    fn packet(&mut self, link: LinkType, base: usize, depth: usize) -> Result<(), usize> {
+    /// A packet or a frame that begins at `base`.
+    fn packet(&mut self, link: LinkType, base: usize, depth: usize) -> Result<(), Stop> {
         self.looks += 1;
-        if self.looks > MOST_LOOKS {
-            return Err(base);
+        if self.looks > MOST_LOOKS || depth >= DEEPEST {
+            return Err(Stop::Unread(base, "more headers than are judged"));
         }
         let bytes = self.bytes;
-        let Some(rest) = bytes.get(base..).filter(|_| depth < DEEPEST) else { return Ok(()) };
+        let Some(rest) = bytes.get(base..) else { return Ok(()) };
         let layers = Layers::parse(link, rest);
         let at = base + layers.l3_offset;
         if link == LinkType::ETHERNET {
@@ -237,6 +265,7 @@ impl Walk<'_> {
             L3::V4 => {
                 self.heads.push(at + 16..at + 20);
                 let header = 4 * usize::from(bytes.get(at).copied().unwrap_or_default() & 0x0f);
+                self.source_route(at + 20, at + header)?;
                 // A later piece carries no header, if it is always one.
                 let offset = at + 6..at + 8;
                 let later = self.word(at + 6).is_some_and(|word| word & 0x1fff != 0);
@@ -275,7 +304,7 @@ impl Walk<'_> {
     }
 
     /// What stands at `at`, of the protocol whose number stands at `number`: first IPv6's extension headers.
-    fn protocol(&mut self, mut number: usize, mut at: usize, depth: usize) -> Result<(), usize> {
+    fn protocol(&mut self, mut number: usize, mut at: usize, depth: usize) -> Result<(), Stop> {
         const EXTENSIONS: [u8; 8] = [0, 43, 44, 51, 60, 135, 139, 140];
         for _ in 0..2 * DEEPEST {
             let Some(&template) = self.bytes.get(number) else { return Ok(()) };
@@ -283,7 +312,7 @@ impl Walk<'_> {
             if let Some(varies) = self.varying.by_fields(&own) {
                 let extended = EXTENSIONS.iter().any(|one| self.may_be(&own, (*one).into()));
                 if extended && self.room(at, 8 + 20) {
-                    return Err(varies);
+                    return Err(Stop::Varies(varies));
                 }
                 self.tried.push(own.clone());
                 for protocol in LEAD_ON {
@@ -315,14 +344,63 @@ impl Walk<'_> {
             if template != 44 {
                 self.read.push(at + 1..at + 2);
             }
+            if template == 43 {
+                self.segments(at, length)?;
+            }
             number = at;
             at += length;
+        }
+        Err(Stop::Unread(at, "more extension headers than are judged"))
+    }
+
+    /// The destinations that a routing header of this length names: all addresses of types 0 (RFC 5095) and 2 (RFC 6275), the
+    /// list of type 4 (SRH, RFC 8754). Of other types nobody knows here where they lead.
+    fn segments(&mut self, at: usize, length: usize) -> Result<(), Stop> {
+        let room = (length - 8) / 16;
+        self.read.push(at + 2..at + 3);
+        let count = match self.bytes.get(at + 2) {
+            None => return Ok(()),
+            Some(0 | 2) => room,
+            Some(4) => {
+                self.read.push(at + 4..at + 5);
+                usize::from(self.bytes.get(at + 4).copied().unwrap_or_default()) + 1
+            }
+            Some(_) => return Err(Stop::Unread(at, "a routing header of an unknown type")),
+        };
+        if count > room || !self.room(at, length) {
+            return Err(Stop::Unread(at, "a routing header that is longer than it says"));
+        }
+        self.heads.extend((0..count).map(|one| at + 8 + 16 * one..at + 24 + 16 * one));
+        Ok(())
+    }
+
+    /// The destinations of IPv4's loose and strict source routes among the options from `at` to `end` (RFC 791).
+    fn source_route(&mut self, mut at: usize, end: usize) -> Result<(), Stop> {
+        while at < end.min(self.bytes.len()) {
+            let kind = self.bytes.get(at).copied().unwrap_or_default();
+            self.read.push(at..at + 1);
+            match kind {
+                0 => break,
+                1 => at += 1,
+                _ => {
+                    let length = usize::from(self.bytes.get(at + 1).copied().unwrap_or_default());
+                    self.read.push(at + 1..at + 2);
+                    if length < 2 || at + length > end || !self.room(at, length) {
+                        return Err(Stop::Unread(at, "an IP option that is longer than its header"));
+                    }
+                    if matches!(kind, 131 | 137) {
+                        let hops = length.saturating_sub(3) / 4;
+                        self.heads.extend((0..hops).map(|one| at + 3 + 4 * one..at + 7 + 4 * one));
+                    }
+                    at += length;
+                }
+            }
         }
         Ok(())
     }
 
     /// What a transport header at `at` carries, if that is a packet or a frame.
-    fn carried(&mut self, protocol: u8, at: usize, depth: usize) -> Result<(), usize> {
+    fn carried(&mut self, protocol: u8, at: usize, depth: usize) -> Result<(), Stop> {
         match protocol {
             // IPv4 or IPv6 in IP.
             4 | 41 if self.room(at, 20) => self.packet(LinkType::RAW, at, depth + 1),
@@ -344,7 +422,7 @@ impl Walk<'_> {
     }
 
     /// What follows at `at`, by the EtherType at `kind`.
-    fn typed(&mut self, kind: usize, at: usize, depth: usize) -> Result<(), usize> {
+    fn typed(&mut self, kind: usize, at: usize, depth: usize) -> Result<(), Stop> {
         self.read.push(kind..kind + 2);
         match self.word(kind) {
             Some(0x0800 | 0x86dd) => self.packet(LinkType::RAW, at, depth + 1),
@@ -354,7 +432,7 @@ impl Walk<'_> {
     }
 
     /// What a UDP header at `at` carries for this port. What has no room for another IP header is no tunnel's.
-    fn tunnel(&mut self, port: u16, at: usize, depth: usize) -> Result<(), usize> {
+    fn tunnel(&mut self, port: u16, at: usize, depth: usize) -> Result<(), Stop> {
         match port {
             4789 if self.room(at, 16 + 14 + 20) => self.packet(LinkType::ETHERNET, at + 16, depth + 1),
             // GENEVE with its options.

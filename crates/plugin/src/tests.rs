@@ -214,6 +214,38 @@ fn what_takes_too_much_is_ended() {
 }
 
 #[test]
+fn a_guest_finds_neither_files_nor_a_clock_of_the_hosts() {
+    let wat = compile(
+        SCENARIO,
+        "(import \"wasi_snapshot_preview1\" \"path_open\" (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+         (import \"wasi_snapshot_preview1\" \"fd_prestat_get\" (func $prestat (param i32 i32) (result i32)))
+         (import \"wasi_snapshot_preview1\" \"fd_read\" (func $read (param i32 i32 i32 i32) (result i32)))
+         (import \"wasi_snapshot_preview1\" \"fd_write\" (func $write (param i32 i32 i32 i32) (result i32)))
+         (import \"wasi_snapshot_preview1\" \"random_get\" (func $random (param i32 i32) (result i32)))
+         (import \"wasi_snapshot_preview1\" \"clock_time_get\" (func $clock (param i32 i64 i32) (result i32)))
+         (import \"wasi_snapshot_preview1\" \"environ_sizes_get\" (func $environ (param i32 i32) (result i32)))
+         (func $is (param i32 i32) (if (i32.ne (local.get 0) (local.get 1)) (then unreachable)))
+         (func (export \"_initialize\")
+           ;; ENOSYS and EBADF, whatever is asked for.
+           (call $is (call $open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0) (i64.const 0) (i64.const 0) (i32.const 0) (i32.const 0)) (i32.const 52))
+           (call $is (call $prestat (i32.const 3) (i32.const 0)) (i32.const 8))
+           (call $is (call $read (i32.const 0) (i32.const 0) (i32.const 1) (i32.const 0)) (i32.const 8))
+           (call $is (call $write (i32.const 3) (i32.const 0) (i32.const 1) (i32.const 0)) (i32.const 8))
+           ;; EFAULT outside of its memory.
+           (call $is (call $random (i32.const 8) (i32.const -1)) (i32.const 21))
+           (call $is (call $clock (i32.const 0) (i64.const 0) (i32.const -4)) (i32.const 21))
+           (call $is (call $write (i32.const 1) (i32.const -8) (i32.const 1) (i32.const 0)) (i32.const 21))
+           ;; No variables, and a clock that counts its looks.
+           (i32.store (i32.const 8) (i32.const 7))
+           (call $is (call $environ (i32.const 8) (i32.const 12)) (i32.const 0))
+           (call $is (i32.load (i32.const 8)) (i32.const 0))
+           (call $is (call $clock (i32.const 0) (i64.const 0) (i32.const 8)) (i32.const 0))
+           (call $is (i32.load (i32.const 8)) (i32.const 2000)))",
+    );
+    asked(&wat, &json!({})).unwrap_or_else(|why| panic!("{why}"));
+}
+
+#[test]
 fn what_is_no_plugin_is_told_from_one() {
     let export = |name: &str, rest: &str| compile(SCENARIO, &format!("(func (export \"{name}\") {rest})"));
     refused(
@@ -479,6 +511,9 @@ fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
         "ipv4(dst=10.0.0.1)/udp(dport=4789)/vxlan/ether/ipv4(dst=10.1.0.0/24)/udp",
         "ipv4(dst=10.0.0.1, ttl=random(1..64), id=random())/udp(sport=random(), dport=1..65535)",
         "ipv4(dst=10.0.0.1)/udp(dport=[9,4789])/raw(hex=\"0800000000000100\")/ether/ipv4(dst=10.8.8.8)/udp",
+        "ipv6(dst=fc00::1)/srv6(segments=[fc00::1,fc00::2])/ipv4(dst=10.0.0.1)/udp",
+        // A loose source route, then no operation and the end.
+        "ether(type=0x0800)/raw(hex=\"4700002000000000401100000a0000010a000001830704\")/raw(hex=\"0a0000020100\")",
     ] {
         asked(&module(&restricted, &answer(frame), ""), &json!({}))
             .unwrap_or_else(|why| panic!("{frame}: {why}"));
@@ -509,6 +544,28 @@ fn a_restricted_plugin_loads_private_and_benchmarking_addresses_only() {
             "ipv4(dst=10.0.0.1, proto=4)/raw(hex=\"45000014000000004011000a0a0000010a000001\", fields=[length(16, 0)])",
             "byte 50 varies",
         ),
+        // Where a frame goes from its first destination on: segments, source routes.
+        (
+            "ipv6(dst=fc00::1)/srv6(segments=[fc00::1,2001:db8::2])/ipv4(dst=10.0.0.1)/udp",
+            "would go to 2001:db8::2",
+        ),
+        (
+            "ipv6(dst=fc00::1, nh=43)/raw(hex=\"3b02060000000000\")/raw(hex=\"00000000000000000000000000000000\")",
+            "a routing header of an unknown type at byte 54",
+        ),
+        (
+            "ipv6(dst=fc00::1, nh=43)/raw(hex=\"3b02040009000000\")/raw(hex=\"fc000000000000000000000000000001\")",
+            "a routing header that is longer than it says",
+        ),
+        (
+            "ether(type=0x0800)/raw(hex=\"4700002000000000401100000a0000010a000001830704\")/raw(hex=\"080808080100\")",
+            "would go to 8.8.8.8",
+        ),
+        (
+            "ether(type=0x0800)/raw(hex=\"4600001800000000401100000a0000010a00000183070408\")",
+            "an IP option that is longer than its header",
+        ),
+        (&format!("{}udp", "ipv4(dst=10.0.0.1)/".repeat(9)), "more headers than are judged"),
         // The identifier varies before the type, and harmlessly.
         ("vlan(vid=1..9, type=[0x0800,0x86dd])/ipv4(dst=10.0.0.1)/udp", "byte 16 varies"),
     ] {

@@ -1,6 +1,7 @@
 //! The run in words: one sentence that says what happened, and what to do next. Shared by the terminal summary
 //! and the HTML page, so that both say the same.
 
+use crate::causes;
 use crate::model::{Loss, Report, Verdict};
 use crate::units;
 
@@ -138,6 +139,11 @@ pub fn sentence(report: &Report) -> String {
     text + "."
 }
 
+/// Why, as far as the result tells: `Likely cause: ...`. Empty where it was done as asked, or the verdict says all.
+pub fn cause(report: &Report) -> String {
+    causes::of(report).map(|cause| format!("Likely cause: {}.", cause.said)).unwrap_or_default()
+}
+
 /// What the user may want to do now; `page` is the written report.html, if any.
 pub fn next_step(report: &Report, page: Option<&str>) -> String {
     let interface =
@@ -159,6 +165,9 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
             "Send each side by an interface of its own (`.links[1].on` IFACE `.sides` auto), or one side (`.only_side` first)."
                 .to_owned(),
         ),
+        Verdict::Short { .. } if causes::of(report).is_some_and(|cause| !cause.next.is_empty()) => {
+            causes::of(report).map(|cause| format!("Next: {}.", cause.next))
+        }
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
             Some("Lower `.rate` to find where loss begins.".to_owned())
         }
@@ -192,6 +201,11 @@ pub fn rate_error(report: &Report) -> Option<String> {
 
 /// Reasons as one clause, each without its full stop.
 pub fn reasons(verdict: &Verdict) -> String {
-    let clauses: Vec<_> = verdict.reasons().iter().map(|r| r.trim_end().trim_end_matches('.')).collect();
+    let plain = |reason: &'_ str| match reason.trim_end() {
+        // "8, 9, ..." goes on.
+        more if more.ends_with("...") => more.to_owned(),
+        sentence => sentence.trim_end_matches('.').to_owned(),
+    };
+    let clauses: Vec<_> = verdict.reasons().iter().map(|reason| plain(reason)).collect();
     clauses.join("; ")
 }

@@ -13,11 +13,13 @@
 
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
+pub mod causes;
 pub mod classic;
 pub mod compare;
 pub mod conclusion;
 pub mod csv;
 pub mod distribution;
+mod expected;
 pub mod figure;
 pub mod floor;
 pub mod html;
@@ -45,4 +47,4 @@ pub use note::{Code, Note, Said, Sentence, Severity, Warnings};
 pub use schema::{comparison_schema, pretty as pretty_schema, schema};
 pub use sections::conversations;
 pub use setting::{Words, worded};
-pub use store::{prepare_dir, read, write_dir, write_dir_in};
+pub use store::{prepare_dir, read, write_comparison_in, write_dir, write_dir_in};

@@ -105,11 +105,12 @@ pub fn line(p: &Progress, width: usize) -> String {
     let mut pieces: Vec<(u8, String)> = Vec::new();
     let mut piece = |weight, text: String| pieces.push((weight, text));
     if let Some(done) = p.done_ratio() {
-        piece(3, format!("{:>3.0}%", (done * 100.0).floor()));
+        // What still runs is not done.
+        piece(3, format!("{:>3.0}%", (done * 100.0).floor().min(99.0)));
     }
     piece(9, format!("{:>3}", units::clock(nanos(p.elapsed))));
     if let Some(left) = p.remaining {
-        piece(6, format!("{:>3} left", units::clock(nanos(left))));
+        piece(6, ahead(left));
     }
     if let Some(sent) = &p.sent {
         piece(10, format!("sent {:>9}", units::frame_rate(sent.frames_per_second)));
@@ -146,11 +147,20 @@ pub fn line(p: &Progress, width: usize) -> String {
     texts.join("  ").chars().take(width).collect()
 }
 
+/// How long it still lasts: what is over its time waits for the last frames.
+fn ahead(left: Duration) -> String {
+    match left {
+        Duration::ZERO => "  ending".to_owned(),
+        left if left < Duration::from_secs(1) => "<1s left".to_owned(),
+        left => format!("{:>3} left", units::clock(nanos(left))),
+    }
+}
+
 /// The same for a log: a sentence with counts, of any length.
 pub fn sentence(p: &Progress) -> String {
     let mut out = units::clock(nanos(p.elapsed));
     if let Some(left) = p.remaining {
-        out += &format!(" ({} left)", units::clock(nanos(left)));
+        out += &format!(" ({})", ahead(left).trim_start());
     }
     let mut facts = Vec::new();
     let pace = |verb: &str, pace: &Pace| {

@@ -11,6 +11,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::compare::{Comparison, Named};
 use crate::model::Report;
 use crate::setting::Words;
 use crate::{csv, html, json, place};
@@ -20,6 +21,8 @@ const FIGURES: &str = "figures.csv";
 const CSV: &str = "intervals.csv";
 const TRIALS: &str = "trials.csv";
 const HTML: &str = "report.html";
+const COMPARISON: &str = "comparison.json";
+const COMPARISON_PAGE: &str = "comparison.html";
 
 /// A report file larger than this is not read: a day of 100 ms intervals in HTML stays far below it.
 const LARGEST_READ: u64 = 1 << 30;
@@ -108,12 +111,18 @@ pub enum StoreError {
 /// # Errors
 /// That the folder cannot be made or written to, and which.
 pub fn prepare_dir(dir: &Path) -> Result<(), StoreError> {
-    let dir = &safe(dir)?;
-    fs::create_dir_all(dir).map_err(|source| StoreError::Folder { dir: dir.to_owned(), source })?;
-    for name in [JSON, FIGURES, CSV, TRIALS, HTML] {
+    made(dir, &[JSON, FIGURES, CSV, TRIALS, HTML]).map(drop)
+}
+
+/// The folder, made if need be, in which these files may be written.
+fn made(dir: &Path, names: &[&str]) -> Result<PathBuf, StoreError> {
+    let dir = safe(dir)?;
+    fs::create_dir_all(&dir).map_err(|source| StoreError::Folder { dir: dir.clone(), source })?;
+    for name in names {
         refuse_foreign(&dir.join(name))?;
     }
-    temporary(dir).map(drop).map_err(|source| StoreError::Write { path: dir.to_owned(), source })
+    temporary(&dir).map(drop).map_err(|source| StoreError::Write { path: dir.clone(), source })?;
+    Ok(dir)
 }
 
 /// The folder, unless another user's link leads there.
@@ -146,6 +155,43 @@ pub fn write_dir_in(report: &Report, dir: &Path, words: Words) -> Result<Written
     if has_trials {
         contents.push((TRIALS, csv::trials(report)));
     }
+    put(dir, contents, words)?;
+    if !has_trials {
+        // Trials of an earlier report are not of this one.
+        match fs::remove_file(dir.join(TRIALS)) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::Replace { path: dir.join(TRIALS), source });
+            }
+            _ => {}
+        }
+    }
+    sync(dir)?;
+    let trials = has_trials.then(|| dir.join(TRIALS));
+    let [json, figures, csv, html] = [JSON, FIGURES, CSV, HTML].map(|name| dir.join(name));
+    Ok(Written { json, figures, csv, trials, html })
+}
+
+/// Writes a comparison and its page, `comparison.json` and `comparison.html`; settings have the names that `words` gives
+/// them. Returns the page's path.
+///
+/// # Errors
+/// As [`write_dir`].
+pub fn write_comparison_in(
+    comparison: &Comparison,
+    (a, b): (&[Named<'_>], &[Named<'_>]),
+    dir: &Path,
+    words: Words,
+) -> Result<PathBuf, StoreError> {
+    let dir = &made(dir, &[COMPARISON, COMPARISON_PAGE])?;
+    // Serialising a comparison cannot fail, as of a report.
+    let data = serde_json::to_string_pretty(comparison).unwrap_or_default() + "\n";
+    put(dir, vec![(COMPARISON, data), (COMPARISON_PAGE, html::comparison(comparison, a, b))], words)?;
+    sync(dir)?;
+    Ok(dir.join(COMPARISON_PAGE))
+}
+
+/// Puts files with these contents into a folder, all or, where one cannot be written, none.
+fn put(dir: &Path, contents: Vec<(&str, String)>, words: Words) -> Result<(), StoreError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |source| StoreError::Write { path, source }
@@ -164,21 +210,13 @@ pub fn write_dir_in(report: &Report, dir: &Path, words: Words) -> Result<Written
     for (path, file) in ready {
         file.persist(&path).map_err(|e| StoreError::Replace { path, source: e.error })?;
     }
-    if !has_trials {
-        // Trials of an earlier report are not of this one.
-        match fs::remove_file(dir.join(TRIALS)) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(StoreError::Replace { path: dir.join(TRIALS), source });
-            }
-            _ => {}
-        }
-    }
-    // The renames last only once the folder itself is on disk.
+    Ok(())
+}
+
+/// The renames last only once the folder itself is on disk.
+fn sync(dir: &Path) -> Result<(), StoreError> {
     let synced = File::open(dir).and_then(|folder| folder.sync_all());
-    synced.map_err(|source| StoreError::Replace { path: dir.to_owned(), source })?;
-    let trials = has_trials.then(|| dir.join(TRIALS));
-    let [json, figures, csv, html] = [JSON, FIGURES, CSV, HTML].map(|name| dir.join(name));
-    Ok(Written { json, figures, csv, trials, html })
+    synced.map_err(|source| StoreError::Replace { path: dir.to_owned(), source })
 }
 
 /// Reads a report from a folder, a `result.json` or a `report.html`.
@@ -226,6 +264,7 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
     let head = String::from_utf8_lossy(&head);
     let marks = [
         "\"schema\": \"netdyno.report/",
+        "\"schema\": \"netdyno.compare/",
         html::GENERATOR,
         "start_ns,end_ns,intended_frames,",
         // As in version 1.

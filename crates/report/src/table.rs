@@ -12,12 +12,49 @@ impl Table {
         Self { rows: vec![header.map(str::to_owned).to_vec()] }
     }
 
+    /// With as many columns as there are names.
+    pub fn with_columns<'n>(header: impl IntoIterator<Item = &'n str>) -> Self {
+        Self { rows: vec![header.into_iter().map(str::to_owned).collect()] }
+    }
+
     /// Adds a row; a cell that is `None` is a dash.
     pub fn row<const N: usize>(&mut self, label: &str, cells: [Option<String>; N]) {
+        self.cells(label, cells);
+    }
+
+    /// The same of any number.
+    pub fn cells(&mut self, label: &str, cells: impl IntoIterator<Item = Option<String>>) {
         let mut row = vec![crate::units::printable(label)];
         row.extend(cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())));
         self.rows.push(row);
     }
+
+    /// As text of no more than so many columns, if labels that are cut in their middles make that possible.
+    pub fn fitted(mut self, width: usize) -> String {
+        let whole = self.to_string().lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let over = whole.saturating_sub(width);
+        let longest = self.rows.iter().filter_map(|row| row.first()).map(|label| label.chars().count()).max();
+        let most = longest.unwrap_or(0).saturating_sub(over).max(SHORTEST);
+        for label in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
+            *label = cut(label, most);
+        }
+        self.to_string()
+    }
+}
+
+/// Labels are not cut to fewer characters.
+const SHORTEST: usize = 16;
+
+/// At most so many characters of a text: its begin and its end, and an ellipsis between them.
+fn cut(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let behind = most.saturating_sub(1) / 3;
+    let before = most.saturating_sub(1 + behind);
+    let begin = text.chars().take(before);
+    begin.chain(['…']).chain(text.chars().skip(length - behind)).collect()
 }
 
 impl fmt::Display for Table {

@@ -14,24 +14,32 @@ pub struct Options<'a> {
     pub streams: usize,
     /// The written report.html, named in the last line.
     pub page: Option<&'a str>,
+    /// Show everything, and not only what was measured and what is worse than expected.
+    pub verbose: bool,
+    /// Columns of the terminal.
+    pub width: usize,
+    /// How settings are spoken of ([`crate::worded`]), applied before lines are folded.
+    pub said: fn(&str) -> String,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { streams: 8, page: None }
+        Self { streams: 8, page: None, verbose: false, width: 80, said: str::to_owned }
     }
 }
 
-/// Columns that lines of facts are folded to; tables take what they need.
-const WIDTH: usize = 100;
+/// Columns that labels take.
+const LABEL: usize = 9;
 
 /// The whole summary, ending with the verdict and what to do next.
 pub fn render(report: &Report, options: Options<'_>) -> String {
-    let lines = ALL.iter().flat_map(|section| section.lines(report)).map(|line| line.to_string()).collect();
-    let mut parts = vec![totals::text(report), search_text::render(report), lines];
+    let lines = ALL.iter().flat_map(|section| section.lines(report));
+    let lines = lines.filter(|line| options.verbose || !line.expected);
+    let lines = lines.map(|line| shown(&line, options)).collect();
+    let mut parts = vec![totals::text(report), (options.said)(&search_text::render(report)), lines];
     parts.extend(ALL.iter().flat_map(|section| section.tables(report, options)));
-    parts.push(conversations::text(&report.result.conversations));
-    parts.push(warnings(report));
+    parts.push((options.said)(&conversations::text(&report.result.conversations)));
+    parts.push(warnings(report, options));
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
         out += &part;
@@ -40,46 +48,67 @@ pub fn render(report: &Report, options: Options<'_>) -> String {
     out + &ending(report, options)
 }
 
-impl std::fmt::Display for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&match &self.says {
-            Says::Facts(facts) => wrapped(self.label, facts),
-            Says::Text(text) => folded(self.label, &printable(text)),
-        })
+/// A line of the summary as it is shown, on as many lines as it needs.
+fn shown(line: &Line, options: Options<'_>) -> String {
+    let says = line.brief.as_ref().filter(|_| !options.verbose).unwrap_or(&line.says);
+    match says {
+        Says::Facts(facts) => {
+            let said: Vec<String> = facts.iter().map(|fact| (options.said)(fact)).collect();
+            wrapped(line.label, &said, options.width)
+        }
+        Says::Text(text) => folded(line.label, &(options.said)(&printable(text)), options.width),
     }
 }
 
 /// The label, then the facts with commas between, on as many lines as they need. Empty without facts.
-fn wrapped(label: &str, facts: &[String]) -> String {
+fn wrapped(label: &str, facts: &[String], width: usize) -> String {
     let mut out = String::new();
-    let mut line = format!("{label:<9}");
+    let mut line = format!("{label:<LABEL$}");
     for (i, fact) in facts.iter().enumerate() {
         let comma = if i + 1 < facts.len() { "," } else { "" };
-        if i > 0 && line.chars().count() + fact.chars().count() + 2 > WIDTH {
+        if i > 0 && line.chars().count() + fact.chars().count() + 2 > width {
             out += &format!("{line}\n");
-            line = " ".repeat(9);
+            line = " ".repeat(LABEL);
         }
-        line += &format!(" {fact}{comma}");
+        // One that is too long for a line by itself is folded between its words.
+        for word in format!("{fact}{comma}").split(' ') {
+            let begun = line.chars().count() > LABEL && !line.trim().is_empty();
+            if begun && line.chars().count() + word.chars().count() + 1 > width {
+                out += &format!("{line}\n");
+                line = " ".repeat(LABEL);
+            }
+            line += &format!(" {word}");
+        }
     }
     if facts.is_empty() { out } else { format!("{out}{line}\n") }
 }
 
 /// The label, then the text on as many lines as it needs.
-fn folded(label: &str, text: &str) -> String {
-    let mut out = String::new();
-    let mut line = format!("{label:<9}");
-    for word in text.split(' ') {
-        if line.chars().count() + word.chars().count() + 1 > WIDTH {
-            out += &format!("{line}\n");
-            line = " ".repeat(9);
-        }
-        line += &format!(" {word}");
-    }
-    format!("{out}{line}\n")
+fn folded(label: &str, text: &str, width: usize) -> String {
+    fold(&format!("{label:<LABEL$} {text}"), LABEL + 1, width)
 }
 
-fn warnings(report: &Report) -> String {
-    report.warnings.iter().map(|w| format!("warning: {}\n", printable(w))).collect()
+/// A text folded between its words, so that no line is longer than `width` if its words are not; all lines but the first begin
+/// with so many spaces. Ends with a line's end.
+pub fn fold(text: &str, indent: usize, width: usize) -> String {
+    let mut out = String::new();
+    let mut line = String::new();
+    // Spaces in front and between columns stay.
+    for word in text.split_inclusive(' ') {
+        let full = line.chars().count() + word.trim_end_matches(' ').chars().count() > width;
+        if full && !line.trim().is_empty() {
+            out += line.trim_end_matches(' ');
+            out.push('\n');
+            line = " ".repeat(indent);
+        }
+        line += word;
+    }
+    out + line.trim_end_matches(' ') + "\n"
+}
+
+fn warnings(report: &Report, options: Options<'_>) -> String {
+    let warned = report.warnings.iter().map(|w| (options.said)(&format!("warning: {}", printable(w))));
+    warned.map(|text| fold(&text, LABEL, options.width)).collect()
 }
 
 /// The verdict with its reasons, then what to do next.
@@ -92,7 +121,20 @@ fn ending(report: &Report, options: Options<'_>) -> String {
     if !verdict.reasons().is_empty() {
         out += &format!(": {}", printable(&conclusion::reasons(verdict)));
     }
-    out += if out.ends_with('?') { "\n" } else { ".\n" };
-    let next = conclusion::next_step(report, options.page);
-    if next.is_empty() { out } else { out + &next + "\n" }
+    if !out.ends_with('?') && !out.ends_with("...") {
+        out.push('.');
+    }
+    let mut out = fold(&(options.said)(&out), 0, options.width);
+    let cause = conclusion::cause(report);
+    if !cause.is_empty() {
+        out += &fold(&(options.said)(&printable(&cause)), 0, options.width);
+    }
+    let next = (options.said)(&conclusion::next_step(report, options.page));
+    let last = out.lines().last().map_or(0, |line| line.chars().count());
+    match next.as_str() {
+        "" => out,
+        // On the last line, if there is room.
+        next if last + 1 + next.chars().count() <= options.width => format!("{} {next}\n", out.trim_end()),
+        next => out + &fold(next, 0, options.width),
+    }
 }

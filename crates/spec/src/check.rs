@@ -573,7 +573,7 @@ pub(crate) fn flows(flows: &Flows, search: &Search) -> Result<(), Contradiction>
                     .chain(&search.max)
                     .chain(&search.min)
                     .any(|rate| !matches!(**rate, traffic::Rate::Flows(_) | traffic::Rate::Frames(_))),
-                "give new flows per second: 100kfps",
+                "give new flows per second: 100kflows/s",
             ),
         ],
     )

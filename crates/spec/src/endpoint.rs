@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
-use traffic::rate::parse_count;
+use traffic::rate::{BadQuantity, Rate, parse_count};
 
 words! {
     /// What is done between two endpoints.
@@ -118,18 +118,28 @@ pub enum EndpointRate {
 
 impl Quantity for EndpointRate {
     const NAME: &'static str = "EndpointRate";
-    const WRITTEN: &'static str = "A load: 20ktps (transactions per second), 500mbps (bits of payload per second), 100kpps (datagrams per second), 10kcps (connections per second), of all connections together.";
+    const WRITTEN: &'static str = "A load: 20ktps (transactions per second), 500M or 500mbps (bits of payload per second), 100kpps (datagrams per second), 10kcps (connections per second), of all connections together.";
     const EXAMPLES: &'static [&'static str] = &["20ktps", "500mbps", "100kpps", "10kcps"];
 
     fn read(text: &str) -> Result<EndpointRate, String> {
         let lower: String = text.to_ascii_lowercase().split_whitespace().collect();
-        let count = |unit: &str| parse_count(lower.strip_suffix(unit)?).ok();
-        let transactions = || count("tps").map(EndpointRate::Transactions);
-        let bits = || count("bps").map(EndpointRate::Bits);
-        let datagrams = || count("pps").map(EndpointRate::Datagrams);
-        let read = transactions().or_else(bits).or_else(datagrams);
-        let read = read.or_else(|| count("cps").map(EndpointRate::Connections));
-        read.ok_or_else(|| format!("`{text}` is no load: write 20ktps, 500mbps, 100kpps or 10kcps"))
+        let count =
+            |units: [&str; 2]| units.into_iter().find_map(|unit| parse_count(lower.strip_suffix(unit)?).ok());
+        if let Some(rate) = count(["tps", "transactions/s"]) {
+            return Ok(EndpointRate::Transactions(rate));
+        }
+        if let Some(rate) = count(["cps", "connections/s"]) {
+            return Ok(EndpointRate::Connections(rate));
+        }
+        let bad = || format!("`{text}` is no load: write 20ktps, 500M or 500mbps, 100kpps or 10kcps");
+        match text.parse::<Rate>() {
+            Ok(Rate::Bits { bits_per_second, layer1: false }) => Ok(EndpointRate::Bits(bits_per_second)),
+            Ok(Rate::Frames(rate)) if rate.numerator.is_multiple_of(rate.denominator) => {
+                Ok(EndpointRate::Datagrams(rate.numerator / rate.denominator))
+            }
+            Err(bytes @ BadQuantity::Bytes(_)) => Err(bytes.to_string()),
+            _ => Err(bad()),
+        }
     }
 }
 
@@ -581,6 +591,11 @@ mod tests {
         assert_eq!(EndpointRate::read("1.5 Gbps"), Ok(EndpointRate::Bits(1_500_000_000)));
         assert_eq!(EndpointRate::read("100kpps"), Ok(EndpointRate::Datagrams(100_000)));
         assert_eq!(EndpointRate::read("10kcps"), Ok(EndpointRate::Connections(10_000)));
+        for bits in ["500M", "500Mbit", "500Mbit/s", "500Mb/s"] {
+            assert_eq!(EndpointRate::read(bits), Ok(EndpointRate::Bits(500_000_000)), "{bits}");
+        }
+        assert!(EndpointRate::read("500MB/s").is_err_and(|text| text.contains("might count bytes")));
+        assert!(EndpointRate::read("40%").is_err() && EndpointRate::read("1gbps-l1").is_err());
         assert!(EndpointRate::read("5").is_err() && EndpointRate::read("xtps").is_err());
         assert_eq!(Confidence::read("99%,5%"), Ok(Confidence { level: 0.99, width: 0.05 }));
         assert_eq!(Confidence::read("95, 2"), Ok(Confidence { level: 0.95, width: 0.02 }));

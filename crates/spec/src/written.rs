@@ -146,8 +146,8 @@ pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(from: D) -> Result<Optio
 
 impl Quantity for Rate {
     const NAME: &'static str = "Rate";
-    const WRITTEN: &'static str = "A rate: 1.6mpps (frames per second), 7gbps (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed), 100kfps (new flows per second) or top.";
-    const EXAMPLES: &'static [&'static str] = &["1mpps", "500mbps", "7gbps-l1", "10%", "top"];
+    const WRITTEN: &'static str = "A rate: 1.6mpps (frames per second), 500M, 7gbps or 7Gbit/s (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed), 100kflows/s (new flows per second) or top.";
+    const EXAMPLES: &'static [&'static str] = &["1mpps", "500M", "500mbps", "7gbps-l1", "10%", "top"];
 
     fn read(text: &str) -> Result<Rate, String> {
         text.parse().map_err(|bad: traffic::rate::BadQuantity| bad.to_string())

@@ -28,8 +28,8 @@ pub enum Rate {
     TopSpeed,
     /// Frames per second: `1.6mpps`.
     Frames(Exact),
-    /// Bits per second of whole frames without FCS (as tcpreplay counts): `7gbps`; on layer 1 (with FCS, preamble and
-    /// inter-frame gap): `7gbps-l1`.
+    /// Bits per second of whole frames without FCS (as tcpreplay counts): `7gbps`, `7Gbit/s`, and as iperf3 writes it `7G`; on
+    /// layer 1 (with FCS, preamble and inter-frame gap): `7gbps-l1`.
     Bits {
         /// How many.
         bits_per_second: u64,
@@ -38,7 +38,7 @@ pub enum Rate {
     },
     /// Percent of the link's speed, on layer 1: `40%`.
     Percent(Exact),
-    /// New flows per second: `100kfps`.
+    /// New flows per second: `100kflows/s`, `100kfps`.
     Flows(Exact),
 }
 
@@ -47,9 +47,14 @@ pub enum Rate {
 pub enum BadQuantity {
     /// Not a rate at all.
     #[error(
-        "`{0}` is not a rate: write 1.6mpps (frames per second), 7gbps (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed), 100kfps (new flows per second) or `top`"
+        "`{0}` is not a rate: write 500M, 7gbps or 7Gbit/s (bits per second of frames without FCS), 7gbps-l1 (on the wire), 1.6mpps (frames per second), 40% (of the link's speed), 100kflows/s (new flows per second) or `top`"
     )]
     Rate(String),
+    /// Bytes, or what might be.
+    #[error(
+        "`{0}` might count bytes: a rate counts bits, 8 of a byte; write 500mbps, 500Mbit/s or 500M for 500 megabits per second"
+    )]
+    Bytes(String),
     /// A number without its unit.
     #[error("`{0}` has no unit: write {0}pps for frames per second or {0}mbps for megabits per second")]
     NoUnit(String),
@@ -111,6 +116,13 @@ fn thousands(letter: &str) -> Option<u64> {
     })
 }
 
+/// Units of bits per second, without their prefix; longer ones first.
+const BITS: [&str; 7] = ["bits/sec", "bits/s", "bit/s", "bps", "bits", "bit", "b/s"];
+/// Of frames per second.
+const FRAMES: [&str; 6] = ["pps", "p/s", "packets/s", "packet/s", "frames/s", "frame/s"];
+/// Of new flows per second.
+const FLOWS: [&str; 5] = ["flows/s", "flow/s", "flows/sec", "fps", "f/s"];
+
 impl FromStr for Rate {
     type Err = BadQuantity;
 
@@ -119,11 +131,12 @@ impl FromStr for Rate {
         let zero = || BadQuantity::Zero(text.to_string());
         let too_much = || BadQuantity::TooMuch(text.to_string());
         let lower = text.trim().to_ascii_lowercase();
-        if matches!(lower.as_str(), "top" | "topspeed" | "max") {
+        if matches!(lower.as_str(), "top" | "topspeed" | "top speed" | "max") {
             return Ok(Rate::TopSpeed);
         }
-        let (value, unit) = number(&lower).ok_or_else(bad)?;
-        let unit = unit.trim();
+        let (value, written) = number(text.trim()).ok_or_else(bad)?;
+        let written: String = written.split_whitespace().collect();
+        let unit = written.to_ascii_lowercase();
         if value.numerator == 0 {
             return Err(zero());
         }
@@ -137,59 +150,86 @@ impl FromStr for Rate {
                 Ok(Rate::Percent(value))
             };
         }
-        let (unit, layer1) = match unit.strip_suffix("-l1") {
+        let on_the_wire = ["-l1", "l1", "onlayer1", "onthewire"].into_iter();
+        let (unit, layer1) = match on_the_wire.into_iter().find_map(|suffix| unit.strip_suffix(suffix)) {
             Some(unit) => (unit, true),
-            None => (unit.strip_suffix("-l2").unwrap_or(unit), false),
+            None => (unit.strip_suffix("-l2").unwrap_or(&unit), false),
         };
+        if counts_bytes(&written) {
+            return Err(BadQuantity::Bytes(text.to_string()));
+        }
         let scaled = |prefix: &str, limit: f64| -> Result<Exact, BadQuantity> {
             let factor = thousands(prefix).ok_or_else(bad)?;
-            let numerator = value.numerator.checked_mul(factor).ok_or_else(too_much)?;
-            let exact = Exact { numerator, denominator: value.denominator };
+            // Both are powers of ten.
+            let common = factor.min(value.denominator);
+            let numerator = value.numerator.checked_mul(factor / common).ok_or_else(too_much)?;
+            let exact = Exact { numerator, denominator: value.denominator / common };
             if exact.as_f64() > limit { Err(too_much()) } else { Ok(exact) }
         };
-        for suffix in ["bps", "bit/s", "bits/s", "b/s"] {
-            if let Some(prefix) = unit.strip_suffix(suffix) {
-                let exact = scaled(prefix, 1.6e12)?;
-                let bits_per_second = exact.numerator / exact.denominator;
-                if bits_per_second == 0 {
-                    return Err(zero());
-                }
-                return Ok(Rate::Bits { bits_per_second, layer1 });
+        // A prefix alone is bits, as iperf3 reads it.
+        let bits = BITS.into_iter().find_map(|suffix| unit.strip_suffix(suffix));
+        if let Some(prefix) = bits.or_else(|| thousands(unit).map(|_| unit)) {
+            let exact = scaled(prefix, 1.6e12)?;
+            let bits_per_second = exact.numerator / exact.denominator;
+            if bits_per_second == 0 {
+                return Err(zero());
             }
+            return Ok(Rate::Bits { bits_per_second, layer1 });
         }
         if layer1 {
             return Err(bad());
         }
-        if let Some(prefix) = unit.strip_suffix("pps").or_else(|| unit.strip_suffix("p/s")) {
+        if let Some(prefix) = FRAMES.into_iter().find_map(|suffix| unit.strip_suffix(suffix)) {
             return Ok(Rate::Frames(scaled(prefix, 2.4e9)?));
         }
-        if let Some(prefix) = unit.strip_suffix("fps") {
+        if let Some(prefix) = FLOWS.into_iter().find_map(|suffix| unit.strip_suffix(suffix)) {
             return Ok(Rate::Flows(scaled(prefix, 2.4e9)?));
         }
         Err(bad())
     }
 }
 
+/// Whether a unit says bytes, or leaves it open: `MB/s`, `GBps`, `mb`. All in capitals (`GBPS`), `b` is a bit.
+fn counts_bytes(unit: &str) -> bool {
+    let lower = unit.to_ascii_lowercase();
+    let shouted = unit == unit.to_ascii_uppercase() && lower.ends_with("bps");
+    let before = ["b/s", "bps", "b"].into_iter().find_map(|suffix| lower.strip_suffix(suffix));
+    let prefixed = before.is_some_and(|prefix| thousands(prefix).is_some());
+    let named = ["byte", "bytes", "byte/s", "bytes/s"].into_iter().any(|suffix| lower.ends_with(suffix));
+    named || prefixed && !shouted && (unit.contains('B') || lower.ends_with('b'))
+}
+
 impl fmt::Display for Rate {
+    /// As results tell it, with all of its digits: `500 Mbit/s`, `14.3 kflows/s`. It is read back as the same rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scaled = |value: f64| match value {
-            v if v >= 1e9 => (v / 1e9, "g"),
-            v if v >= 1e6 => (v / 1e6, "m"),
-            v if v >= 1e3 => (v / 1e3, "k"),
-            v => (v, ""),
-        };
-        let (value, unit) = match self {
-            Rate::TopSpeed => return f.write_str("top speed"),
-            Rate::Percent(value) => return write!(f, "{}%", value.as_f64()),
-            Rate::Frames(value) => (value.as_f64(), "pps"),
-            Rate::Flows(value) => (value.as_f64(), "fps"),
+        match self {
+            Rate::TopSpeed => f.write_str("top speed"),
+            Rate::Percent(value) => write!(f, "{}%", decimal(*value, 0)),
+            Rate::Frames(value) => prefixed(f, *value, "pps"),
+            Rate::Flows(value) => prefixed(f, *value, "flows/s"),
             Rate::Bits { bits_per_second, layer1 } => {
-                (*bits_per_second as f64, if *layer1 { "bps-l1" } else { "bps" })
+                prefixed(f, Exact { numerator: *bits_per_second, denominator: 1 }, "bit/s")?;
+                f.write_str(if *layer1 { " on the wire" } else { "" })
             }
-        };
-        let (value, prefix) = scaled(value);
-        write!(f, "{value}{prefix}{unit}")
+        }
     }
+}
+
+/// A value with the largest prefix that leaves it at one or more.
+fn prefixed(f: &mut fmt::Formatter<'_>, value: Exact, unit: &str) -> fmt::Result {
+    let fits = |power: u32| u128::from(value.numerator) >= u128::from(value.denominator) * 10u128.pow(power);
+    let prefixes = [(9, "G"), (6, "M"), (3, "k")];
+    let (power, prefix) = prefixes.into_iter().find(|(power, _)| fits(*power)).unwrap_or((0, ""));
+    write!(f, "{} {prefix}{unit}", decimal(value, power))
+}
+
+/// The value divided by ten to that power, with all of its digits and no others.
+fn decimal(value: Exact, power: u32) -> String {
+    let places = (value.denominator.checked_ilog10().unwrap_or(0) + power) as usize;
+    let digits = format!("{:0>width$}", value.numerator, width = places + 1);
+    let (whole, part) = digits.split_at(digits.len() - places);
+    let part = part.trim_end_matches('0');
+    if part.is_empty() { whole.to_owned() } else { format!("{whole}.{part}") }
 }
 
 /// What a rate needs to know of its surroundings to become a schedule.
@@ -348,12 +388,87 @@ mod tests {
 
     #[test]
     fn rates_are_read_as_people_write_them() {
-        assert_eq!("1.6mpps".parse(), Ok(Rate::Frames(exact(16_000_000, 10))));
+        assert_eq!("1.6mpps".parse(), Ok(Rate::Frames(exact(1_600_000, 1))));
         assert_eq!("7gbps".parse(), Ok(Rate::Bits { bits_per_second: 7_000_000_000, layer1: false }));
         assert_eq!("9.5 Gbit/s-L1".parse(), Ok(Rate::Bits { bits_per_second: 9_500_000_000, layer1: true }));
         assert_eq!("40%".parse(), Ok(Rate::Percent(exact(40, 1))));
         assert_eq!("100kfps".parse(), Ok(Rate::Flows(exact(100_000, 1))));
         assert_eq!("TOP".parse(), Ok(Rate::TopSpeed));
+    }
+
+    #[test]
+    fn everyday_rates_are_read() {
+        let bits = |bits_per_second| Ok(Rate::Bits { bits_per_second, layer1: false });
+        for text in [
+            "1Gbit",
+            "1Gbit/s",
+            "1Gbps",
+            "1gbps",
+            "1GBPS",
+            "1 Gbit/s",
+            "1G",
+            "1g",
+            "1000M",
+            "1_000mbps",
+            "1Gbits/sec",
+            "1Gb/s",
+        ] {
+            assert_eq!(text.parse(), bits(1_000_000_000), "{text}");
+        }
+        assert_eq!("500Mb/s".parse(), bits(500_000_000));
+        assert_eq!("1.5k".parse(), bits(1_500));
+        assert_eq!("10G-l1".parse(), Ok(Rate::Bits { bits_per_second: 10_000_000_000, layer1: true }));
+        for text in ["5kflows/s", "5k flows/s", "5 kflows/s", "5kfps", "5000 flows/s"] {
+            assert_eq!(text.parse(), Ok(Rate::Flows(exact(5_000, 1))), "{text}");
+        }
+        for text in ["1000pps", "1kpps", "1 kpps", "1000 packets/s", "1k frames/s"] {
+            assert_eq!(text.parse(), Ok(Rate::Frames(exact(1_000, 1))), "{text}");
+        }
+        for text in ["1GB/s", "500MBps", "500MB", "500mb", "10B/s", "5 megabytes/s"] {
+            assert!(matches!(text.parse::<Rate>(), Err(BadQuantity::Bytes(_))), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_printed_is_read_as_the_same_rate(
+            numerator in 1u64..=u64::MAX, places in 0u32..=19, kind in 0u8..5, bits in 1u64..1_600_000_000_000
+        ) {
+            let value = exact(numerator, 10u64.pow(places));
+            let rate = match kind {
+                0 => Rate::Frames(value),
+                1 => Rate::Flows(value),
+                2 => Rate::Percent(value),
+                _ => Rate::Bits { bits_per_second: bits, layer1: kind == 3 },
+            };
+            let limit = if kind == 2 { 100.0 } else { 2.4e9 };
+            proptest::prop_assume!(kind > 2 || value.as_f64() <= limit);
+            let printed = rate.to_string();
+            let same = |a: Exact, b: Exact| {
+                u128::from(a.numerator) * u128::from(b.denominator) == u128::from(b.numerator) * u128::from(a.denominator)
+            };
+            match (printed.parse(), rate) {
+                (Ok(Rate::Frames(a)), Rate::Frames(b))
+                | (Ok(Rate::Flows(a)), Rate::Flows(b))
+                | (Ok(Rate::Percent(a)), Rate::Percent(b)) => proptest::prop_assert!(same(a, b), "{}", printed),
+                (read, rate) => proptest::prop_assert_eq!(read, Ok(rate), "{}", printed),
+            }
+        }
+    }
+
+    #[test]
+    fn rates_are_told_as_results_tell_them() {
+        for (written, told) in [
+            ("500M", "500 Mbit/s"),
+            ("7gbps-l1", "7 Gbit/s on the wire"),
+            ("1.6mpps", "1.6 Mpps"),
+            ("14300fps", "14.3 kflows/s"),
+            ("0.5pps", "0.5 pps"),
+            ("40%", "40%"),
+            ("top", "top speed"),
+        ] {
+            assert_eq!(written.parse::<Rate>().unwrap().to_string(), told);
+        }
     }
 
     #[test]
@@ -364,7 +479,7 @@ mod tests {
         assert!(matches!("1000".parse::<Rate>(), Err(BadQuantity::NoUnit(_))));
         assert!(matches!("9999tbps".parse::<Rate>(), Err(BadQuantity::TooMuch(_))));
         assert!(matches!("99999999999999999999pps".parse::<Rate>(), Err(BadQuantity::Rate(_))));
-        for bad in ["", "fast", "-1mpps", "1..2mpps", "10mpps-l1", "5 gb"] {
+        for bad in ["", "fast", "-1mpps", "1..2mpps", "10mpps-l1", "5 gpq", "1Gi"] {
             assert!(matches!(bad.parse::<Rate>(), Err(BadQuantity::Rate(_))), "{bad}");
         }
     }

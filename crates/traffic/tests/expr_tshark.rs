@@ -231,6 +231,47 @@ const CASES: &[(&str, Option<&str>, &str)] = &[
         None,
         "eth:ethertype:ip:igmp",
     ),
+    (
+        "ipv4(dst=224.0.0.22, ttl=1, options=[ra(0)])/igmpv3(records=[to_exclude(239.1.0.0/16), allow(232.0.0.1, 10.0.0.0/24)])",
+        None,
+        "eth:ethertype:ip:igmp",
+    ),
+    (
+        "ipv4(ttl=1)/igmpv3(type=query, group=232.0.0.0/24, sources=[10.0.0.1, 10.0.0.2], qqic=1..127)",
+        None,
+        "eth:ethertype:ip:igmp",
+    ),
+    (
+        "ipv4(src=10.0.0.0/16)/udp(sport=49152..65535)/dns(id=random(), qname=[\"a.example\", \"longer.example\", \"x.y.z.example\"], qclass=IN)",
+        None,
+        "eth:ethertype:ip:udp:dns",
+    ),
+    (
+        "ipv6(src=2001:db8::/64)/udp(dport=49152..65535)/dns(id=0..65535, rcode=0, answers=[a(random(10.0.0.0/8)), aaaa(2001:db8::/64), mx(10, \"m.example\"), cname(\"c.example\"), txt(\"hello\")], edns=512..4096)",
+        Some("random(240..300)"),
+        "eth:ethertype:ipv6:udp:dns",
+    ),
+    (
+        "ether(src=02:00:00:00:00:00/32, dst=ff:ff:ff:ff:ff:ff)/ipv4(src=0.0.0.0, dst=255.255.255.255)/udp/dhcp(type=[discover, request, inform], xid=random(), client_id=02:00:00:00:00:00/32, requested=10.0.0.0/8, hostname=[\"pc\", \"printer\"], params=[1, 3, 6, 15], vendor=\"test\", options=[opt(57, hex=\"05dc\")])",
+        None,
+        "eth:ethertype:ip:udp:dhcp",
+    ),
+    (
+        "vlan(id=1..9)/ipv4/udp/dhcp(type=ack, xid=random(), yiaddr=10.0.0.0/8, server=10.0.0.1, lease=60..3600, mask=255.0.0.0, router=10.0.0.1, dns=10.0.0.2, domain=\"example.org\")",
+        None,
+        "vlan:ethertype:ip:udp:dhcp",
+    ),
+    ("ipv4/udp(sport=49152..65535)/ntp(sent=random())", None, "eth:ethertype:ip:udp:ntp"),
+    (
+        "ipv4(src=10.0.0.0/16)/tcp(sport=49152..65535, seq=random())/http(path=[\"/\", \"/index.html\", \"/a/longer/path\"], host=[\"a.example\", \"b.example\", \"ccc.example\"], headers=[\"Accept: */*\"])",
+        None,
+        "eth:ethertype:ip:tcp:http",
+    ),
+    (
+        "ipv6/tcp(dport=49152..65535, seq=1..9)/http(status=[\"200 OK\", \"404 Not Found\"], body=[\"hello\", \"no\"])",
+        None,
+        "ipv6:tcp:http",
+    ),
     ("ipv4/payload(len=0..99, fill=\"ab\")", None, "eth:ethertype:ip"),
 ];
 
@@ -264,6 +305,69 @@ fn tshark_finds_no_fault_in_any_protocol_while_fields_and_lengths_vary() {
                 assert!(judged >= stands || quoted && name == "udp", "{name}: {}", at());
             }
         }
+    }
+}
+
+/// What tshark reads in a message: expression, frame, field, value.
+const READ: &[(&str, u64, &str, &str)] = &[
+    ("ipv4/udp/dns(id=0x1234, qname=\"www.example.com\", qtype=AAAA)", 0, "dns.id", "0x1234"),
+    ("ipv4/udp/dns(qname=[\"a.example\", \"longer.example\"])", 1, "dns.qry.name", "longer.example"),
+    ("ipv4/udp/dns(qname=[\"a.example\", \"longer.example\"])", 0, "dns.opt.len", "5"),
+    ("ipv4/udp/dns(qtype=[A, MX, ANY])", 2, "dns.qry.type", "255"),
+    ("ipv4/udp/dns(qclass=CH, qtype=TXT)", 0, "dns.qry.class", "0x0003"),
+    ("ipv4/udp/dns(answers=192.0.2.0/24)", 77, "dns.a", "192.0.2.77"),
+    ("ipv4/udp/dns(answers=[192.0.2.1, 2001:db8::9])", 0, "dns.aaaa", "2001:db8::9"),
+    ("ipv4/udp/dns(answers=[mx(10, \"m.example\")])", 0, "dns.mx.mail_exchange", "m.example"),
+    ("ipv4/udp/dns(answers=192.0.2.1, ttl=60)", 0, "dns.resp.ttl", "60"),
+    ("ipv4/udp/dns(answers=192.0.2.1, qr=1, rcode=nxdomain)", 0, "dns.flags.rcode", "3"),
+    ("ipv4/udp/dns(edns=1400)", 0, "dns.rr.udp_payload_size", "1400"),
+    ("ether(src=02:00:00:00:00:00/40)/ipv4/udp/dhcp", 9, "dhcp.hw.mac_addr", "02:00:00:00:00:09"),
+    ("ipv4/udp/dhcp(type=[discover, request])", 1, "dhcp.option.dhcp", "3"),
+    ("ipv4/udp/dhcp(xid=0xdeadbeef, hostname=[\"a\", \"bcd\"])", 1, "dhcp.option.hostname", "bcd"),
+    ("ipv4/udp/dhcp(requested=10.0.0.0/24)", 3, "dhcp.option.requested_ip_address", "10.0.0.3"),
+    ("ipv4/udp/dhcp(params=[1, 3, 6])", 0, "dhcp.option.request_list_item", "1,3,6"),
+    ("ipv4/udp/dhcp(type=offer, lease=7200, server=10.0.0.1)", 0, "dhcp.option.dhcp_server_id", "10.0.0.1"),
+    (
+        "ipv4/igmpv3(records=[to_exclude(239.1.0.0/16), block(232.0.0.1, 10.0.0.7)])",
+        5,
+        "igmp.maddr",
+        "239.1.0.5,232.0.0.1",
+    ),
+    (
+        "ipv4/igmpv3(records=[to_exclude(239.1.0.0/16), block(232.0.0.1, 10.0.0.7)])",
+        5,
+        "igmp.record_type",
+        "4,6",
+    ),
+    ("ipv4/igmpv3(type=query, sources=[10.0.0.1, 10.0.0.2])", 0, "igmp.num_src", "2"),
+    ("ipv4/udp/ntp(mode=server, stratum=2)", 0, "ntp.stratum", "2"),
+    (
+        "ipv4/tcp(sport=5001)/http(method=PUT, path=[\"/\", \"/b\"], body=\"abc\")",
+        1,
+        "http.request.uri",
+        "/b",
+    ),
+    ("ipv4/tcp(sport=5002)/http(host=[\"a.example\", \"bb.example\"])", 0, "http.host", "a.example"),
+    ("ipv4/tcp(dport=5003)/http(status=404, body=\"gone\")", 0, "http.response.code", "404"),
+    ("ipv4/tcp(dport=5004)/http(status=200, body=\"hello\")", 0, "http.content_length", "5"),
+];
+
+#[test]
+fn tshark_reads_in_messages_what_was_written() {
+    let made: Vec<Vec<u8>> =
+        READ.iter().map(|(text, n, ..)| frames(text, None, n + 1).pop().expect("a frame")).collect();
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r", "-", "-T", "fields", "-E", "occurrence=a", "-E", "separator=|"]);
+    // Each frame by itself: they are not of one conversation.
+    command.args(["-o", "tcp.desegment_tcp_streams:FALSE", "-e", "_ws.malformed"]);
+    for (_, _, field, _) in READ {
+        command.args(["-e", field]);
+    }
+    let text = run(&mut command, &pcap(&made));
+    assert_eq!(text.lines().count(), READ.len());
+    for (i, (row, (expression, _, field, value))) in text.lines().zip(READ).enumerate() {
+        let columns: Vec<&str> = row.split('|').collect();
+        assert_eq!((columns[0], columns[i + 1]), ("", *value), "{expression}: {field} in {row}");
     }
 }
 

@@ -79,6 +79,16 @@ pub mod protocol {
 
 /// Ports by which tunnels are told (IANA "service-names-port-numbers").
 pub mod port {
+    /// DNS.
+    pub const DNS: u16 = 53;
+    /// DHCP, the server's.
+    pub const DHCP_SERVER: u16 = 67;
+    /// DHCP, the client's.
+    pub const DHCP_CLIENT: u16 = 68;
+    /// HTTP.
+    pub const HTTP: u16 = 80;
+    /// NTP.
+    pub const NTP: u16 = 123;
     /// GTP-U (3GPP TS 29.281).
     pub const GTPU: u16 = 2152;
     /// VXLAN (RFC 7348).

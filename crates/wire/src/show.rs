@@ -140,6 +140,11 @@ impl Walk<'_> {
                 self.line(field.name, &text);
             }
         }
+        if let Variable::Message { describe, .. } = spec.variable {
+            for (name, text) in describe(header) {
+                self.line(name, &text);
+            }
+        }
         if let Some(text) = variable(spec, header) {
             self.line(spec.list_names().first().copied().unwrap_or("options"), &text);
         }
@@ -304,7 +309,7 @@ fn variable(spec: &Spec, header: &[u8]) -> Option<String> {
         return None;
     }
     match spec.variable {
-        Variable::None => None,
+        Variable::None | Variable::Message { .. } => None,
         Variable::Options { table, .. } => Some(proto::options::describe(spec.protocol, table, part)),
         Variable::Segments => {
             let addresses = part.chunks_exact(16).filter_map(|a| a.try_into().ok());

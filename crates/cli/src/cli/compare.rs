@@ -21,4 +21,8 @@ pub struct Compare {
     /// Print the comparison as one JSON object (docs/compare.md) on standard output.
     #[arg(long)]
     pub json: bool,
+    /// Write comparison.json and comparison.html into this folder: a page with the differences and their noise, the
+    /// conditions that differ, and the runs' plots over each other.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub report: Option<PathBuf>,
 }

@@ -40,6 +40,15 @@ pub enum Typed {
 }
 
 impl Typed {
+    /// The packet or scenario that was typed, of a kind that has one.
+    pub fn what(&self) -> Option<&str> {
+        match self {
+            Typed::Send(args) => args.what.as_deref(),
+            Typed::Trial(args) => args.bench.what.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The plugin that says what is sent.
     pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
         match self {

@@ -85,6 +85,9 @@ pub enum PluginCommand {
         /// Print them as a JSON array.
         #[arg(long)]
         json: bool,
+        /// Print the names alone, for completion scripts.
+        #[arg(long, hide = true, conflicts_with = "json")]
+        words: bool,
     },
     /// Show what a plugin sends, every option with its type, default and meaning, and examples to paste.
     Info {
@@ -94,6 +97,9 @@ pub enum PluginCommand {
         /// Print it as one JSON object.
         #[arg(long)]
         json: bool,
+        /// Print what --set can begin with, for completion scripts.
+        #[arg(long, hide = true, conflicts_with = "json")]
+        words: bool,
     },
     /// Begin a plugin of one's own: a folder with a template that builds.
     #[command(group = ArgGroup::new("language").required(true))]

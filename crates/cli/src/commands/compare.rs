@@ -19,11 +19,18 @@ pub fn run(args: Compare) -> Result<u8> {
         (a, b) => (a, b),
     };
     let (a, b) = (read(a)?, read(b)?);
-    let comparison = compare(&named(&a), &named(&b), args.least.0)?;
+    let (a, b) = (named(&a), named(&b));
+    let comparison = compare(&a, &b, args.least.0)?;
+    let page = args
+        .report
+        .map(|dir| report::write_comparison_in(&comparison, (&a, &b), &dir, wording::said))
+        .transpose()?;
     let text = if args.json {
         serde_json::to_string_pretty(&comparison).context("the comparison as JSON")? + "\n"
     } else {
-        render(&comparison)
+        let open =
+            page.map(|page| format!("Open {} for the plots.\n", printable(&page.display().to_string())));
+        render(&comparison) + &open.unwrap_or_default()
     };
     print(&wording::said(&text))?;
     Ok(comparison.exit_status())

@@ -16,6 +16,7 @@ use spec::{Consent, File, Job};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use traffic::Rate;
 use transport::rights::{self, User};
 
 /// Files of jobs are no longer than scenarios.
@@ -26,8 +27,26 @@ pub fn typed((job, output): (Job, Output)) -> Result<u8> {
     if output.print_job {
         return print_jobs(vec![job]);
     }
+    if let Some(said) = bare_rate(&job).filter(|_| !output.quiet) {
+        note(&said);
+    }
     let report = attended(&job, job.asks(), &output)?;
     put(&job, &report, &output)
+}
+
+/// What a rate without a unit was taken for: `500M` is bits, as with iperf3, and others might mean frames by it.
+fn bare_rate(job: &Job) -> Option<String> {
+    let rate = match job {
+        Job::Send(job) => job.rate.as_ref(),
+        Job::Replay(job) => job.rate.as_ref(),
+        Job::Trial(job) => Some(&job.rate),
+        _ => None,
+    }?;
+    let written = rate.text();
+    let number = written.trim_end_matches(|c: char| c.is_ascii_alphabetic()).trim_end();
+    let bare = written.len() <= number.len() + 2 && number.ends_with(|c: char| c.is_ascii_digit());
+    let bits = matches!(**rate, Rate::Bits { layer1: false, .. });
+    (bare && bits).then(|| format!("rate {written}: {} of frames without FCS", **rate))
 }
 
 /// A search that was typed, or that an earlier result is of.
@@ -133,7 +152,8 @@ fn captures_to_stdout(capture: Option<&spec::Capture>) -> bool {
 
 /// Standard output takes one thing.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
-    let also = [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv)];
+    let also =
+        [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv.is_some())];
     if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
         let what = if matches!(job, Job::Collect(_)) { "records" } else { "capture" };
         bail!("standard output cannot take both the {what} and {option}: write the {what} to a file");
@@ -204,7 +224,7 @@ fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
         ("--tui", output.gauges.tui),
         ("--metrics", output.gauges.metrics.is_some()),
         ("--json-lines", output.json_lines),
-        ("--csv", output.csv),
+        ("--csv", output.csv.is_some()),
     ];
     if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
         bail!("{option} shows one job, and {name} has {}: give each a file of its own", jobs.len());
@@ -313,7 +333,8 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
         [Named { name: "now".to_owned(), report: &report }],
     );
     let comparison = compare(&a, &b, args.least.0)?;
-    let taken = args.output.json || args.output.json_lines || args.output.csv || writes_to_stdout(&job);
+    let taken =
+        args.output.json || args.output.json_lines || args.output.csv.is_some() || writes_to_stdout(&job);
     match taken {
         // Standard output is for who reads it by program.
         true => aside(&render(&comparison)),

@@ -4,6 +4,7 @@ mod beforeafter;
 mod calibrate;
 mod clone;
 mod compare;
+mod completions;
 mod consent;
 mod counters;
 mod craft;
@@ -21,7 +22,7 @@ use crate::cli::job::Typed;
 use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
-use crate::output::{conclude, print};
+use crate::output::conclude;
 use anyhow::{Context, Result};
 use clap::CommandFactory;
 use std::path::Path;
@@ -32,11 +33,15 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Demo(args) => demo::run(args),
         Command::Job(Typed::Clone(clone)) => clone::run(*clone),
         Command::Job(mut args) => {
+            crate::hints::check(args.what())?;
             args.by_plugin().map_or(Ok(()), ByPlugin::find)?;
             jobs::typed(args.job())
         }
         Command::Plugin(args) => plugin::run(args.command),
-        Command::Craft(args) => craft::run(args),
+        Command::Craft(args) => {
+            crate::hints::check(args.what.as_deref())?;
+            craft::run(args)
+        }
         Command::Tcpreplay { words } => Ok(crate::compat::tcpreplay::run(Tool::Tcpreplay, &words)),
         Command::TcpreplayEdit { words } => Ok(crate::compat::tcpreplay::run(Tool::TcpreplayEdit, &words)),
         Command::Tcpprep { words } => crate::compat::tcpprep::run(&words),
@@ -65,18 +70,18 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Doctor(args) => doctor::run(args),
         Command::Report(args) => {
             let report = report::read(&args.path)?;
-            let output = crate::cli::Output { json: args.json, csv: args.csv, ..Default::default() };
+            let output = crate::cli::Output {
+                json: args.json,
+                csv: args.csv,
+                verbose: args.verbose,
+                ..Default::default()
+            };
             conclude(&report, &output, false)
         }
         Command::Compare(args) => compare::run(args),
         Command::Counters(args) => counters::run(&args),
         Command::Beforeafter(args) => beforeafter::run(&args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);
-            print(&String::from_utf8_lossy(&script))?;
-            Ok(0)
-        }
+        Command::Completions { shell } => completions::run(shell),
         Command::Man { folder } => man(&folder).map(|()| 0),
     }
 }

@@ -18,8 +18,10 @@ use wire::LinkType;
 /// `netdyno plugin ...`.
 pub fn run(command: PluginCommand) -> Result<u8> {
     match command {
-        PluginCommand::List { json } => list(json),
-        PluginCommand::Info { name, json } => info(&name, json),
+        PluginCommand::List { words: true, .. } => names(),
+        PluginCommand::List { json, .. } => list(json),
+        PluginCommand::Info { name, words: true, .. } => settings(&name),
+        PluginCommand::Info { name, json, .. } => info(&name, json),
         PluginCommand::New { folder, rust, go, .. } => {
             let template = if rust {
                 templates::RUST
@@ -40,6 +42,37 @@ fn world(plugin: &Plugin) -> &'static str {
         World::Compile => "compile",
         World::Frames => "frames",
     }
+}
+
+/// The names of all that can be taken, a line each. What is broken is passed over: nobody reads a word of it while completing.
+fn names() -> Result<u8> {
+    let names = plugin::list().into_iter().filter_map(|found| match found {
+        Listed::Plugin(plugin) => Some(plugin.name().to_owned() + "\n"),
+        Listed::Broken { .. } => None,
+    });
+    print(&names.collect::<String>())?;
+    Ok(0)
+}
+
+/// `NAME=` of each option, and `NAME=VALUE` where its schema names the values.
+fn settings(name: &str) -> Result<u8> {
+    let plugin = plugin::find(name)?;
+    let mut text = String::new();
+    for Told { name, .. } in plugin.schema.told() {
+        text += &format!("{name}=\n");
+        // Members of members stand under `properties` of these.
+        let pointer = format!("/properties/{}", name.replace('.', "/properties/"));
+        let Some(schema) = plugin.description.options.pointer(&pointer) else { continue };
+        let listed = schema.get("enum").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        for value in listed {
+            text += &format!("{name}={}\n", value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        }
+        if schema.get("type").and_then(Value::as_str) == Some("boolean") {
+            text += &format!("{name}=true\n{name}=false\n");
+        }
+    }
+    print(&text.lines().map(|line| printable(line) + "\n").collect::<String>())?;
+    Ok(0)
 }
 
 fn list(json: bool) -> Result<u8> {

@@ -60,8 +60,68 @@ fn completions_know_every_verb_and_bash_takes_them() {
     let file = path(&dir, "netdyno.bash");
     std::fs::write(&file, run("netdyno completions bash").ok().stdout).expect("a file");
     let mut bash = command("bash -c");
-    bash.arg(format!("source {file}; COMP_WORDS=(netdyno rep); COMP_CWORD=1; _netdyno netdyno rep netdyno; echo ${{COMPREPLY[@]}}"));
+    bash.arg(format!("source {file}; COMP_WORDS=(netdyno rep); COMP_CWORD=1; COMP_LINE='netdyno rep'; COMP_POINT=11; _netdyno_or_plugins netdyno rep netdyno; echo ${{COMPREPLY[@]}}"));
     assert_eq!(start(bash).wait().ok().stdout.trim(), "replay report");
+}
+
+#[test]
+fn shells_complete_plugins_and_their_options() {
+    let dir = folder();
+    let netdyno = std::path::Path::new(env!("CARGO_BIN_EXE_netdyno")).parent().expect("a folder").display();
+    let script = |shell: &str| {
+        let file = path(&dir, shell);
+        std::fs::write(&file, run(format!("netdyno completions {shell}")).ok().stdout).expect("a file");
+        format!("PATH={netdyno}:$PATH; source {file}")
+    };
+    let told = |shell: &str, code: String| {
+        let mut command = command(format!("{shell} -c"));
+        command.arg(code);
+        let ran = start(command).wait().ok();
+        ran.stdout.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // As readline parts words: at `=`, too.
+    let bash = |line: &str| {
+        let words = line.replace('=', " = ");
+        let code = format!(
+            "{}; COMP_LINE='{line}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDS=({words}); \
+             COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _netdyno_or_plugins netdyno \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo ${{COMPREPLY[@]}}",
+            script("bash")
+        );
+        told("bash", code)
+    };
+    assert_eq!(bash("netdyno send --plugin gt"), ["gtpu"]);
+    assert_eq!(bash("netdyno craft --plugin=simpleu"), ["simpleudp"]);
+    assert_eq!(bash("netdyno send --plugin simpleudp --set dst_i"), ["dst_ip="]);
+    assert_eq!(bash("netdyno send --plugin simpleudp --rate"), ["--rate"]);
+    assert!(bash("netdyno plugin info ").contains(&"dns".to_owned()));
+    let fish = |line: &str| {
+        told(
+            "fish",
+            format!(
+                "set {}; complete -C '{line}'",
+                script("fish").replacen('=', " ", 1).replace(":$PATH", " $PATH")
+            ),
+        )
+    };
+    assert_eq!(fish("netdyno send --plugin gt"), ["gtpu"]);
+    assert_eq!(fish("netdyno send --plugin simpleudp --set dst_i"), ["dst_ip="]);
+    // zsh: what completes on its terminal is beyond a test; that it takes the script, and what ours yield, is not.
+    let zsh = |code: &str| {
+        told(
+            "zsh -f",
+            format!(
+                "autoload -U compinit; compinit -u -d {}; {}; compadd() {{ print -l -- ${{(P)@[-1]}} }}; {code}",
+                path(&dir, "dump"),
+                script("zsh")
+            ),
+        )
+    };
+    assert!(zsh("_alternative() { compadd -a names }; _netdyno_plugins").contains(&"gtpu".to_owned()));
+    assert!(
+        zsh("words=(netdyno send --plugin simpleudp --set x); CURRENT=6; _netdyno_settings")
+            .contains(&"dst_ip=".to_owned())
+    );
 }
 
 #[test]

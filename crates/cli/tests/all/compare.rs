@@ -22,9 +22,15 @@ fn a_slower_run_is_worse_and_the_same_run_is_not() {
         let result = std::fs::read_to_string(format!("{dir}/result.json")).expect("the result");
         reasons(&serde_json::from_str(&result).expect("JSON")).is_empty()
     }));
-    let told = run(format!("netdyno compare {fast} {slow}"));
+    let page = net.file("page");
+    let told = run(format!("netdyno compare {fast} {slow} --report {page}"));
+    assert!(
+        told.stdout.ends_with(&format!("Open {page}/comparison.html for the plots.\n")),
+        "{}",
+        told.stdout
+    );
     let words: &[&str] = if in_time { &["B is worse than A", "WORSE"] } else { &[] };
-    for words in ["rate asked for", "4kpps", "1kpps", "received"].iter().chain(words) {
+    for words in ["rate asked for", "4 kpps", "1 kpps", "received"].iter().chain(words) {
         assert!(told.stdout.contains(words), "no `{words}`: {}", told.stdout);
     }
     let ran = run(format!("netdyno compare {fast} {slow}/result.json --json"));
@@ -32,6 +38,20 @@ fn a_slower_run_is_worse_and_the_same_run_is_not() {
     assert_eq!(json["schema"], "netdyno.compare/1");
     assert_eq!((ran.status, told.status), if json["outcome"] == "worse" { (1, 1) } else { (0, 0) }, "{json}");
     assert!(!in_time || json["outcome"] == "worse", "{json}");
+    let written = std::fs::read_to_string(format!("{page}/comparison.json")).expect("the comparison");
+    let written: Value = serde_json::from_str(&written).expect("JSON");
+    assert_eq!((&written["figures"], &written["outcome"]), (&json["figures"], &json["outcome"]));
+    let html = std::fs::read_to_string(format!("{page}/comparison.html")).expect("the page");
+    for words in
+        ["Differences and their noise", "rate asked for", "Both runs over time", "Latency by percentile"]
+    {
+        assert!(html.contains(words), "no `{words}`");
+    }
+    // The same folder again, and a file that is none of ours.
+    run(format!("netdyno compare {slow} {fast} --report {page} --json"));
+    std::fs::write(format!("{page}/comparison.html"), "mine").expect("written");
+    run(format!("netdyno compare {slow} {fast} --report {page}"))
+        .refused(&["comparison.html is there already"]);
     let schema = crate::report::schema("compare");
     assert_eq!(crate::report::check(&schema, &schema, &json, "comparison"), Ok(()));
     assert!(

@@ -49,7 +49,7 @@ fn the_synthesised_capture_is_kept_and_brings_hundreds_of_thousands_of_flows() {
 fn it_names_the_page_to_open() {
     let dir = folder();
     let mut demo =
-        command(format!("netdyno demo --duration 500ms --rate 5mbps --report {}", path(&dir, "report")));
+        command(format!("netdyno demo -v --duration 500ms --rate 5mbps --report {}", path(&dir, "report")));
     demo.env("XDG_CACHE_HOME", dir.path());
     let ran = start(demo).wait();
     for words in ["Actual: ", "sent", "received", "lost", &path(&dir, "report/report.html")] {

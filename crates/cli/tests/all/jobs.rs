@@ -3,10 +3,14 @@
 use crate::common::*;
 use serde_json::{Value, json};
 
-/// The command lines of README.md that do a job: what stands behind `netdyno`, and whether it was run in a lab.
-fn readme_examples() -> Vec<(String, bool)> {
-    let readme = include_str!("../../../../README.md");
-    let joined = readme.replace("\\\n", " ");
+/// The command lines of README.md and some pages that do a job: what stands behind `netdyno`, and whether it was run in a lab.
+fn examples() -> Vec<(String, bool)> {
+    let pages = [
+        include_str!("../../../../README.md"),
+        include_str!("../../../../docs/impair.md"),
+        include_str!("../../../../docs/flows.md"),
+    ];
+    let joined = pages.concat().replace("\\\n", " ");
     let lines = joined.lines().filter_map(|line| line.strip_prefix("    "));
     let ours = lines.filter_map(|line| {
         let line = line.strip_prefix("sudo ").unwrap_or(line);
@@ -30,11 +34,11 @@ fn typed(dir: &Folder, line: &str) -> Ran {
 }
 
 #[test]
-fn every_example_of_the_readme_is_a_job_that_runs() {
+fn every_example_of_the_documents_is_a_job_that_runs() {
     let _alone = alone();
     let dir = folder();
     typed(&dir, "netdyno synth --profile smallflows -w small.pcap").ok();
-    let examples = readme_examples();
+    let examples = examples();
     assert!(examples.len() >= 10, "{examples:?}");
     let mut ran = 0;
     for (words, lab) in examples {

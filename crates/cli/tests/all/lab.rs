@@ -155,3 +155,16 @@ fn a_closed_terminal_ends_what_runs_in_a_lab() {
         assert_ne!(said.trim(), "hangs", "with `{screen}`");
     }
 }
+
+/// Half of what is sent finds no room; the text says where it was seen last, and what to type next.
+#[test]
+fn a_loss_in_the_device_is_told_from_one_at_the_ends() {
+    let send = "netdyno send ipv4/udp --size 512 --on tx0 --measure rx0 --rate 10mbps --duration 1500ms";
+    let ran = run(format!("netdyno lab --bottleneck 5mbps -- {send}")).with(1);
+    for words in ["Likely cause: tx0 transmitted all and no counter of losses rose at tx0 or rx0", "Next: "] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
+    let ran = run(format!("netdyno lab --loss 100% -- {send}")).with(1);
+    let words = "nothing reached rx0 (its rx_packets rose by";
+    assert!(ran.stdout.contains(words) && ran.stdout.contains("`netdyno measure rx0`"), "{}", ran.stdout);
+}

@@ -127,8 +127,13 @@ fn a_session_with_nginx_is_answered_as_captured_and_reset_by_nobody() {
     let said: Vec<_> = said.iter().filter(|uri| !uri.is_empty()).collect();
     assert_eq!(said, ["/small.txt", "/large.txt", "/none"]);
     // The same over again as its own capture, as slowly as the client was, from the same port.
-    let again =
-        site.net.run(format!("netdyno live {dialogue} --to 198.18.0.2 --on tx0 {DATE} --port 45678")).ok();
+    let report = site.net.file("report");
+    let options = format!("{DATE} --port 45678 --report {report}");
+    let again = site.net.run(format!("netdyno live {dialogue} --to 198.18.0.2 --on tx0 {options}")).ok();
+    let page = std::fs::read_to_string(format!("{report}/report.html")).expect("the page");
+    for says in ["Requests over time", "3 requests, each answered as captured", "Latency by percentile"] {
+        assert!(page.contains(says), "{says}");
+    }
     assert!(again.stdout.contains("198.18.0.1:45678 > 198.18.0.2:80: as captured"), "{}", again.stdout);
 }
 

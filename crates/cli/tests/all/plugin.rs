@@ -203,6 +203,27 @@ fn a_module_yields_each_frame_once_through_every_engine_that_can() {
     ] {
         run(format!("{null} {words}")).refused(&["plugin `ports`: it yields frames one by one", says]);
     }
+    for job in [
+        format!("trial --lab --plugin {file} --rate 1kpps --duration 500ms"),
+        format!("search throughput --lab --plugin {file} --size 64"),
+    ] {
+        run(format!("netdyno {job}")).refused(&["ports", "it yields frames one by one"]);
+    }
+    // These datagrams end with the frame: 18 bytes of a signature find their room, 60 bytes that are no datagram do not.
+    let mut alien = module("1", None);
+    let at = alien.windows(4).position(|bytes| bytes == [64, 17, 0xee, 0x97]).expect("the header");
+    alien[at + 1] = 253;
+    let unsigned = net.file("alien.wasm");
+    std::fs::write(&unsigned, alien).expect("a file");
+    let send = format!("netdyno send --plugin {unsigned} --on tx0 --measure rx0 --count 9");
+    // Nothing had left: a result that says why, and 2.
+    prints(net.run(format!("{send} --sign")).with(2), &["has no room for a signature of 18 bytes", "--sign"]);
+    let without = net.run(format!("{send} --json")).json();
+    assert!(
+        without["warnings"].to_string().contains("9 frames had no room for a signature"),
+        "{}",
+        without["warnings"]
+    );
     // A machine that is late for nine frames says so by its status; all of them are made.
     let even = run(format!("{null} --cores 2 --rate 1kpps --json")).json();
     assert_eq!(number(&even["result"]["tx"]["frames"]), 9);
@@ -280,6 +301,39 @@ fn a_module_is_checked_and_another_one_is_not_taken_for_it() {
         std::fs::write(&file, bytes).expect("a file");
         run(format!("netdyno plugin check {file}")).refused(&[says]);
     }
+}
+
+#[test]
+fn a_cache_is_never_another_users() {
+    let dir = folder();
+    let home = path(&dir, "home");
+    std::fs::create_dir_all(format!("{home}/netdyno/plugins")).expect("a folder");
+    std::fs::write(path(&dir, "ports.wasm"), module("1", None)).expect("a file");
+    let caches = path(&dir, "caches");
+    std::fs::create_dir(&caches).expect("a folder");
+    // Reachable for others, as a home is.
+    run(format!("chmod 755 {}", dir.path().display())).ok();
+    run(format!("chown nobody {caches}")).ok();
+    run(format!("cp {} {}", env!("CARGO_BIN_EXE_netdyno"), path(&dir, "plain"))).ok();
+    run(format!("cp {} {}", env!("CARGO_BIN_EXE_netdyno"), path(&dir, "capable"))).ok();
+    run(format!("setcap cap_net_raw=ep {}", path(&dir, "capable"))).ok();
+    let kept = || std::path::Path::new(&caches).join("netdyno").exists();
+    let info = |program: &str, as_nobody: bool| {
+        let words = format!("{} plugin info {} --json", path(&dir, program), path(&dir, "ports.wasm"));
+        let mut info = command(match as_nobody {
+            true => format!("setpriv --reuid nobody --clear-groups {words}"),
+            false => words,
+        });
+        info.env("XDG_CACHE_HOME", &caches).env("HOME", &caches);
+        assert_eq!(start(info).wait().ok().json()["name"], "ports");
+    };
+    // Root in another's home, and a program that may more than its user: nothing is kept.
+    info("plain", false);
+    assert!(!kept(), "root keeps nothing in the home of nobody");
+    info("capable", true);
+    assert!(!kept(), "with a file's capabilities nothing is kept");
+    info("plain", true);
+    assert!(kept(), "its own user keeps it");
 }
 
 #[test]

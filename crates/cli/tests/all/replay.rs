@@ -478,7 +478,7 @@ fn the_classic_block_reads_as_tcpreplays_does() {
     let net = Net::new();
     let file = net.file("x.pcap");
     run(format!("netdyno craft ipv4/udp(sport=1..10) --count 100 --size 104 -w {file}")).ok();
-    let ours = net.run(format!("netdyno replay {file} --on tx0 --topspeed")).ok().stdout;
+    let ours = net.run(format!("netdyno replay {file} --on tx0 --topspeed --verbose")).ok().stdout;
     let theirs = net.run(format!("tcpreplay -i tx0 --topspeed --stats=0 {file}")).ok().stdout;
     // The words; figures of time differ from run to run.
     let words = |text: &str| -> Vec<String> {

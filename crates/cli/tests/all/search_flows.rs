@@ -199,8 +199,8 @@ fn what_cannot_be_tested_is_refused() {
     };
     refused("", "--on");
     refused("--on lo", "--collect");
-    refused("--lab --rates 1gbps", "100kfps");
-    refused("--lab --max 40%", "100kfps");
+    refused("--lab --rates 1gbps", "100kflows/s");
+    refused("--lab --max 40%", "100kflows/s");
     refused("--lab --trial-duration 1s", "twice the idle timeout");
     refused("--lab --rates 1kfps --command false", "the probe ended with status 1");
     refused("--lab --rates 1kfps --command no-such-probe", "was not found");

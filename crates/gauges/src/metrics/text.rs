@@ -544,6 +544,17 @@ mod tests {
             queues: Arc::new([queue]),
             passages: vec![passage],
             connections: Some(snapshot::Connections::default()),
+            flows: Some(snapshot::Flows::default()),
+            collected: Some(snapshot::Collected::default()),
+            cloned: Some(snapshot::Cloned::default()),
+            endpoint: Some(snapshot::Endpoint {
+                transactions: Some(1),
+                retransmits: Some(1),
+                latency_p50_ns: Some(1),
+                latency_p99_ns: Some(1),
+                rtt_ns: Some(1),
+                ..snapshot::Endpoint::default()
+            }),
             search: Some(Arc::new(search)),
             ..moment()
         }
@@ -603,6 +614,40 @@ mod tests {
         ] {
             assert!(text.contains(sample), "{text}");
         }
+    }
+
+    /// examples/grafana/netdyno.json: each of its expressions names series and labels that are served.
+    #[test]
+    fn the_dashboard_asks_for_what_is_served() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/grafana/netdyno.json");
+        let dashboard = std::fs::read_to_string(file).expect("the dashboard");
+        let dashboard: serde_json::Value = serde_json::from_str(&dashboard).expect("JSON");
+        let text = render(&full(), Format::Prometheus);
+        let samples: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+        let targets =
+            dashboard["panels"].as_array().expect("panels").iter().filter_map(|p| p["targets"].as_array());
+        let mut asked = 0;
+        for target in targets.flatten() {
+            let expression = target["expr"].as_str().expect("an expression");
+            let from = expression.find("netdyno_").expect(expression);
+            let name = expression[from..]
+                .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+                .next()
+                .expect("a name");
+            let one =
+                |sample: &&&str| sample.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' ']));
+            let sample = samples.iter().find(one).unwrap_or_else(|| panic!("{name} is not served"));
+            // Labels in `by (...)`, and those in a legend.
+            let by = expression.split_once("by (").and_then(|(_, rest)| rest.split_once(')'));
+            let legend = target["legendFormat"].as_str().expect("a legend").split("{{").skip(1);
+            let labels =
+                legend.filter_map(|rest| Some(rest.split_once("}}")?.0)).chain(by.map(|(labels, _)| labels));
+            for label in labels {
+                assert!(sample.contains(&format!("{label}=\"")), "{name} has no label {label}: {sample}");
+            }
+            asked += 1;
+        }
+        assert!(asked > 40, "{asked}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Everything can be read without colours; they only help. When the terminal is too small for all, what matters least
 //! is left out.
 
+mod room;
 mod surroundings;
 mod trials;
 
@@ -69,6 +70,7 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         Section { weight: 6, lines: times(view, now, manner) },
         Section { weight: bars, lines: history(view, now, manner, width) },
     ];
+    let history_at = sections.len() - 1;
     // Where streams or trials go, as far as there is room.
     let table_at = sections.len();
     sections.extend([
@@ -92,7 +94,21 @@ pub fn draw(view: &View, manner: Manner, width: usize, height: usize) -> Vec<Lin
         }
         sections[n].lines.clear();
     }
-    let room = height.saturating_sub(used(&sections));
+    let mut room = height.saturating_sub(used(&sections));
+    if height >= room::FROM && !sections[history_at].lines.is_empty() {
+        // The table has what it needs, up to half of what is free.
+        let least = if rows == 0 { 0 } else { rows + 2 };
+        let spare = room - least.min(room / 2);
+        let plot = room::plot(view, now, manner, width, spare / 2 + 3);
+        if !plot.is_empty() {
+            sections[history_at].lines = plot;
+        }
+        let free = height.saturating_sub(used(&sections)).saturating_sub(least.min(room / 2));
+        if free >= 5 {
+            sections[history_at].lines.extend(room::distribution(view, now, manner, width, free.min(16)));
+        }
+        room = height.saturating_sub(used(&sections));
+    }
     if table > 0 && room >= 2 {
         sections[table_at].lines = match &now.search {
             Some(search) => trials::table(search, manner, room),
@@ -239,11 +255,16 @@ fn times(view: &View, now: &Snapshot, manner: Manner) -> Vec<Line<'static>> {
     lines
 }
 
-/// A bar of each value; nothing at all is blank, and the least that is more than nothing is seen.
-pub fn sparkline(values: impl Iterator<Item = f64>, most: f64, unicode: bool) -> String {
+/// From nothing to a whole cell, in eighths.
+fn bars(unicode: bool) -> [char; 9] {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const ASCII: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
-    let bars = if unicode { BLOCKS } else { ASCII };
+    if unicode { BLOCKS } else { ASCII }
+}
+
+/// A bar of each value; nothing at all is blank, and the least that is more than nothing is seen.
+pub fn sparkline(values: impl Iterator<Item = f64>, most: f64, unicode: bool) -> String {
+    let bars = bars(unicode);
     let bar = |value: f64| {
         let parts =
             if most > 0.0 && value > 0.0 { (value / most * 8.0).round().clamp(1.0, 8.0) } else { 0.0 };

@@ -17,6 +17,8 @@ pub struct Column {
     pub sent: f64,
     pub received: f64,
     pub lost: f64,
+    /// Latency that 99 % of the column's frames stayed within; 0 where none was measured.
+    pub p99_ns: f64,
     /// Of an endpoint test, a second: bits of payload sent and received, transactions, segments sent again.
     pub endpoint: [f64; 4],
 }
@@ -122,6 +124,11 @@ impl View {
                 sent: of(|m| m.tx.map_or(0, |c| c.frames)),
                 received: of(|m| m.rx.map_or(0, |c| c.frames)),
                 lost: of(|m| m.lost.unwrap_or(0)),
+                p99_ns: match (&moment.latency, &begin.latency) {
+                    (Some(now), Some(before)) => now.since(before).p99() as f64,
+                    (Some(now), None) => now.p99() as f64,
+                    (None, _) => 0.0,
+                },
                 endpoint: std::array::from_fn(|n| rate(now[n], before[n], span)),
             });
             self.column = Some(Arc::clone(&moment));

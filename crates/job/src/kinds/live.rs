@@ -525,6 +525,7 @@ fn conversation(outcome: &Outcome) -> Conversation {
             .exchanges
             .iter()
             .map(|exchange| Exchange {
+                asked_at_ns: exchange.asked_at,
                 client_bytes: exchange.said,
                 expected_bytes: exchange.expected,
                 received_bytes: exchange.received,

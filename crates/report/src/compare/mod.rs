@@ -11,7 +11,7 @@
 mod conditions;
 mod figures;
 pub(crate) mod noise;
-mod text;
+pub(crate) mod text;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -303,6 +303,11 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
         not_in_all,
         notes,
     })
+}
+
+/// What a result has of the figure of this name.
+pub(crate) fn value(report: &Report, name: &str) -> Option<f64> {
+    figures::of(report).into_iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
 fn side(named: &Named<'_>) -> Side {

@@ -53,34 +53,36 @@ fn figures(figures: &[Compared]) -> String {
     let header = ["Figures", "A", "B", "difference", "95 % interval", "effect", "judged by", ""];
     let mut table = Table::with_header(header);
     for c in figures {
-        let relative = |value: f64| match c.a != 0.0 {
-            true => signed(&units::percent(value / c.a.abs()), value),
-            false => signed(&c.unit.show(value), value),
-        };
-        let by = match (c.method, c.values) {
-            (Some(Method::Bounds), _) => "the searches' bounds".to_owned(),
-            (Some(_), Some((a, b))) => {
-                format!("{a} and {b} {}", if c.by == "intervals" { "parts" } else { &c.by })
-            }
-            _ => c.by.clone(),
-        };
-        let effect = c.cliffs_delta.map(|d| format!("{d:+.2}"));
-        let effect = effect.or_else(|| c.hedges_g.map(|g| format!("g {g:+.1}")));
-        let interval = c.interval_95.map(|(low, high)| format!("{} to {}", relative(low), relative(high)));
-        table.row(
-            &c.name,
-            [
-                Some(c.unit.show(c.a)),
-                Some(c.unit.show(c.b)),
-                Some(relative(c.difference)),
-                interval,
-                effect,
-                Some(by),
-                Some(word(c.change).to_owned()),
-            ],
-        );
+        table.row(&c.name, cells(c));
     }
     table.to_string()
+}
+
+/// A, B, the difference, its interval, the effect, what it was judged by, the judgement.
+pub(crate) fn cells(c: &Compared) -> [Option<String>; 7] {
+    let relative = |value: f64| match c.a != 0.0 {
+        true => signed(&units::percent(value / c.a.abs()), value),
+        false => signed(&c.unit.show(value), value),
+    };
+    let by = match (c.method, c.values) {
+        (Some(Method::Bounds), _) => "the searches' bounds".to_owned(),
+        (Some(_), Some((a, b))) => {
+            format!("{a} and {b} {}", if c.by == "intervals" { "parts" } else { &c.by })
+        }
+        _ => c.by.clone(),
+    };
+    let effect = c.cliffs_delta.map(|d| format!("{d:+.2}"));
+    let effect = effect.or_else(|| c.hedges_g.map(|g| format!("g {g:+.1}")));
+    let interval = c.interval_95.map(|(low, high)| format!("{} to {}", relative(low), relative(high)));
+    [
+        Some(c.unit.show(c.a)),
+        Some(c.unit.show(c.b)),
+        Some(relative(c.difference)),
+        interval,
+        effect,
+        Some(by),
+        Some(word(c.change).to_owned()),
+    ]
 }
 
 /// With a plus where it is more.
@@ -97,7 +99,8 @@ fn word(change: Change) -> &'static str {
     }
 }
 
-fn ending(comparison: &Comparison) -> String {
+/// What it comes to, in a sentence.
+pub(crate) fn ending(comparison: &Comparison) -> String {
     let named = |wanted| {
         let names: Vec<_> =
             comparison.figures.iter().filter(|c| c.change == wanted).map(|c| printable(&c.name)).collect();

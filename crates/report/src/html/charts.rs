@@ -1,9 +1,10 @@
-//! The page's plots, each made from a report: rates, loss and latency over time, the latency histogram, pacing
+//! The page's plots, each made from a report: rates, loss and latency on one axis of time, the latency histogram, pacing
 //! and frame sizes. A plot whose data was not measured is `None`.
 
 use super::escape::Esc;
 use super::marks;
 use super::plot::{Frame, Scale, Svg, WIDTH, round_up, tick_number};
+use super::timeline::{self, Pane, Stretch};
 use crate::distribution::{Bucket, Distribution, coarsen};
 use crate::model::{Interval, Report};
 use crate::units;
@@ -23,84 +24,213 @@ pub(super) struct Chart {
     pub note: String,
 }
 
-/// Intended, sent and received frames a second.
-pub(super) fn rate(report: &Report) -> Option<Chart> {
-    let stretches = stretches(&report.intervals);
-    let intended = |i: &Interval| i.intended_frames_per_second();
-    let sent = |i: &Interval| i.tx().map(|t| t.frames_per_second);
-    let received = |i: &Interval| i.rx().map(|t| t.frames_per_second);
-    let series: [Series<'_>; 3] =
-        [("sent", "sent", &sent), ("received", "received", &received), ("intended", "intended", &intended)];
-    let note =
-        "Frames a second in each interval. Received below sent is loss or frames still under way.".to_owned();
-    let tip = |i: &Interval| {
-        let mut parts = vec![span(i)];
-        parts.extend(intended(i).map(|r| format!("intended {}", units::frame_rate(r))));
-        let both = |t: crate::model::Totals| {
-            format!("{} ({})", units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second))
-        };
-        parts.extend(i.tx().map(|t| format!("sent {}", both(t))));
-        parts.extend(i.rx().map(|t| format!("received {}", both(t))));
-        parts.join(" · ")
-    };
-    let max =
-        stretches.iter().flat_map(|i| [intended(i), sent(i), received(i)]).flatten().reduce(f64::max)?;
-    let (factor, prefix) = units::prefix(max);
-    let axis = Axis { title: format!("{prefix}pps"), factor, max };
-    Some(Chart { heading: "Rate over time".to_owned(), ..over_time(&stretches, &series, axis, &tip, note) })
-}
-
-/// The share of frames lost.
-pub(super) fn loss(report: &Report) -> Option<Chart> {
-    let stretches = stretches(&report.intervals);
-    // Of the frames sent in the interval; where the sender is not ours, of those that should have arrived.
-    let share = |i: &Interval| {
-        let lost = i.lost_frames?;
-        let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
-        // Of nothing there is no share.
-        (of > 0).then(|| (lost as f64 / of as f64).min(1.0) * 100.0)
-    };
-    let max = stretches.iter().filter_map(share).reduce(f64::max)?;
-    let lossy = report.intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).count();
-    let known =
-        units::counted(report.intervals.iter().filter(|i| share(i).is_some()).count() as u64, "interval");
-    let note = match lossy {
-        0 => format!("No frame was lost in any of {known}."),
-        n => format!("Share of each interval's frames; {} of {known} had loss.", units::count(n as u64)),
-    };
-    let tip = |i: &Interval| match (i.lost_frames, share(i)) {
-        (Some(lost), Some(share)) => {
-            let lost = units::counted(lost, "frame");
-            format!("{} · lost {lost} ({})", span(i), units::percent(share / 100.0))
+/// Rates, loss and latency of a run on one axis of time. What was not measured has no pane.
+pub(super) fn over_time(intervals: &[Interval]) -> Option<Chart> {
+    let stretches = stretches(intervals);
+    let panes: Vec<Pane> =
+        [rates(&stretches), losses(&stretches), latencies(&stretches)].into_iter().flatten().collect();
+    let tips: Vec<Stretch> = stretches.iter().map(|i| (i.start_ns, i.end_ns, tip(i))).collect();
+    let mut legend = Vec::new();
+    for line in panes.iter().flat_map(|pane| &pane.lines) {
+        let name = NAMES.iter().find(|(class, _)| *class == line.class).map_or("", |(_, name)| name);
+        legend.push((line.class, name.to_owned()));
+    }
+    let has_latency = stretches.iter().any(|i| i.latency_p50_ns.is_some());
+    let mut note = "Received below sent is loss or frames still under way.".to_owned();
+    let known = intervals.iter().filter(|i| share_lost(i).is_some()).count() as u64;
+    let lossy = intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).count() as u64;
+    note += &match (known, lossy) {
+        (0, _) => String::new(),
+        (known, 0) => format!(" No frame was lost in any of {}.", units::counted(known, "interval")),
+        (known, lossy) => {
+            format!(" {} of {} had loss.", units::count(lossy), units::counted(known, "interval"))
         }
-        _ => format!("{} · no frame was sent", span(i)),
     };
-    let series: [Series<'_>; 1] = [("lost", "lost", &share)];
-    let axis = Axis { title: "% lost".to_owned(), factor: 1.0, max };
-    Some(Chart { heading: "Loss over time".to_owned(), ..over_time(&stretches, &series, axis, &tip, note) })
+    if intervals.len() > stretches.len() && has_latency {
+        note += " Where the plot joins several intervals, the longest of their latencies counts.";
+    }
+    let names: Vec<_> = panes.iter().map(|pane| pane.title.as_str()).collect();
+    let svg = timeline::draw(&panes, &tips, &format!("Over time: {}", names.join(", ")))?;
+    Some(Chart { heading: "The run over time".to_owned(), svg, legend, note })
 }
 
-/// Median and 99th percentile of latency in each interval.
-pub(super) fn latency_over_time(report: &Report) -> Option<Chart> {
-    let stretches = stretches(&report.intervals);
-    let (half, most) = (
-        |i: &Interval| i.latency_p50_ns.map(|n| n as f64),
-        |i: &Interval| i.latency_p99_ns.map(|n| n as f64),
-    );
-    let series: [Series<'_>; 2] =
-        [("sent", "half of the frames within", &half), ("received", "99 % within", &most)];
-    let tip = |i: &Interval| {
-        let time = |ns: Option<u64>| ns.map_or("-".to_owned(), units::time);
-        format!("{} · p50 {} · p99 {}", span(i), time(i.latency_p50_ns), time(i.latency_p99_ns))
+/// The intervals of two runs, A and B, each line over the other, from the start of each; class and name of each side.
+pub(super) fn beside(a: &[Interval], b: &[Interval], sides: [(&'static str, &str); 2]) -> Option<Chart> {
+    let (a, b) = (stretches(a), stretches(b));
+    let has_rx = |of: &[Interval]| of.iter().any(|i| i.rx().is_some());
+    let rate = |i: &Interval| match has_rx(&a) && has_rx(&b) {
+        true => i.rx().map(|t| t.frames_per_second),
+        false => i.tx().map(|t| t.frames_per_second),
     };
-    let max = stretches.iter().flat_map(|i| [half(i), most(i)]).flatten().reduce(f64::max)?;
-    let (factor, unit) = axis_time(max);
-    let axis = Axis { title: unit.to_owned(), factor, max };
-    let note = "Where an interval of the plot joins several, the worst of them counts.".to_owned();
-    Some(Chart {
-        heading: "Latency over time".to_owned(),
-        ..over_time(&stretches, &series, axis, &tip, note)
+    let what = if has_rx(&a) && has_rx(&b) { "received" } else { "sent" };
+    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
+    let half = |i: &Interval| ns(i.latency_p50_ns);
+    let most = |i: &Interval| ns(i.latency_p99_ns);
+    let both = |value: &dyn Fn(&Interval) -> Option<f64>| -> Option<Vec<timeline::Line>> {
+        let [(first, _), (second, _)] = sides;
+        Some(vec![line(first, &a, value)?, line(second, &b, value)?])
+    };
+    let mut panes = Vec::new();
+    if let Some(lines) = both(&rate) {
+        let max = greatest(&lines)?;
+        let (factor, prefix) = units::prefix(max);
+        panes.push(Pane {
+            title: format!("{what}, {prefix}pps"),
+            height: 170.0,
+            y: timeline::Axis::linear(max / factor, 5),
+            lines: scaled(lines, factor),
+            dots: Vec::new(),
+        });
+    }
+    if let Some(lines) = both(&share_lost) {
+        let y = timeline::Axis::linear(greatest(&lines)?, 2);
+        panes.push(Pane { title: "% lost".to_owned(), height: 70.0, y, lines, dots: Vec::new() });
+    }
+    for (name, value) in
+        [("half of the frames within", &half as &dyn Fn(&Interval) -> _), ("99 % within", &most)]
+    {
+        if let Some(lines) = both(value) {
+            let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 3);
+            panes.push(Pane {
+                title: format!("latency, {name}, {unit}"),
+                height: 90.0,
+                y,
+                lines,
+                dots: Vec::new(),
+            });
+        }
+    }
+    let end = |of: &[Interval]| of.last().map_or(0, |i| i.end_ns);
+    let (longer, other, a_is_longer) = if end(&a) >= end(&b) { (&a, &b, true) } else { (&b, &a, false) };
+    let tips: Vec<Stretch> = longer
+        .iter()
+        .map(|i| {
+            let middle = i.start_ns.midpoint(i.end_ns);
+            let there = other.iter().find(|o| o.start_ns <= middle && middle < o.end_ns);
+            let values = |value: &dyn Fn(&Interval) -> Option<f64>| match (value(i), there.and_then(value)) {
+                (own, its) if a_is_longer => [own, its],
+                (own, its) => [its, own],
+            };
+            let mut parts = vec![span(i)];
+            parts.extend(super::compare::tip(what, values(&rate), units::frame_rate));
+            parts.extend(super::compare::tip("lost", values(&share_lost), |v| units::percent(v / 100.0)));
+            parts.extend(super::compare::tip("p50", values(&half), super::compare::time));
+            parts.extend(super::compare::tip("p99", values(&most), super::compare::time));
+            (i.start_ns, i.end_ns, parts.join(" · "))
+        })
+        .collect();
+    let svg = timeline::draw(&panes, &tips, "Both runs over time")?;
+    let line_of =
+        |class: &str| if class.starts_with("s0") { marks::goal_line(0) } else { marks::goal_line(1) };
+    let legend = sides.map(|(class, name)| (line_of(class), name.to_owned())).to_vec();
+    let note = "The first result of each side, from its own start.".to_owned();
+    Some(Chart { heading: "Both runs over time".to_owned(), svg, legend, note })
+}
+
+/// What the lines of a run are called in its legend.
+const NAMES: [(&str, &str); 7] = [
+    ("sent", "sent"),
+    ("received", "received"),
+    ("intended", "intended"),
+    ("lost", "lost"),
+    ("half", "latency: half of the frames within (p50)"),
+    ("most", "99 % within (p99)"),
+    ("longest", "longest"),
+];
+
+/// The values of each stretch as a line; `None` where there are none.
+fn line(
+    class: &'static str,
+    of: &[Interval],
+    value: impl Fn(&Interval) -> Option<f64>,
+) -> Option<timeline::Line> {
+    let steps: Vec<_> = of.iter().map(|i| (i.start_ns, i.end_ns, value(i))).collect();
+    steps.iter().any(|(_, _, value)| value.is_some()).then_some(timeline::Line { class, steps })
+}
+
+/// The greatest value of some lines.
+pub(super) fn greatest(lines: &[timeline::Line]) -> Option<f64> {
+    lines.iter().flat_map(|line| &line.steps).filter_map(|(_, _, value)| *value).reduce(f64::max)
+}
+
+/// Values divided by what one of the axis' units is worth.
+pub(super) fn scaled(mut lines: Vec<timeline::Line>, factor: f64) -> Vec<timeline::Line> {
+    let values = lines.iter_mut().flat_map(|line| &mut line.steps).filter_map(|(_, _, value)| value.as_mut());
+    values.for_each(|value| *value /= factor);
+    lines
+}
+
+fn rates(of: &[Interval]) -> Option<Pane> {
+    let lines = [
+        line("sent", of, |i| i.tx().map(|t| t.frames_per_second)),
+        line("received", of, |i| i.rx().map(|t| t.frames_per_second)),
+        line("intended", of, Interval::intended_frames_per_second),
+    ];
+    let lines: Vec<_> = lines.into_iter().flatten().collect();
+    let max = greatest(&lines)?;
+    let (factor, prefix) = units::prefix(max);
+    Some(Pane {
+        title: format!("frames a second, {prefix}pps"),
+        height: 190.0,
+        y: timeline::Axis::linear(max / factor, 5),
+        lines: scaled(lines, factor),
+        dots: Vec::new(),
     })
+}
+
+/// Of the frames sent in the interval; where the sender is not ours, of those that should have arrived.
+fn share_lost(i: &Interval) -> Option<f64> {
+    let lost = i.lost_frames?;
+    let of = i.tx_frames.or(Some(i.rx_frames?.saturating_add(lost)))?;
+    // Of nothing there is no share.
+    (of > 0).then(|| (lost as f64 / of as f64).min(1.0) * 100.0)
+}
+
+fn losses(of: &[Interval]) -> Option<Pane> {
+    let lines: Vec<_> = line("lost", of, share_lost).into_iter().collect();
+    let max = greatest(&lines)?;
+    Some(Pane {
+        title: "% lost".to_owned(),
+        height: 70.0,
+        y: timeline::Axis::linear(max, 2),
+        lines,
+        dots: Vec::new(),
+    })
+}
+
+fn latencies(of: &[Interval]) -> Option<Pane> {
+    let ns = |value: Option<u64>| value.map(|ns| ns as f64);
+    let lines = [
+        line("half", of, |i| ns(i.latency_p50_ns)),
+        line("most", of, |i| ns(i.latency_p99_ns)),
+        line("longest", of, |i| ns(i.latency_max_ns)),
+    ];
+    let lines: Vec<_> = lines.into_iter().flatten().collect();
+    let (y, unit) = timeline::Axis::times(least(&lines), greatest(&lines)?, 4);
+    Some(Pane { title: format!("latency, {unit}"), height: 130.0, y, lines, dots: Vec::new() })
+}
+
+/// The least value above 0 of some lines; 0 if there is none.
+fn least(lines: &[timeline::Line]) -> f64 {
+    let values = lines.iter().flat_map(|line| &line.steps).filter_map(|(_, _, value)| *value);
+    values.filter(|value| *value > 0.0).reduce(f64::min).unwrap_or(0.0)
+}
+
+/// What a reader sees who points at an interval.
+fn tip(i: &Interval) -> String {
+    let mut parts = vec![span(i)];
+    parts.extend(i.intended_frames_per_second().map(|r| format!("intended {}", units::frame_rate(r))));
+    let both = |t: crate::model::Totals| {
+        format!("{} ({})", units::frame_rate(t.frames_per_second), units::bit_rate(t.bits_per_second))
+    };
+    parts.extend(i.tx().map(|t| format!("sent {}", both(t))));
+    parts.extend(i.rx().map(|t| format!("received {}", both(t))));
+    parts.extend(i.lost_frames.zip(share_lost(i)).map(|(lost, share)| {
+        format!("lost {} ({})", units::counted(lost, "frame"), units::percent(share / 100.0))
+    }));
+    let times = [("p50", i.latency_p50_ns), ("p99", i.latency_p99_ns), ("longest", i.latency_max_ns)];
+    parts.extend(times.into_iter().filter_map(|(name, ns)| Some(format!("{name} {}", units::time(ns?)))));
+    parts.join(" · ")
 }
 
 /// How many frames took how long, by powers of ten on both axes: the tail is what matters.
@@ -249,16 +379,6 @@ pub(super) fn sizes(report: &Report) -> Option<Chart> {
     })
 }
 
-/// CSS class, name in the legend, value of a stretch.
-type Series<'a> = (&'static str, &'static str, &'a dyn Fn(&Interval) -> Option<f64>);
-
-struct Axis {
-    title: String,
-    /// What one of the axis's units is worth.
-    factor: f64,
-    max: f64,
-}
-
 /// The unit of an axis of time over so many ns, and what stands below it.
 pub(super) fn time_unit(span: u64) -> (f64, &'static str) {
     match span {
@@ -277,46 +397,6 @@ pub(super) fn axis_time(max: f64) -> (f64, &'static str) {
         m if m >= 1e3 => (1e3, "us"),
         _ => (1.0, "ns"),
     }
-}
-
-fn over_time(
-    stretches: &[Interval],
-    series: &[Series<'_>],
-    axis: Axis,
-    tip: &dyn Fn(&Interval) -> String,
-    note: String,
-) -> Chart {
-    let mut svg = Svg::new(270.0, FRAME);
-    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
-    let (start, end) =
-        (stretches.first().map_or(0, |i| i.start_ns), stretches.last().map_or(0, |i| i.end_ns));
-    let (unit, unit_name) = time_unit(end.saturating_sub(start));
-    let x = Scale::linear(start as f64 / unit, end as f64 / unit, x0, x1);
-    // Some air above the highest value; an axis of no height would hide that it is 0.
-    let y = Scale::linear(0.0, round_up(axis.max / axis.factor * 1.04), y0, y1);
-    let labels = |ticks: Vec<f64>| ticks.iter().map(|v| (*v, tick_number(*v, &ticks))).collect::<Vec<_>>();
-    svg.y_axis(&y, &labels(y.ticks(5)), &axis.title);
-    svg.x_axis(&x, &labels(x.ticks(8)), unit_name, false);
-    let px = |ns: u64| x.at(ns as f64 / unit);
-    let mut legend = Vec::new();
-    for (class, name, value) in series {
-        if stretches.iter().any(|i| value(i).is_some()) {
-            legend.push((*class, (*name).to_owned()));
-        }
-        let points =
-            stretches.iter().map(|i| (px(i.start_ns), px(i.end_ns), value(i).map(|v| y.at(v / axis.factor))));
-        svg.steps(&format!("line {class}"), points);
-    }
-    for i in stretches {
-        let (from, to) = (px(i.start_ns), px(i.end_ns));
-        svg.rect("hit", from, y1, (to - from).max(0.8), y0 - y1, Some(&tip(i)));
-    }
-    if legend.len() < 2 && series.len() == 1 {
-        legend.clear();
-    }
-    let names: Vec<_> = series.iter().map(|(_, name, _)| *name).collect();
-    let svg = svg.finish(&format!("{} over time: {}", axis.title, names.join(", ")));
-    Chart { heading: String::new(), svg, legend, note }
 }
 
 /// The intervals, neighbours joined until there are few enough to draw. One without extent has no rate.
@@ -380,7 +460,7 @@ impl Chart {
         };
         let (heading, note) = (Esc(&self.heading), Esc(&self.note));
         format!(
-            "<figure class=\"plot\"><figcaption><h3>{heading}</h3><output></output><p>{note}</p></figcaption>{legend}{}</figure>\n",
+            "<figure class=\"plot\"><figcaption><h3>{heading}</h3><output></output><p>{note}</p></figcaption>{legend}<div class=\"scroll\">{}</div></figure>\n",
             self.svg
         )
     }

@@ -1,18 +1,17 @@
 //! The plots of an endpoint test: what went and how late it was over time, with TCP's round-trip time, window and retransmissions
 //! below each other on one axis of time, so that a dip is seen beside its cause.
 
-use super::charts::{Chart, FRAME, histogram};
+use super::charts::{self, Chart, histogram};
 use super::nines;
-use super::plot::{Frame, Scale, Svg, round_up, tick_number};
+use super::timeline::{self, Axis, Pane};
 use crate::distribution::Distribution;
 use crate::model::{Endpoint, EndpointInterval, Report};
 use crate::units;
 
 /// More stretches than this are joined: a plot has no more pixels to tell them apart.
 const MOST_STRETCHES: usize = 300;
-/// Pixels of a panel, its title's included.
-const PANEL: f64 = 124.0;
-const TITLE: f64 = 26.0;
+/// Height of a panel.
+const PANEL: f64 = 92.0;
 
 /// All of them, as HTML.
 pub(super) fn plots(report: &Report) -> String {
@@ -138,31 +137,8 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
     if panels.is_empty() {
         return None;
     }
-    let height = panels.len() as f64 * PANEL + FRAME.bottom;
-    let mut svg = Svg::new(height, Frame { top: TITLE, ..FRAME });
-    let (x0, x1) = svg.x_range();
-    let (start, end) = (stretches.first()?.start_ns, stretches.last()?.end_ns);
-    let (unit, unit_name) = super::charts::time_unit(end.saturating_sub(start));
-    let x = Scale::linear(start as f64 / unit, end as f64 / unit, x0, x1);
-    let px = |ns: u64| x.at(ns as f64 / unit);
-    for (row, panel) in panels.iter().enumerate() {
-        let bottom = (row + 1) as f64 * PANEL;
-        panel.draw(&mut svg, &stretches, &px, (bottom - PANEL + TITLE, bottom - 6.0));
-    }
-    let ticks = x.ticks(8);
-    let labels: Vec<_> = ticks.iter().map(|v| (*v, tick_number(*v, &ticks))).collect();
-    svg.x_axis(&x, &labels, unit_name, false);
-    for i in &stretches {
-        let (from, to) = (px(i.start_ns), px(i.end_ns));
-        svg.rect(
-            "hit",
-            from,
-            TITLE,
-            (to - from).max(0.8),
-            height - FRAME.bottom - TITLE,
-            Some(&tip(i, &panels)),
-        );
-    }
+    let panes: Vec<Pane> = panels.iter().filter_map(|panel| panel.pane(&stretches)).collect();
+    let tips: Vec<_> = stretches.iter().map(|i| (i.start_ns, i.end_ns, tip(i, &panels))).collect();
     let named = panels.iter().flat_map(|panel| &panel.lines).filter(|(_, name, _)| !name.is_empty());
     // Their signs are bare lines.
     let sign = |class: &str| match class {
@@ -180,49 +156,32 @@ fn over_time(endpoint: &Endpoint) -> Option<Chart> {
         note += " Where a stretch of the plot joins several intervals, the longest time and the last window count.";
     }
     let titles: Vec<_> = panels.iter().map(|panel| panel.title).collect();
-    let svg = svg.finish(&format!("Over time: {}", titles.join(", ")));
+    let svg = timeline::draw(&panes, &tips, &format!("Over time: {}", titles.join(", ")))?;
     Some(Chart { heading: "The test over time".to_owned(), svg, legend, note })
 }
 
 impl Panel {
-    fn draw(
-        &self,
-        svg: &mut Svg,
-        of: &[EndpointInterval],
-        px: &dyn Fn(u64) -> f64,
-        (top, bottom): (f64, f64),
-    ) {
-        let values = self.lines.iter().flat_map(|(_, _, value)| of.iter().filter_map(value));
-        let max = values.fold(0.0, f64::max);
-        let (factor, unit) = match self.kind {
+    fn pane(&self, of: &[EndpointInterval]) -> Option<Pane> {
+        let line = |(class, _, value): &(&'static str, &'static str, Value)| timeline::Line {
+            class,
+            steps: of.iter().map(|i| (i.start_ns, i.end_ns, value(i))).collect(),
+        };
+        let lines: Vec<_> = self.lines.iter().map(line).collect();
+        let max = charts::greatest(&lines)?;
+        let (y, unit, factor) = match self.kind {
             Kind::Scaled(unit) => {
                 let (factor, prefix) = units::prefix(max);
-                (factor, format!("{prefix}{unit}"))
+                (Axis::linear(max / factor, 3), format!("{prefix}{unit}"), factor)
             }
             Kind::Time => {
-                let (factor, unit) = super::charts::axis_time(max);
-                (factor, unit.to_owned())
+                let (factor, unit) = charts::axis_time(max);
+                (Axis::linear(max / factor, 3), unit.to_owned(), factor)
             }
-            Kind::Whole => (1.0, String::new()),
+            Kind::Whole => (Axis::whole(max, 3), String::new(), 1.0),
         };
-        // Some air above the highest value; an axis of no height would hide that it is 0.
-        let y = Scale::linear(0.0, round_up(max / factor * 1.04), bottom, top);
-        let (x0, x1) = svg.x_range();
-        let ticks = y.ticks(3);
-        for value in &ticks {
-            let at = y.at(*value);
-            svg.line(if *value == 0.0 { "axis" } else { "grid" }, x0, at, x1, at);
-            if self.kind != Kind::Whole || value.fract() == 0.0 {
-                svg.text("tick end", x0 - 8.0, at + 4.0, &tick_number(*value, &ticks));
-            }
-        }
         let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
-        svg.text("title", 0.0, top - 9.0, &format!("{}{unit}", self.title));
-        for (class, _, value) in &self.lines {
-            let points =
-                of.iter().map(|i| (px(i.start_ns), px(i.end_ns), value(i).map(|v| y.at(v / factor))));
-            svg.steps(&format!("line {class}"), points);
-        }
+        let title = format!("{}{unit}", self.title);
+        Some(Pane { title, height: PANEL, y, lines: charts::scaled(lines, factor), dots: Vec::new() })
     }
 }
 
@@ -306,7 +265,7 @@ mod tests {
             ..second(n)
         };
         let page = plots(&tested((0..5).map(known).collect()));
-        assert_eq!(page.matches("<svg viewBox").count(), 1);
+        assert_eq!(page.matches("<svg class=\"time\"").count(), 1);
         assert_eq!(page.matches("<path class=\"line").count(), 4);
         for says in ["Throughput, Gbit/s", "(rtt), ms", "(cwnd), kB", "Segments sent again", "1.00 Gbit/s"] {
             assert!(page.contains(says), "{says}: {page}");

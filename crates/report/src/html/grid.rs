@@ -12,6 +12,9 @@ pub(crate) fn first_of(what: &str, limit: usize, all: usize) -> String {
     }
 }
 
+/// Cells of more characters are sentences or lists.
+const LONG: usize = 36;
+
 pub(crate) const DASH: &str = "-";
 
 /// A table with a header; the first column is text.
@@ -32,7 +35,12 @@ impl<const N: usize> Grid<N> {
     /// A row that the style sheet shows by its class; empty for one like the others.
     pub fn marked_row<const M: usize>(&mut self, class: &str, label: &str, cells: [String; M]) {
         const { assert!(M + 1 == N, "a row has as many cells as the header") };
-        let cells: String = cells.iter().map(|cell| format!("<td>{}</td>", Esc(cell))).collect();
+        // A sentence is broken into lines, figures are not.
+        let cell = |cell: &String| match cell.chars().count() > LONG {
+            true => format!("<td class=\"text\">{}</td>", Esc(cell)),
+            false => format!("<td>{}</td>", Esc(cell)),
+        };
+        let cells: String = cells.iter().map(cell).collect();
         let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
         self.body += &format!("<tr{class}><td>{}</td>{cells}</tr>\n", Esc(label));
     }

@@ -11,8 +11,32 @@ pub(super) fn class(n: usize) -> &'static str {
     CLASSES[n % CLASSES.len()]
 }
 
+/// CSS classes of a search's goals (NDR, PDR): a colour, a shape and a kind of dashes each.
+const GOALS: [&str; 7] = ["s0 goal0", "s1 goal1", "s2 goal2", "s3 goal3", "s4 goal1", "s5 goal2", "s6 goal3"];
+/// A goal's line without its shape, as signs in a legend.
+const GOAL_LINES: [&str; 7] = [
+    "found s0 goal0",
+    "found s1 goal1",
+    "found s2 goal2",
+    "found s3 goal3",
+    "found s4 goal1",
+    "found s5 goal2",
+    "found s6 goal3",
+];
+
+/// The CSS classes of goal `n`.
+pub(super) fn goal(n: usize) -> &'static str {
+    GOALS[n % GOALS.len()]
+}
+
+/// The same for a sign that is a bare line.
+pub(super) fn goal_line(n: usize) -> &'static str {
+    GOAL_LINES[n % GOAL_LINES.len()]
+}
+
 /// A point of the series with this class as SVG, about 2 `r` wide.
 pub(super) fn mark(class: &str, x: f64, y: f64, r: f64) -> String {
+    let class = class.split(' ').next().unwrap_or_default();
     let shape = CLASSES.iter().position(|c| *c == class).unwrap_or(0);
     let mut out = String::new();
     let path = |points: &[(f64, f64)], closed: bool| {
@@ -40,12 +64,18 @@ pub(super) fn mark(class: &str, x: f64, y: f64, r: f64) -> String {
 
 /// The sign of a series in a legend: its mark on a piece of its line, or nothing where the style sheet draws one.
 pub(super) fn sign(class: &str) -> String {
+    let bare = |class: &str| {
+        format!(
+            "<svg class=\"sign\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><path class=\"line {class}\" d=\"M0 6H26\"/></svg>"
+        )
+    };
     let first = class.split(' ').next().unwrap_or_default();
     // A bare line: the colour's class without its shape.
     if let Some(n) = class.strip_prefix("found f") {
-        return format!(
-            "<svg class=\"sign\" viewBox=\"0 0 26 12\" aria-hidden=\"true\"><path class=\"line s{n}\" d=\"M0 6H26\"/></svg>"
-        );
+        return bare(&format!("s{n}"));
+    }
+    if let Some(class) = class.strip_prefix("found ") {
+        return bare(class);
     }
     if !CLASSES.contains(&first) {
         return "<i></i>".to_owned();
@@ -53,7 +83,7 @@ pub(super) fn sign(class: &str) -> String {
     let line = if class.contains("alone") {
         String::new()
     } else {
-        format!("<path class=\"line {first}\" d=\"M0 6H26\"/>")
+        format!("<path class=\"line {class}\" d=\"M0 6H26\"/>")
     };
     format!(
         "<svg class=\"sign\" viewBox=\"0 0 26 12\" aria-hidden=\"true\">{line}{}</svg>",

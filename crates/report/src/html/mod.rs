@@ -5,7 +5,10 @@
 //! Everything that came from outside goes through `escape`; the content security policy forbids the page to
 //! fetch anything at all.
 
+mod boxes;
 mod charts;
+mod compare;
+mod conversations;
 mod endpoint;
 mod endpoint_search;
 pub(crate) mod escape;
@@ -15,8 +18,11 @@ mod nines;
 mod plot;
 mod search;
 mod tables;
+mod timeline;
 
 use std::fmt::Write;
+
+pub use compare::comparison;
 
 use crate::conclusion;
 use crate::json::{self, ReadError};
@@ -29,19 +35,19 @@ use escape::{Esc, json_in_script};
 /// Stands near the top of every page; [`crate::store`] knows our files by it.
 pub const GENERATOR: &str = "<meta name=\"generator\" content=\"netdyno\">";
 
+/// The page fetches nothing, whatever stands in it.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// Behind the page's data.
+const FOOT: &str = "<script>\nSCRIPT</script>\n</body>\n</html>\n";
+
 const DATA_BEGIN: &str = "<script type=\"application/json\" id=\"netdyno-report\">";
 const DATA_END: &str = "</script>";
 
 /// The whole page.
 pub fn render(report: &Report) -> String {
     let title = format!("netdyno {}: {}", report.command, conclusion::verdict(report));
-    let mut out = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
-        Esc(&title),
-        include_str!("style.css"),
-    );
+    let mut out = head(&title);
     out += &header(report);
     let searched = report.result.search.is_some() || !report.result.trials.is_empty();
     if searched {
@@ -57,9 +63,8 @@ pub fn render(report: &Report) -> String {
             out += &plots(report);
         }
     } else {
-        // A dialogue has no rates to plot.
-        let text = crate::conversations::text(&report.result.conversations);
-        out += &format!("<h2>Connections</h2>\n<pre>{}</pre>\n", Esc(&text));
+        out += &conversations::plots(report);
+        out += &conversations::cards(&report.result.conversations);
     }
     out += &tables::figures(report);
     out += &requested::card(report);
@@ -74,14 +79,25 @@ pub fn render(report: &Report) -> String {
     write!(
         out,
         "<footer>Made by netdyno{}. This page holds its data, <code>{}</code>, and reads nothing from the network.</footer>\n</main>\n\
-         {DATA_BEGIN}\n{}{DATA_END}\n<script>\n{}</script>\n</body>\n</html>\n",
+         {DATA_BEGIN}\n{}{DATA_END}\n{}",
         Esc(&version),
         Esc(&report.schema),
         json_in_script(&json::to_string(report)),
-        include_str!("script.js"),
+        FOOT.replace("SCRIPT", include_str!("script.js")),
     )
     .unwrap_or_default();
     out
+}
+
+/// Up to where the page's contents begin.
+fn head(title: &str) -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n{GENERATOR}\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{CONTENT_POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n<main>\n",
+        Esc(title),
+        include_str!("style.css"),
+    )
 }
 
 /// The report a page was made from.
@@ -113,12 +129,13 @@ fn header(report: &Report) -> String {
         .collect();
     let mut out = format!(
         "<div class=\"eyebrow\"><span><b>netdyno</b> {}</span><span>{}</span></div>\n\
-         <section class=\"verdict {class}\"><h1>{}</h1><p>{}</p>{}</section>\n",
+         <section class=\"verdict {class}\"><h1>{}</h1><p>{}</p>{}{}</section>\n",
         Esc(&report.command),
         Esc(&facts.join(" · ")),
         conclusion::verdict(report),
         Esc(&conclusion::sentence(report)),
         list(verdict.reasons()),
+        cause(report),
     );
     out += &tiles(report);
     if !report.warnings.is_empty() {
@@ -128,6 +145,19 @@ fn header(report: &Report) -> String {
         );
     }
     out
+}
+
+/// Why it fell short, and what to type next.
+fn cause(report: &Report) -> String {
+    let cause = conclusion::cause(report);
+    if cause.is_empty() {
+        return cause;
+    }
+    format!(
+        "<p class=\"cause\">{}</p><p class=\"cause\">{}</p>",
+        Esc(&cause),
+        Esc(&conclusion::next_step(report, None))
+    )
 }
 
 fn tiles(report: &Report) -> String {
@@ -172,10 +202,13 @@ fn tiles(report: &Report) -> String {
     }
     tiles.extend(endpoint::tiles(report));
     tiles.extend(endpoint_search::tiles(report));
+    let mut tiles: Vec<(String, String, String)> =
+        tiles.into_iter().map(|(name, value, more)| (name.to_owned(), value, more)).collect();
     tiles.extend(search::tiles(report));
-    let tile = |(name, value, more): &(&str, String, String)| {
+    let tile = |(name, value, more): &(String, String, String)| {
         format!(
-            "<div class=\"tile\"><span>{name}</span><b>{}</b><span>{}</span></div>",
+            "<div class=\"tile\"><span>{}</span><b>{}</b><span>{}</span></div>",
+            Esc(name),
             Esc(value),
             Esc(more)
         )
@@ -191,26 +224,23 @@ fn tiles(report: &Report) -> String {
 fn plots(report: &Report) -> String {
     let absent = |what: &str| format!("<p class=\"absent\">{what}</p>\n");
     let mut out = "<h2>Plots</h2>\n".to_owned();
-    // The first three are what the page is for: their absence is said. The others just stay away.
+    // These are what the page is for: their absence is said. The others just stay away.
     let no_latency = match report.result.latency_ns {
         Some(_) => "No histogram of latency was kept; its percentiles stand below.",
         None => "Latency was not measured: only frames that carry netdyno's signature tell it.",
     };
     let no_loss = "Loss over time was not measured: it takes counts where frames leave and where they arrive (a meter there).";
-    let main = [
-        (charts::rate(report), "Rate over time was not measured: this run has no intervals."),
-        (charts::loss(report), no_loss),
-        (charts::latency(report), no_latency),
-    ];
-    for (chart, without) in main {
-        out += &chart.map_or_else(|| absent(without), |chart| chart.html());
+    match charts::over_time(&report.intervals) {
+        Some(chart) => {
+            out += &chart.html();
+            if report.intervals.iter().all(|i| i.lost_frames.is_none()) {
+                out += &absent(no_loss);
+            }
+        }
+        None => out += &absent("Rates over time were not measured: this run has no intervals."),
     }
-    let more = [
-        nines::run(report),
-        charts::latency_over_time(report),
-        charts::pacing(report),
-        charts::sizes(report),
-    ];
+    out += &charts::latency(report).map_or_else(|| absent(no_latency), |chart| chart.html());
+    let more = [nines::run(report), charts::pacing(report), charts::sizes(report)];
     out.extend(more.into_iter().flatten().map(|chart| chart.html()));
     out
 }

@@ -43,6 +43,21 @@ pub(super) fn run(report: &Report) -> Option<Chart> {
     chart(format!("{what} by percentile"), "frames", &lines, note)
 }
 
+/// Of several runs, each with its name.
+pub(super) fn beside(of: &[(&str, &Distribution)]) -> Option<Chart> {
+    let known = of.iter().filter(|(_, d)| d.count > 0);
+    let lines: Vec<Line> = known.map(|(name, d)| Line::of((*name).to_owned(), d)).collect();
+    let note = "The share of frames that stayed within a time, of the first result of each side.".to_owned();
+    chart("Latency by percentile".to_owned(), "frames", &lines, note)
+}
+
+/// Of a server's answers, each line with its name.
+pub(super) fn answers(of: &[(&str, &Distribution)]) -> Option<Chart> {
+    let lines: Vec<Line> = of.iter().map(|(name, d)| Line::of((*name).to_owned(), d)).collect();
+    let note = "The share of requests whose answer began within a time.".to_owned();
+    chart("Latency by percentile".to_owned(), "requests", &lines, note)
+}
+
 /// Of transactions, each with its name.
 pub(super) fn transactions(of: &[(&str, &Distribution)]) -> Option<Chart> {
     let known = of.iter().filter(|(_, d)| d.count > 0);

@@ -119,6 +119,33 @@ pub(super) fn tick_number(value: f64, ticks: &[f64]) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Where labels and marks stand in a drawing, so that none covers another.
+#[derive(Default)]
+pub(super) struct Labels(Vec<[f64; 4]>);
+
+impl Labels {
+    /// About how wide a text is.
+    pub fn width(text: &str) -> f64 {
+        6.8 * text.chars().count() as f64
+    }
+
+    /// Room for a text that begins at `left` above the line `bottom`, if it is free.
+    fn take(&mut self, left: f64, bottom: f64, width: f64) -> bool {
+        let room = [left - 3.0, bottom - 11.0, left + width + 3.0, bottom + 3.0];
+        let [x0, y0, x1, y1] = room;
+        if self.0.iter().any(|[a, b, c, d]| *a < x1 && x0 < *c && *b < y1 && y0 < *d) {
+            return false;
+        }
+        self.0.push(room);
+        true
+    }
+
+    /// A mark that labels keep clear of.
+    pub fn keep(&mut self, x: f64, y: f64, r: f64) {
+        self.0.push([x - r, y - r, x + r, y + r]);
+    }
+}
+
 /// An SVG under construction.
 pub(super) struct Svg {
     pub height: f64,
@@ -199,21 +226,41 @@ impl Svg {
         self.text("title", 0.0, 13.0, title);
     }
 
-    /// A line that holds each value over its stretch `(from, to, value)` in pixels; a stretch without a value
-    /// is a gap.
-    pub fn steps(&mut self, class: &str, points: impl IntoIterator<Item = (f64, f64, Option<f64>)>) {
-        let mut path = String::new();
-        let mut pen_down = false;
-        for (x0, x1, y) in points {
-            match y {
-                Some(y) if pen_down => write!(path, "V{y:.1}H{x1:.1}").unwrap_or_default(),
-                Some(y) => write!(path, "M{x0:.1} {y:.1}H{x1:.1}").unwrap_or_default(),
-                None => {}
+    /// A label where it covers no other: above its point, below, to the right or the left; left out where none is free.
+    /// `r` is how far the point reaches.
+    pub fn label(&mut self, labels: &mut Labels, x: f64, y: f64, r: f64, text: &str) {
+        let (half, r) = (Labels::width(text) / 2.0, r + 4.0);
+        let places = [
+            ("mid", x, y - r),
+            ("mid", x, y + r + 9.0),
+            ("", x + r, y + 4.0),
+            ("end", x - r, y + 4.0),
+            ("mid", x, y - r - 13.0),
+            ("mid", x, y + r + 22.0),
+        ];
+        let (top, bottom) = (self.frame.top, self.height - self.frame.bottom);
+        for (anchor, x, y) in places {
+            let left = match anchor {
+                "mid" => x - half,
+                "end" => x - 2.0 * half,
+                _ => x,
+            };
+            let inside =
+                left >= 0.0 && left + 2.0 * half <= WIDTH && y - 11.0 >= top - 14.0 && y <= bottom - 2.0;
+            if inside && labels.take(left, y, 2.0 * half) {
+                self.text(format!("value {anchor}").trim_end(), x, y, text);
+                return;
             }
-            pen_down = y.is_some();
         }
-        if !path.is_empty() {
-            write!(self.body, "<path class=\"{class}\" d=\"{path}\"/>").unwrap_or_default();
+    }
+
+    /// A label to the right of `x`, moved up or down until it covers no other.
+    pub fn label_right(&mut self, labels: &mut Labels, x: f64, y: f64, text: &str) {
+        // A later goal allows more: its label goes above.
+        let near = [0.0, -14.0, 14.0, -28.0, 28.0];
+        if let Some(dy) = near.into_iter().find(|dy| labels.take(x + 6.0, y + 4.0 + dy, Labels::width(text)))
+        {
+            self.text("value", x + 6.0, y + 4.0 + dy, text);
         }
     }
 
@@ -230,6 +277,11 @@ impl Svg {
     pub fn point(&mut self, class: &str, x: f64, y: f64, r: f64, tip: &str) {
         self.body += &super::marks::mark(class, x, y, r);
         self.rect("hit", x - 9.0, y - 9.0, 18.0, 18.0, Some(tip));
+    }
+
+    /// The mark of a series alone.
+    pub fn mark(&mut self, class: &str, x: f64, y: f64, r: f64) {
+        self.body += &super::marks::mark(class, x, y, r);
     }
 
     /// The finished element; `label` is what a screen reader says.
@@ -270,6 +322,25 @@ mod tests {
                 let x = scale.at(value);
                 assert!((10.0..=90.0).contains(&x), "{value} lands on {x}");
             }
+        }
+    }
+
+    #[test]
+    fn no_label_covers_another_or_a_mark() {
+        let mut svg = Svg::new(200.0, Frame { left: 64.0, right: 12.0, top: 26.0, bottom: 46.0 });
+        let mut labels = Labels::default();
+        for n in 0..40 {
+            let (x, y) = (200.0 + 9.0 * f64::from(n), 80.0 + f64::from(n % 3));
+            labels.keep(x, y, 4.0);
+            svg.label(&mut labels, x, y, 4.0, "41.8 kpps");
+        }
+        let shown = svg.body.matches("<text").count();
+        assert!((8..40).contains(&shown), "{shown}");
+        // Texts, which came after the marks before them, overlap neither those nor each other.
+        let rooms = &labels.0;
+        for (n, [a, b, c, d]) in rooms.iter().enumerate().filter(|(_, r)| r[2] - r[0] > 9.0) {
+            let clear = |[e, f, g, h]: &[f64; 4]| *c <= *e || *g <= *a || *d <= *f || *h <= *b;
+            assert!(rooms.iter().take(n).all(clear), "{n}");
         }
     }
 

@@ -92,6 +92,9 @@ pub struct RoundTrip {
 /// Words of the client, and the server's answer to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Exchange {
+    /// When its last word was said, from the start of the run. Left out where the server speaks first, or nothing was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at_ns: Option<u64>,
     /// Bytes that the client says.
     pub client_bytes: u64,
     /// Bytes of the answer in the capture.
@@ -155,31 +158,33 @@ pub(crate) fn sentence(conversations: &[Conversation]) -> String {
     )
 }
 
-fn one(c: &Conversation) -> String {
+/// Which connection it was, and how it went.
+pub(crate) fn heading(c: &Conversation) -> String {
     let outcome = match c.outcome {
         Outcome::Equal => "as captured",
         Outcome::Differs => "differs",
         Outcome::Broken => "not played to its end",
         Outcome::Failed => "no connection",
     };
-    let mut out = format!(
-        "connection {}: {} > {}, played {} > {}: {outcome}{}\n",
+    format!(
+        "connection {}: {} > {}, played {} > {}: {outcome}{}",
         c.flow,
         printable(&c.captured_client),
         printable(&c.captured_server),
         printable(&c.from),
         printable(&c.to),
         c.reason.as_ref().map_or_else(String::new, |reason| format!(": {}", printable(reason)))
-    );
-    if c.outcome == Outcome::Failed {
-        return out;
-    }
+    )
+}
+
+/// What was said and heard, and how.
+pub(crate) fn what_went(c: &Conversation) -> String {
     let rtt = c.rtt_ns.map_or_else(String::new, |rtt| {
         format!(", round trip {} (up to {})", units::time(rtt.mean), units::time(rtt.max))
     });
-    out += &format!(
+    format!(
         "said {} of {} bytes, heard {} where {} were captured, in {}{rtt}; {} sent, {} received, {} retransmitted; \
-         ended: {} (captured: {})\n",
+         ended: {} (captured: {})",
         units::count(c.acknowledged_bytes),
         units::count(c.client_bytes),
         units::count(c.received_bytes),
@@ -190,7 +195,15 @@ fn one(c: &Conversation) -> String {
         units::count(c.retransmitted_segments),
         printable(&c.end),
         printable(&c.captured_end),
-    );
+    )
+}
+
+fn one(c: &Conversation) -> String {
+    let mut out = heading(c) + "\n";
+    if c.outcome == Outcome::Failed {
+        return out;
+    }
+    out += &(what_went(c) + "\n");
     let header = [
         "exchange",
         "said",
@@ -241,7 +254,7 @@ fn one(c: &Conversation) -> String {
 }
 
 /// Hexadecimal bytes as text, what is no text escaped.
-fn readable(hex: &str) -> String {
+pub(crate) fn readable(hex: &str) -> String {
     let digits: Vec<u32> = hex.chars().filter_map(|digit| digit.to_digit(16)).collect();
     let bytes: Vec<u8> = digits.as_chunks::<2>().0.iter().map(|[a, b]| (a * 16 + b) as u8).collect();
     if bytes.is_empty() { "(nothing)".to_owned() } else { format!("\"{}\"", bytes.escape_ascii()) }

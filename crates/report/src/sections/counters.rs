@@ -119,7 +119,7 @@ pub(super) struct Counted;
 impl Section for Counted {
     fn lines(&self, report: &Report) -> Vec<Line> {
         let all = report.result.tx.iter().flat_map(|tx| &tx.interface_counters);
-        all.map(|c| Line::facts("interface", interface(c))).collect()
+        all.map(|c| Line::facts("interface", interface(c)).unless(crate::expected::counters(c))).collect()
     }
 
     fn cards(&self, report: &Report) -> String {

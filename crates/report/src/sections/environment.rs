@@ -115,10 +115,11 @@ impl Section for Machine {
     /// Which engine ran and why; below it why not those that would have been taken rather.
     fn lines(&self, report: &Report) -> Vec<Line> {
         let Some(choice) = &report.environment.engine else { return Vec::new() };
-        let mut lines = vec![Line::text("engine", format!("{}: {}", choice.name, choice.reason))];
+        let lines = [Line::text("engine", format!("{}: {}", choice.name, choice.reason))].into_iter();
         let others = choice.not_taken.iter();
-        lines.extend(others.map(|other| Line::text("", format!("not {}: {}", other.name, other.reason))));
-        lines
+        let others = others.map(|other| Line::text("", format!("not {}: {}", other.name, other.reason)));
+        let expected = crate::expected::engine(report);
+        lines.chain(others).map(|line| line.unless(expected)).collect()
     }
 }
 

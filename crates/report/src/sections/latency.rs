@@ -107,7 +107,9 @@ impl Section for Latency {
             let mut facts =
                 vec![format!("min {}", units::time(d.min)), format!("mean {}", units::time(d.mean as u64))];
             facts.extend(d.far_percentiles().map(|(name, value)| format!("{name} {}", units::time(value))));
-            lines.push(Line::facts(name(report), facts));
+            let brief = [("min", d.min), ("p50", d.p50), ("p99", d.p99), ("p99.9", d.p999), ("max", d.max)];
+            let brief = brief.map(|(name, value)| format!("{name} {}", units::time(value)));
+            lines.push(Line::facts(name(report), facts).brief(brief.into()));
             lines.extend(result.latency_clock.as_ref().map(|c| Line::facts("clock", clock(c))));
         }
         if let Some(v) = &result.delay_variation {
@@ -117,12 +119,12 @@ impl Section for Latency {
                 facts.push(format!("from frame to frame mean {}", units::time(d.mean as u64)));
                 facts.extend(d.in_words());
             }
-            lines.push(Line::facts("variation", facts));
+            lines.push(Line::facts("variation", facts).unless(true));
         }
         if let Some(d) = &result.arrival_gap_ns {
             let mut facts = vec![format!("between arrivals mean {}", units::time(d.mean as u64))];
             facts.extend(d.in_words());
-            lines.push(Line::facts("gaps", facts));
+            lines.push(Line::facts("gaps", facts).unless(true));
         }
         lines
     }

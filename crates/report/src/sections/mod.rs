@@ -100,6 +100,10 @@ pub(crate) const ALL: [&dyn Section; 20] = [
 pub(crate) struct Line {
     pub label: &'static str,
     pub says: Says,
+    /// What is left of it where not all is asked for.
+    pub brief: Option<Says>,
+    /// It says nothing that one would not expect: left out where not all is asked for.
+    pub expected: bool,
 }
 
 pub(crate) enum Says {
@@ -111,11 +115,21 @@ pub(crate) enum Says {
 
 impl Line {
     fn facts(label: &'static str, facts: Vec<String>) -> Line {
-        Line { label, says: Says::Facts(facts) }
+        Line { label, says: Says::Facts(facts), brief: None, expected: false }
     }
 
     fn text(label: &'static str, text: String) -> Line {
-        Line { label, says: Says::Text(text) }
+        Line { label, says: Says::Text(text), brief: None, expected: false }
+    }
+
+    /// See [`Line::expected`] and `crate::expected`.
+    fn unless(self, expected: bool) -> Line {
+        Line { expected, ..self }
+    }
+
+    /// See [`Line::brief`].
+    fn brief(self, facts: Vec<String>) -> Line {
+        Line { brief: Some(Says::Facts(facts)), ..self }
     }
 }
 

@@ -112,7 +112,9 @@ impl Section for Pace {
 
     fn lines(&self, report: &Report) -> Vec<Line> {
         let departed = report.result.tx.as_ref().and_then(|tx| tx.departures.as_ref());
-        let pace = report.result.pacing.iter().map(|p| Line::facts("pacing", pacing(p)));
+        let frames = report.result.tx.as_ref().map_or(0, |tx| tx.totals.frames);
+        let pace = report.result.pacing.iter();
+        let pace = pace.map(|p| Line::facts("pacing", pacing(p)).unless(crate::expected::pacing(p, frames)));
         pace.chain(departed.map(|d| Line::facts("departed", departures(d)))).collect()
     }
 

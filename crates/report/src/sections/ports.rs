@@ -59,8 +59,8 @@ impl PortResult {
 pub(super) struct Ports;
 
 impl Section for Ports {
-    fn tables(&self, report: &Report, _: Options<'_>) -> Vec<String> {
-        vec![text(&report.result.ports)]
+    fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
+        vec![text(&report.result.ports, options.width)]
     }
 
     fn cards(&self, report: &Report) -> String {
@@ -73,13 +73,13 @@ impl Section for Ports {
 }
 
 /// The table as text; empty of no ports.
-fn text(ports: &[PortResult]) -> String {
+fn text(ports: &[PortResult], width: usize) -> String {
     if ports.is_empty() {
         return String::new();
     }
     let mut table = Table::with_header(HEADER);
     ports.iter().for_each(|port| table.row(&port.interface, port.cells()));
-    table.to_string()
+    table.fitted(width)
 }
 
 #[cfg(test)]
@@ -97,11 +97,11 @@ mod tests {
             misdirected_frames: Some(0),
             ..sent.clone()
         };
-        let table = text(&[sent, measured]);
+        let table = text(&[sent, measured], 80);
         let words =
             |line: usize| table.lines().nth(line).expect("a row").split_whitespace().collect::<Vec<_>>();
         assert_eq!(words(1), ["tx0", "1,000", "0", "0", "-", "-", "-", "-", "-"]);
         assert_eq!(words(2), ["tx1", "1,000", "0", "0", "rx1", "990", "-", "10", "0"]);
-        assert_eq!(text(&[]), "");
+        assert_eq!(text(&[], 80), "");
     }
 }

@@ -162,8 +162,10 @@ impl Section for Sent {
         vec![Line::facts("sender", facts)]
     }
 
-    fn tables(&self, report: &Report, _: Options<'_>) -> Vec<String> {
-        vec![interfaces(report), cores(report)]
+    fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
+        let cores =
+            if options.verbose || !crate::expected::run(report) { cores(report) } else { String::new() };
+        vec![interfaces(report, options.width), cores]
     }
 
     fn facts(&self, report: &Report, facts: &mut Facts) {
@@ -198,7 +200,7 @@ impl Section for Sent {
 }
 
 /// What left by each interface and what arrived of it, where there were two.
-fn interfaces(report: &Report) -> String {
+fn interfaces(report: &Report, width: usize) -> String {
     let Some(tx) = report.result.tx.as_ref().filter(|tx| !tx.interfaces.is_empty()) else {
         return String::new();
     };
@@ -209,7 +211,7 @@ fn interfaces(report: &Report) -> String {
             let cells = [side.frames, side.bytes, side.failed].map(|n| Some(units::count(n)));
             table.row(&side.interface, cells);
         }
-        return table.to_string();
+        return table.fitted(width);
     }
     let mut table =
         Table::with_header(["interface", "sent", "bytes", "failed", "arrived at", "frames", "bytes"]);
@@ -221,7 +223,7 @@ fn interfaces(report: &Report) -> String {
             [far.map(|far| far.frames), far.map(|far| far.bytes)].map(|n| n.map(units::count));
         table.row(&side.interface, [sent, bytes, failed, place, came, came_bytes]);
     }
-    table.to_string()
+    table.fitted(width)
 }
 
 /// The work by core, where there were several.

@@ -75,28 +75,39 @@ pub(super) struct Streams;
 
 impl Section for Streams {
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
-        let limit = options.streams;
-        if report.streams.is_empty() || limit == 0 {
+        let limit = if options.verbose { usize::MAX } else { options.streams };
+        // One stream is the whole run.
+        if report.streams.is_empty() || limit == 0 || (report.streams.len() == 1 && !options.verbose) {
             return Vec::new();
         }
-        let header = ["stream", "sent", "received", "lost", "duplicated", "reordered", "p50", "p99", "max"];
-        let mut table = Table::with_header(header);
-        for s in report.streams.iter().take(limit) {
+        // Those that lost frames come first.
+        let mut streams: Vec<&Stream> = report.streams.iter().collect();
+        streams.sort_by_key(|s| std::cmp::Reverse(s.lost_frames));
+        // Nobody wants to read what did not happen.
+        let counts: [(&str, fn(&Stream) -> u64); 2] =
+            [("duplicated", |s| s.duplicated_frames), ("reordered", |s| s.reordered_frames)];
+        let counts: Vec<_> = counts
+            .into_iter()
+            .filter(|(_, count)| options.verbose || streams.iter().any(|s| count(s) > 0))
+            .collect();
+        let header = ["stream", "sent", "received", "lost"].into_iter();
+        let header = header.chain(counts.iter().map(|(name, _)| *name)).chain(["p50", "p99", "max"]);
+        let mut table = Table::with_columns(header);
+        for s in streams.iter().take(limit) {
             let latency = |get: fn(&Distribution) -> u64| s.latency_ns.as_ref().map(|d| units::time(get(d)));
-            let counts = [s.rx_frames, s.lost_frames, s.duplicated_frames, s.reordered_frames]
-                .map(|n| Some(units::count(n)));
-            let [received, lost, duplicated, reordered] = counts;
-            let sent = s.tx_frames.map(units::count);
-            let (p50, p99, max) = (latency(|d| d.p50), latency(|d| d.p99), latency(|d| d.max));
-            table.row(&label(s), [sent, received, lost, duplicated, reordered, p50, p99, max]);
+            let mut cells = vec![s.tx_frames.map(units::count)];
+            cells.extend([s.rx_frames, s.lost_frames].map(|n| Some(units::count(n))));
+            cells.extend(counts.iter().map(|(_, count)| Some(units::count(count(s)))));
+            cells.extend([latency(|d| d.p50), latency(|d| d.p99), latency(|d| d.max)]);
+            table.cells(&label(s), cells);
         }
         let more = report.streams.len().saturating_sub(limit);
         let rest = if more > 0 {
-            format!("... and {} more; the JSON has all\n", units::counted(more as u64, "stream"))
+            format!("... and {} more: `.verbose` lists all\n", units::counted(more as u64, "stream"))
         } else {
             String::new()
         };
-        vec![format!("{table}{rest}")]
+        vec![table.fitted(options.width) + &(options.said)(&rest)]
     }
 
     fn cards(&self, report: &Report) -> String {

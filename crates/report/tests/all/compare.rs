@@ -149,7 +149,16 @@ fn comparisons_of_anything_are_text_and_json() {
     for (a, b) in pairs {
         let mut b = b;
         b.environment.kernel = Some(format!("{ATTACK}2"));
-        let comparison = against(&[a], &[b]).expect("compared");
+        let (a, b) = ([a], [b]);
+        let comparison = against(&a, &b).expect("compared");
+        let page = html::comparison(&comparison, &named(&a), &named(&b));
+        assert_eq!(page.matches("<script").count(), 2, "the data and our own script");
+        assert!(
+            !page.contains("<img")
+                && !page.contains('\u{1b}')
+                && !page.contains('\u{202e}')
+                && !page.contains(ATTACK)
+        );
         let text = render(&comparison);
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
         let json = serde_json::to_string(&comparison).expect("JSON");
@@ -159,6 +168,9 @@ fn comparisons_of_anything_are_text_and_json() {
         // Whatever there is of it: a comparison or a refusal, no panic.
         if let Ok(comparison) = against(std::slice::from_ref(&report), std::slice::from_ref(&report)) {
             assert_ne!(comparison.outcome, Change::Worse, "{name}");
+            let of = named(std::slice::from_ref(&report));
+            let page = html::comparison(&comparison, &of, &of);
+            assert!(!page.contains("NaN") && !page.contains("inf\""), "{name}");
         }
     }
 }

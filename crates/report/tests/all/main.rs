@@ -5,6 +5,7 @@ mod fixtures;
 mod golden;
 mod hostile;
 mod live;
+mod page;
 mod renderings;
 mod searches;
 mod store;

@@ -3,15 +3,17 @@
 use super::Options;
 use super::error::{Fault, Outcome};
 use super::header::{self, Header, Payload};
+use super::messages::Turns;
 use super::patches::Patches;
 use super::size::{FCS, MAX_SIZE};
 use super::syntax::{Layer, Span};
 use super::value::{Every, Sequence};
 use crate::lengths::Lengths;
-use crate::program::{Crc, Field, LengthField, Program, Stream, Sum};
+use crate::program::{Crc, Field, LengthField, MAX_FIELDS, Program, Stream, Sum};
 use crate::templates::Templates;
 use crate::values::{self, Values};
 use std::ops::Range;
+use wire::numbers::port;
 use wire::proto::{Auto, Protocol, numbers};
 use wire::signature;
 
@@ -39,6 +41,7 @@ pub(super) fn compile(text: &str, layers: &[Layer<'_>], options: &Options) -> Ou
         announce(&mut headers, i)?;
     }
     active_segments(&mut headers);
+    client_address(&mut headers);
     let fields = fields(&headers, options.seed)?;
     let (mut template, lengths, padding) = lengths(&headers, options)?;
     let length_fields = length_fields(&headers, lengths.bounds(template.len() as u32), padding)?;
@@ -111,15 +114,52 @@ fn announce(headers: &mut [Header], i: usize) -> Outcome<()> {
         parent.write(field.name, u128::from(value));
     }
     match (protocol, child) {
-        (Protocol::Udp, Some(child)) => {
-            if let Some(port) = numbers::udp_port_of(child) {
-                parent.write("dport", u128::from(port));
-            }
-        }
+        (Protocol::Udp | Protocol::Tcp, Some(child)) => ports(headers, i, child),
         (Protocol::Mpls, child) => parent.write("s", u128::from(child != Some(Protocol::Mpls))),
         _ => {}
     }
     Ok(())
+}
+
+/// The ports of layer `i`, by which what follows is known: those of a client, or of a server that answers.
+fn ports(headers: &mut [Header], i: usize, child: Protocol) {
+    let first = |name: &str| headers.get(i + 1).and_then(|header| header.read(name));
+    let status = headers.get(i + 1).is_some_and(|header| header.bytes.starts_with(b"HTTP/"));
+    let server = match child {
+        Protocol::Dns => first("qr") == Some(1),
+        Protocol::Dhcp => first("op") == Some(2),
+        Protocol::Ntp => first("mode") == Some(4),
+        _ => status,
+    };
+    let Some(parent) = headers.get_mut(i) else { return };
+    if child == Protocol::Http {
+        // PSH and ACK, as on segments with content.
+        parent.write("flags", 0x18);
+    }
+    let (port, clients) = match child {
+        Protocol::Http => (Some(port::HTTP), 1024),
+        Protocol::Dhcp => (Some(port::DHCP_SERVER), port::DHCP_CLIENT),
+        child => (numbers::udp_port_of(child), 1024),
+    };
+    let Some(port) = port else { return };
+    let (here, there) = if server { ("sport", "dport") } else { ("dport", "sport") };
+    parent.write(here, port.into());
+    if server || child == Protocol::Dhcp {
+        parent.write(there, clients.into());
+    }
+}
+
+/// A DHCP client's address is the one that its frame comes from, unless it is given.
+fn client_address(headers: &mut [Header]) {
+    for i in 0..headers.len() {
+        let Some((before, [dhcp, ..])) = headers.split_at_mut_checked(i) else { continue };
+        let ether = before.iter().rev().find(|header| header.spec.protocol == Protocol::Ether);
+        if let (Protocol::Dhcp, Some(source)) =
+            (dhcp.spec.protocol, ether.and_then(|ether| ether.read("src")))
+        {
+            dhcp.write("chaddr", source);
+        }
+    }
 }
 
 /// An IPv6 packet with a segment routing header goes to its active segment (RFC 8754 section 4.1).
@@ -147,7 +187,8 @@ fn fields(headers: &[Header], seed: u64) -> Outcome<Vec<Field>> {
     for (layer, header) in headers.iter().enumerate() {
         let own =
             header.settings.iter().map(|setting| (setting.field.place(&header.bytes).unwrap_or(0), setting));
-        let patches = header.payload.iter().flat_map(|payload| &payload.patches.fields);
+        let patches =
+            header.payload.iter().flat_map(|payload| &payload.patches.fields).chain(&header.patches);
         let patches = patches.map(|patch| (patch.bit, &patch.setting));
         for (place, setting) in own.chain(patches).filter(|(_, setting)| setting.sequence.varies()) {
             let key = values::hash(seed, fields.len() as u64);
@@ -161,8 +202,78 @@ fn fields(headers: &[Header], seed: u64) -> Outcome<Vec<Field>> {
                 fields.push(field.every(every));
             }
         }
+        if let Some(turns) = &header.turns {
+            let key = values::hash(seed, fields.len() as u64);
+            let every = every(headers, layer, &turns.every, 0)?;
+            in_turn(header, turns, key, every, &mut fields)?;
+        }
     }
+    same_source(headers, &mut fields);
     Ok(fields)
+}
+
+/// The words of a message in which texts that take turns differ: all advance together.
+fn in_turn(header: &Header, turns: &Turns, key: u64, every: u64, fields: &mut Vec<Field>) -> Outcome<()> {
+    let length = turns.items.first().map_or(0, Vec::len);
+    // Numbers that vary by themselves are left out.
+    let free = |byte: usize| {
+        let bit = (turns.start + byte) * 8;
+        !header
+            .patches
+            .iter()
+            .any(|patch| patch.bit < bit + 8 && bit < patch.bit + usize::from(patch.setting.field.bits))
+    };
+    let differs = |byte: usize| {
+        let first = turns.items.first().and_then(|item| item.get(byte));
+        free(byte) && turns.items.iter().any(|item| item.get(byte) != first)
+    };
+    let mut at = 0;
+    while at < length {
+        if !differs(at) {
+            at += 1;
+            continue;
+        }
+        let end = (at + 1..length.min(at + 8)).find(|byte| !free(*byte)).unwrap_or(length.min(at + 8));
+        let word = |item: &Vec<u8>| {
+            item.get(at..end).unwrap_or_default().iter().fold(0u64, |word, byte| word << 8 | u64::from(*byte))
+        };
+        let items: std::sync::Arc<[u64]> = turns.items.iter().map(word).collect();
+        let values = if turns.random { Values::RandomList { key, items } } else { Values::List(items) };
+        let bit = (header.start + turns.start + at) as u64 * 8;
+        let field = Field::at_bit(bit, (end - at) as u32 * 8, values)
+            .ok_or_else(|| Fault::at(turns.span, "this text cannot vary"))?;
+        fields.push(field.every(every));
+        if fields.len() > MAX_FIELDS {
+            let message = format!(
+                "these texts differ in too many bytes: all that varies in a frame has {MAX_FIELDS} fields of 8 bytes"
+            );
+            return Err(Fault::at(turns.span, message));
+        }
+        at = end;
+    }
+    Ok(())
+}
+
+/// A DHCP client's address varies as the source address of its frame does. These come last, so that the keys of other
+/// fields stay as they are.
+fn same_source(headers: &[Header], fields: &mut Vec<Field>) {
+    for (i, dhcp) in headers.iter().enumerate().filter(|(_, header)| header.spec.protocol == Protocol::Dhcp) {
+        let given = dhcp.spec.field("chaddr").is_none_or(|field| dhcp.is_set(field));
+        let above = headers.iter().take(i).rev();
+        let ether = above.into_iter().find(|header| header.spec.protocol == Protocol::Ether);
+        let place = |header: &Header, name: &str| {
+            let field = header.spec.field(name)?;
+            Some(header.start + field.place(&header.bytes)? / 8)
+        };
+        let places = ether.and_then(|ether| place(ether, "src")).zip(place(dhcp, "chaddr"));
+        let Some((from, to)) = places.filter(|_| !given) else { continue };
+        let copies: Vec<Field> = fields
+            .iter()
+            .filter(|field| field.range().start == from && field.bytes == 6)
+            .map(|field| Field { offset: to as u32, ..field.clone() })
+            .collect();
+        fields.extend(copies);
+    }
 }
 
 /// Frames between two steps, with references to other fields followed.

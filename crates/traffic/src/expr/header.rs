@@ -2,11 +2,12 @@
 
 use super::error::{Fault, Outcome, did_you_mean};
 use super::lists;
-use super::patches::{self, Patches};
+use super::messages::{self, Turns};
+use super::patches::{self, Patch, Patches};
 use super::syntax::{Argument, Layer, Span, Value, Word};
 use super::value::{self, Sequence, Setting, short};
 use std::net::Ipv6Addr;
-use wire::proto::{Auto, Field, Protocol, Spec, Variable, icmpv6, put};
+use wire::proto::{Auto, Field, Kind, Part, Protocol, Spec, Variable, icmpv6, igmpv3, put};
 
 /// Payload of one layer, at most.
 const MAX_PAYLOAD: u128 = 65_535;
@@ -28,6 +29,10 @@ pub(super) struct Header {
     pub bad_checksum: bool,
     pub segments: Vec<Ipv6Addr>,
     pub payload: Option<Payload>,
+    /// What varies in the parts of a message; bits counted from the header's begin.
+    pub patches: Vec<Patch>,
+    /// Bytes of a message that take turns.
+    pub turns: Option<Turns>,
 }
 
 /// What `raw` and `payload` describe.
@@ -77,9 +82,30 @@ impl Header {
     }
 }
 
+/// Names of Scapy that are no layer here, and what to write instead.
+const ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "BOOTP",
+        "one layer for BOOTP and DHCP, such as dhcp(type=discover, xid=1, chaddr=02:00:00:00:00:01, options=[opt(43, hex=\"01\")])",
+    ),
+    ("ICMPv6EchoRequest", "icmpv6(type=echo-request, id=1, seq=1)"),
+    ("ICMPv6EchoReply", "icmpv6(type=echo-reply, id=1, seq=1)"),
+    ("ICMPv6ND_NS", "icmpv6(type=neighbor-solicit, target=2001:db8::1)"),
+    ("ICMPv6ND_NA", "icmpv6(type=neighbor-advert, target=2001:db8::1)"),
+    ("ICMPv6ND_RS", "icmpv6(type=router-solicit)"),
+    ("ICMPv6ND_RA", "icmpv6(type=router-advert)"),
+    ("IGMPv3mr", "igmpv3(records=[to_exclude(239.1.1.1)])"),
+    ("IGMPv3mq", "igmpv3(type=query, group=239.1.1.1)"),
+    ("HTTPRequest", "http(method=GET, path=\"/\", host=www.example.org), without HTTP() in front"),
+    ("HTTPResponse", "http(status=200, body=\"text\"), without HTTP() in front"),
+];
+
 /// The protocol a layer's name means.
 pub(super) fn protocol(name: &Word<'_>) -> Outcome<Protocol> {
     Protocol::by_name(name.text).ok_or_else(|| {
+        if let Some((_, advice)) = ELSEWHERE.iter().find(|(other, _)| other.eq_ignore_ascii_case(name.text)) {
+            return Fault::at(name.span, format!("`{}` is written otherwise here: {advice}", name.text));
+        }
         let all = || Protocol::ALL.into_iter().map(Protocol::spec);
         let hint = did_you_mean(
             name.text,
@@ -109,6 +135,8 @@ pub(super) fn build(protocol: Protocol, layer: &Layer<'_>) -> Outcome<Header> {
         bad_checksum: false,
         segments: Vec::new(),
         payload: None,
+        patches: Vec::new(),
+        turns: None,
     };
     if protocol == Protocol::Raw {
         let (bytes, payload) = payload(layer)?;
@@ -118,7 +146,8 @@ pub(super) fn build(protocol: Protocol, layer: &Layer<'_>) -> Outcome<Header> {
     }
     let mut list = None;
     let mut left_auto: Vec<&Field> = Vec::new();
-    for argument in &layer.arguments {
+    let mut parts: Vec<(&'static Part, &Argument<'_>)> = Vec::new();
+    for argument in layer.arguments.iter().flat_map(|argument| messages::unfolded(protocol, argument)) {
         let Some(name) = &argument.name else {
             return Err(Fault::at(
                 argument.value.span(),
@@ -133,14 +162,26 @@ pub(super) fn build(protocol: Protocol, layer: &Layer<'_>) -> Outcome<Header> {
             }
             continue;
         }
+        if let Some(part) = spec.parts().iter().find(|part| part.is_called(name.text)) {
+            if parts.iter().any(|(other, _)| std::ptr::eq(*other, part)) {
+                return Err(Fault::at(name.span, format!("`{}` is given twice", name.text)));
+            }
+            parts.push((part, argument));
+            continue;
+        }
         let Some(field) = spec.field(name.text) else {
             let names =
                 spec.fields.iter().flat_map(|f| std::iter::once(f.name).chain(f.aliases.iter().copied()));
-            let hint = did_you_mean(name.text, names.chain(spec.list_names().iter().copied()));
+            let names = names.chain(spec.list_names().iter().copied());
+            let hint = did_you_mean(name.text, names.chain(spec.parts().iter().map(|part| part.name)));
             let message =
                 format!("unknown field `{}` of {}{hint}{}", short(name.text), spec.name, fields_of(spec));
             return Err(Fault::at(name.span, message));
         };
+        // Scapy's word for a field that is not given.
+        if matches!(&argument.value, Value::Word(word) if word.text == "None") {
+            continue;
+        }
         if header.is_set(field) || left_auto.iter().any(|f| std::ptr::eq(*f, field)) {
             return Err(Fault::at(name.span, format!("`{}` is given twice", name.text)));
         }
@@ -155,6 +196,7 @@ pub(super) fn build(protocol: Protocol, layer: &Layer<'_>) -> Outcome<Header> {
     }
     fixed_part(&mut header, list, &left_auto)?;
     variable_part(&mut header, list)?;
+    messages::write(&mut header, parts)?;
     derived(&mut header)?;
     Ok(header)
 }
@@ -185,6 +227,7 @@ fn special(field: &Field, argument: &Argument<'_>) -> Option<Special> {
 fn fields_of(spec: &Spec) -> String {
     let names: Vec<&str> =
         spec.fields.iter().map(|f| f.name).chain(spec.list_names().first().copied()).collect();
+    let names: Vec<&str> = names.into_iter().chain(spec.parts().iter().map(|part| part.name)).collect();
     if names.is_empty() { "it has no fields".into() } else { format!("fields: {}", names.join(", ")) }
 }
 
@@ -235,6 +278,7 @@ fn fixed_part(header: &mut Header, list: Option<&Argument<'_>>, left_auto: &[&Fi
     }
     let length = match spec.protocol {
         Protocol::Icmpv6 => icmpv6::fixed_len(bytes.first().copied().unwrap_or(0)),
+        Protocol::Igmpv3 => igmpv3::fixed_len(bytes.first().copied().unwrap_or(0)),
         Protocol::Gre => (spec.header_len)(&bytes).unwrap_or(spec.min_len),
         Protocol::Gtpu if bytes.first().is_some_and(|byte| byte & 7 != 0) => 12,
         _ => spec.min_len,
@@ -250,7 +294,7 @@ fn variable_part(header: &mut Header, list: Option<&Argument<'_>>) -> Outcome<()
         return Err(Fault::at(name.span, "a list in a header does not vary"));
     }
     match spec.variable {
-        Variable::None => {}
+        Variable::None | Variable::Message { .. } => {}
         Variable::Options { table, align } => {
             let mut out = match list {
                 Some(list) => lists::options(spec.protocol, table, &list.value)?,
@@ -309,7 +353,7 @@ fn derived(header: &mut Header) -> Outcome<()> {
 fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
     const FORMS: &str = "write raw(\"text\"), raw(hex=\"de ad\"), or payload(len=100, fill=0x00)";
     /// Payload lengths are written like any 16-bit field.
-    static LENGTH: Field = length_field();
+    static LENGTH: Field = Field::new("len", 0, 16, Kind::Uint, "Bytes of payload.");
     let mut content: Option<Vec<u8>> = None;
     let mut length = None;
     let mut fill: Option<Vec<u8>> = None;
@@ -399,22 +443,5 @@ pub(super) fn extend(bytes: &mut Vec<u8>, from: usize, fill: &[u8], length: usiz
     while bytes.len() < length {
         let byte = fill.get((bytes.len() - from) % fill.len().max(1)).copied().unwrap_or(0);
         bytes.push(byte);
-    }
-}
-
-const fn length_field() -> Field {
-    Field {
-        name: "len",
-        aliases: &[],
-        bit: 0,
-        bits: 16,
-        kind: wire::proto::Kind::Uint,
-        default: 0,
-        auto: Auto::No,
-        doc: "Bytes of payload.",
-        at: None,
-        needs: None,
-        view: false,
-        names: &[],
     }
 }

@@ -1,7 +1,7 @@
 //! The variable parts of headers: options, segment lists, GTP-U extension headers; and bytes as written.
 
 use super::error::{Fault, Outcome, did_you_mean};
-use super::syntax::{Argument, Span, Value};
+use super::syntax::{Argument, Span, Value, Word};
 use super::value::{number, short};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::Mac;
@@ -52,6 +52,8 @@ pub(super) fn options(
 ) -> Outcome<Vec<u8>> {
     let out = match (hex_value(value)?, value) {
         (Some(bytes), _) => bytes,
+        // What Scapy prints for none.
+        (None, Value::Text(text, _)) if text.is_empty() => Vec::new(),
         (None, Value::List(items, _)) => {
             let mut out = Vec::new();
             for item in items {
@@ -100,6 +102,12 @@ fn one_option(
     let (name, arguments) = match item {
         Value::Word(word) => (word, &none),
         Value::Call(word, arguments, _) => (word, arguments),
+        // Scapy's: ("MSS", 1460).
+        Value::Tuple(items, span) => {
+            let (name, arguments) = scapy_option(items, *span)?;
+            let word = Word { text: &name, span: *span };
+            return one_option(protocol, table, &Value::Call(word, arguments, *span), out);
+        }
         _ => return Err(Fault::at(item.span(), "expected an option, such as nop or mss(1460)")),
     };
     let span = item.span();
@@ -195,8 +203,23 @@ fn one_option(
     Ok(())
 }
 
+/// Name and arguments of an option as Scapy writes it: `("MSS", 1460)`, `("NOP", None)`, `("Timestamp", (1, 0))`.
+fn scapy_option<'a>(items: &[Value<'a>], span: Span) -> Outcome<(String, Vec<Argument<'a>>)> {
+    let [Value::Text(name, _), value] = items else {
+        return Err(Fault::at(span, "expected an option, such as nop, mss(1460) or (\"MSS\", 1460)"));
+    };
+    let argument = |value: &Value<'a>| Argument { name: None, value: value.clone(), modifiers: Vec::new() };
+    let arguments = match value {
+        Value::Tuple(values, _) => values.iter().map(argument).collect(),
+        Value::Word(word) if word.text.eq_ignore_ascii_case("none") => Vec::new(),
+        Value::Text(text, _) if text.is_empty() => Vec::new(),
+        other => vec![argument(other)],
+    };
+    Ok((String::from_utf8_lossy(name).into_owned(), arguments))
+}
+
 /// `hex="..."`, `hex("...")` or a string.
-fn bytes(argument: &Argument<'_>) -> Outcome<Option<Vec<u8>>> {
+pub(super) fn bytes(argument: &Argument<'_>) -> Outcome<Option<Vec<u8>>> {
     match (&argument.name, &argument.value) {
         (Some(name), Value::Text(text, span)) if name.text.eq_ignore_ascii_case("hex") => {
             from_hex(text, *span).map(Some)

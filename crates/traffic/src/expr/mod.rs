@@ -11,6 +11,7 @@ mod compile;
 mod error;
 mod header;
 mod lists;
+mod messages;
 mod patches;
 mod size;
 mod syntax;

@@ -4,7 +4,7 @@
 use super::error::{Fault, Outcome};
 use super::syntax::{Argument, Span, Value, Word};
 use super::value::{self, Setting};
-use wire::proto::{Auto, Field, Kind};
+use wire::proto::{Field, Kind};
 
 /// Fields of one payload, at most; those of a frame together are bounded by the program.
 const MAX_PATCHES: usize = 256;
@@ -155,7 +155,7 @@ fn word<'a>(argument: &Argument<'a>) -> Option<Word<'a>> {
 fn first_word<'a>(value: &Value<'a>) -> Option<Word<'a>> {
     match value {
         Value::Word(word) | Value::Range(word, _) => Some(*word),
-        Value::List(items, _) => items.first().and_then(first_word),
+        Value::List(items, _) | Value::Tuple(items, _) => items.first().and_then(first_word),
         Value::Call(_, arguments, _) => arguments.first().and_then(|argument| first_word(&argument.value)),
         Value::Text(..) => None,
     }
@@ -175,18 +175,5 @@ static WIDTHS: [Field; 64] = {
 };
 
 const fn of(bits: u8, kind: Kind) -> Field {
-    Field {
-        name: "field",
-        aliases: &[],
-        bit: 0,
-        bits,
-        kind,
-        default: 0,
-        auto: Auto::No,
-        doc: "A part of the payload.",
-        at: None,
-        needs: None,
-        view: false,
-        names: &[],
-    }
+    Field::new("field", 0, bits, kind, "A part of the payload.")
 }

@@ -2,9 +2,12 @@
 //!
 //! ```text
 //! packet    = layer { "/" layer }
+//! layer     = string                                       payload, as Scapy has it
 //! layer     = word [ "(" [ argument { "," argument } ] ")" ]
 //! argument  = [ word "=" ] value { word "=" value }      the second kind are modifiers: step=, every=
-//! value     = word [ ".." word ] | string | "[" [ value { "," value } ] "]" | word "(" ... ")"
+//! value     = word [ ".." word ] | string [ "*" word ] | "[" [ value { "," value } ] "]" | word "(" ... ")"
+//!           | "(" value { "," value } ")"                  Scapy's ranges and options
+//! string    = "..." or '...', or between the quotes that web pages make of these; b"..." too
 //! word      = letters, digits and : . - + _   ("/" digits too, after an address: a prefix)
 //! ```
 
@@ -15,6 +18,8 @@ use super::error::{Fault, Outcome};
 pub(super) const MAX_TEXT: usize = 1 << 20;
 /// How deep brackets nest, at most.
 const MAX_DEPTH: usize = 8;
+/// Bytes of all `"text" * N` together, at most.
+const MAX_REPEATED: usize = 65_535;
 /// Layers of a packet, at most.
 pub(super) const MAX_LAYERS: usize = 32;
 
@@ -32,6 +37,8 @@ pub(super) enum Value<'a> {
     Range(Word<'a>, Word<'a>),
     Text(Vec<u8>, Span),
     List(Vec<Value<'a>>, Span),
+    /// `(a, b)`: how Scapy writes a range, and an option with its value.
+    Tuple(Vec<Value<'a>>, Span),
     Call(Word<'a>, Vec<Argument<'a>>, Span),
 }
 
@@ -40,7 +47,9 @@ impl Value<'_> {
         match self {
             Value::Word(word) => word.span,
             Value::Range(from, to) => from.span.to(to.span),
-            Value::Text(_, span) | Value::List(_, span) | Value::Call(_, _, span) => *span,
+            Value::Text(_, span) | Value::List(_, span) | Value::Tuple(_, span) | Value::Call(_, _, span) => {
+                *span
+            }
         }
     }
 }
@@ -66,15 +75,14 @@ pub(super) fn parse(text: &str) -> Outcome<Vec<Layer<'_>>> {
         let message = format!("the expression has {} bytes; {MAX_TEXT} are the most", text.len());
         return Err(Fault::at(Span { start: 0, end: 1 }, message));
     }
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { text, at: 0, repeated: 0 };
     let mut layers = Vec::new();
     loop {
-        let name = parser.word("a layer, such as ipv4 or udp")?;
         if layers.len() == MAX_LAYERS {
-            return Err(Fault::at(name.span, format!("more than {MAX_LAYERS} layers")));
+            let span = Span { start: parser.at, end: parser.at + 1 };
+            return Err(Fault::at(span, format!("more than {MAX_LAYERS} layers")));
         }
-        let arguments = if parser.take(b'(') { parser.arguments(b')', 0)? } else { Vec::new() };
-        layers.push(Layer { name, arguments });
+        layers.push(parser.layer()?);
         if parser.peek().is_none() {
             return Ok(layers);
         }
@@ -87,9 +95,53 @@ pub(super) fn parse(text: &str) -> Outcome<Vec<Layer<'_>>> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Bytes that strings have been repeated to.
+    repeated: usize,
 }
 
+/// Quotes that mean the same: the keyboard's first. Web pages make the others of it.
+const QUOTES: [&[char]; 2] = [
+    &['"', '\u{201c}', '\u{201d}', '\u{201e}', '\u{201f}', '\u{2033}', '\u{ab}', '\u{bb}'],
+    &['\'', '\u{2018}', '\u{2019}', '\u{201a}', '\u{201b}', '\u{2032}'],
+];
+
+/// Scapy's functions that take a packet.
+const CALLS: [&str; 8] = ["send", "sendp", "sendpfast", "sr", "sr1", "srp", "srp1", "wrpcap"];
+
 impl<'a> Parser<'a> {
+    fn layer(&mut self) -> Outcome<Layer<'a>> {
+        if self.quoted().is_some() {
+            let value = self.string()?;
+            let name = Word { text: "raw", span: value.span() };
+            return Ok(Layer {
+                name,
+                arguments: vec![Argument { name: None, value, modifiers: Vec::new() }],
+            });
+        }
+        let name = self.word("a layer, such as ipv4 or udp")?;
+        if CALLS.contains(&name.text) && self.peek() == Some(b'(') {
+            let message = format!("write only the packet that stands in the brackets of `{}`", name.text);
+            return Err(Fault::at(name.span, message));
+        }
+        let arguments = if self.take(b'(') { self.arguments(b')', 0)? } else { Vec::new() };
+        Ok(Layer { name, arguments })
+    }
+
+    /// What closes the string that starts here, and the bytes of its opening: `"`, `'`, or `b"`.
+    fn quoted(&mut self) -> Option<(&'static [char], usize)> {
+        self.peek();
+        let rest = self.text.get(self.at..)?;
+        let (prefix, rest) = match rest.strip_prefix('b') {
+            Some(after) => (1, after),
+            None => (0, rest),
+        };
+        let open = rest.chars().next()?;
+        let kind = QUOTES.into_iter().find(|kind| kind.contains(&open))?;
+        // What the keyboard opened, it closes: other quotes are content there.
+        let closing = if open.is_ascii() { kind.get(..1)? } else { kind };
+        Some((closing, prefix + open.len_utf8()))
+    }
+
     /// The next byte that is not blank.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.text.get(self.at..).unwrap_or_default();
@@ -186,9 +238,18 @@ impl<'a> Parser<'a> {
         if depth > MAX_DEPTH {
             return Err(Fault::at(Span { start: self.at, end: self.at + 1 }, "brackets nest too deep"));
         }
+        if self.quoted().is_some() {
+            return self.string();
+        }
         match self.peek() {
-            Some(b'"') => self.string(),
-            Some(b'[') => self.list(depth),
+            Some(b'[') => {
+                let (items, span) = self.list(b']', depth)?;
+                Ok(Value::List(items, span))
+            }
+            Some(b'(') => {
+                let (items, span) = self.list(b')', depth)?;
+                Ok(Value::Tuple(items, span))
+            }
             _ => {
                 let word = self.word("a value")?;
                 if self.text.get(self.at..).is_some_and(|rest| rest.starts_with("..")) {
@@ -206,69 +267,88 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn list(&mut self, depth: usize) -> Outcome<Value<'a>> {
+    /// Values up to the closing bracket.
+    fn list(&mut self, close: u8, depth: usize) -> Outcome<(Vec<Value<'a>>, Span)> {
         let start = self.at;
         self.at += 1;
         let mut items = Vec::new();
-        if !self.take(b']') {
+        if !self.take(close) {
             loop {
                 items.push(self.value(depth + 1)?);
-                if self.take(b']') {
+                if self.take(close) {
                     break;
                 }
                 if !self.take(b',') {
-                    return Err(self.expected("`,` or `]`"));
+                    return Err(self.expected(&format!("`,` or `{}`", char::from(close))));
+                }
+                // Python's tuple of one, and a comma too many.
+                if self.take(close) {
+                    break;
                 }
             }
         }
-        Ok(Value::List(items, Span { start, end: self.at }))
+        Ok((items, Span { start, end: self.at }))
     }
 
     /// A quoted string; its escapes are \n \r \t \0 \\ \" \' and \xHH.
     fn string(&mut self) -> Outcome<Value<'a>> {
+        let Some((closing, opening)) = self.quoted() else { return Err(self.expected("a string")) };
         let start = self.at;
-        let bytes = self.text.as_bytes();
         let mut out = Vec::new();
-        let mut at = start + 1;
-        loop {
-            let Some(&byte) = bytes.get(at) else {
-                return Err(Fault::at(Span { start, end: start + 1 }, "this string has no closing `\"`"));
+        let mut rest = self.text.get(start + opening..).unwrap_or_default().char_indices();
+        let base = start + opening;
+        let end = loop {
+            let Some((at, c)) = rest.next() else {
+                let quote = closing.first().copied().unwrap_or('"');
+                let message = format!("this string has no closing `{quote}`");
+                return Err(Fault::at(Span { start, end: start + opening }, message));
             };
-            at += 1;
-            match byte {
-                b'"' => break,
-                b'\\' => {
-                    let escape = bytes.get(at).copied();
-                    at += 1;
-                    out.push(match escape {
-                        Some(b'n') => b'\n',
-                        Some(b'r') => b'\r',
-                        Some(b't') => b'\t',
-                        Some(b'0') => 0,
-                        Some(c @ (b'\\' | b'"' | b'\'')) => c,
-                        Some(b'x') => {
-                            let digits = self
-                                .text
-                                .get(at..at + 2)
-                                .filter(|d| d.bytes().all(|c| c.is_ascii_hexdigit()));
-                            let Some(value) = digits.and_then(|d| u8::from_str_radix(d, 16).ok()) else {
-                                let span = Span { start: at - 2, end: at };
-                                return Err(Fault::at(span, "\\x needs two hexadecimal digits"));
-                            };
-                            at += 2;
-                            value
-                        }
-                        _ => {
-                            let message = "unknown escape; there are \\n \\r \\t \\0 \\\\ \\\" \\' and \\xHH";
-                            return Err(Fault::at(Span { start: at - 2, end: at }, message));
-                        }
-                    });
-                }
-                _ => out.push(byte),
+            if closing.contains(&c) {
+                break base + at + c.len_utf8();
             }
+            if c != '\\' {
+                out.extend(c.encode_utf8(&mut [0; 4]).bytes());
+                continue;
+            }
+            let escape = rest.next();
+            let width = escape.map_or(0, |(_, c)| c.len_utf8());
+            out.push(match escape.map(|(_, c)| c) {
+                Some('n') => b'\n',
+                Some('r') => b'\r',
+                Some('t') => b'\t',
+                Some('0') => 0,
+                Some(c @ ('\\' | '"' | '\'')) => c as u8,
+                Some('x') => {
+                    let mut digit = || rest.next().and_then(|(_, c)| c.to_digit(16));
+                    let Some(value) = digit().zip(digit()).map(|(high, low)| (high << 4 | low) as u8) else {
+                        let span = Span { start: base + at, end: base + at + 2 };
+                        return Err(Fault::at(span, "\\x needs two hexadecimal digits"));
+                    };
+                    value
+                }
+                _ => {
+                    let message = "unknown escape; there are \\n \\r \\t \\0 \\\\ \\\" \\' and \\xHH";
+                    return Err(Fault::at(Span { start: base + at, end: base + at + 1 + width }, message));
+                }
+            });
+        };
+        self.at = end;
+        if self.take(b'*') {
+            let word = self.word("how many times")?;
+            let room = MAX_REPEATED - self.repeated;
+            let length = word
+                .text
+                .parse::<usize>()
+                .ok()
+                .and_then(|times| Some((times, out.len().checked_mul(times)?)));
+            let Some((times, length)) = length.filter(|(_, length)| *length <= room) else {
+                let message = format!("strings are repeated to {MAX_REPEATED} bytes at most, all together");
+                return Err(Fault::at(word.span, message));
+            };
+            self.repeated += length;
+            out = out.repeat(times);
         }
-        self.at = at;
-        Ok(Value::Text(out, Span { start, end: at }))
+        Ok(Value::Text(out, Span { start, end: self.at }))
     }
 }
 

@@ -41,6 +41,193 @@ fn a_plain_packet_is_right_to_the_byte() {
     assert_eq!(frame("Ether()/IP()/UDP(dport=53)/Raw(load=\"hi\")", 7), expected);
 }
 
+/// The lines of a dump that say these fields.
+fn said(text: &str, n: u64, names: &[&str]) -> Vec<String> {
+    let dump = wire::show::show(LinkType::ETHERNET, &frame(text, n));
+    assert!(!dump.contains("malformed") && !dump.contains("bad, should"), "{dump}");
+    let lines = dump.lines().filter_map(|line| line.trim().split_once(" = "));
+    lines
+        .filter(|(name, _)| names.contains(&name.trim()))
+        .map(|(name, value)| format!("{}={value}", name.trim()))
+        .collect()
+}
+
+#[test]
+fn messages_are_told_by_their_ports_and_dumped_as_they_are_written() {
+    assert_eq!(
+        said(
+            "ipv4/udp/dns(qname=\"a.example\", qtype=MX, answers=[mx(10, \"m.example\"), 192.0.2.1, 2001:db8::1, txt(\"hi\")], edns=4096)",
+            0,
+            &["sport", "dport", "qr", "ancount", "question", "answer", "additional"]
+        ),
+        [
+            "sport=53",
+            "dport=1024",
+            "qr=1",
+            "ancount=4",
+            "question=a.example MX IN",
+            "answer=a.example MX IN 300 10 m.example",
+            "answer=a.example A IN 300 192.0.2.1",
+            "answer=a.example AAAA IN 300 2001:db8::1",
+            "answer=a.example TXT IN 300 \"hi\"",
+            "additional=OPT (EDNS), datagrams of 4096 bytes"
+        ]
+    );
+    assert_eq!(
+        said(
+            "ether(src=02:00:00:00:00:00/40)/ipv4/udp/dhcp(type=request, requested=10.0.0.0/24, hostname=\"pc\", params=[1, 3])",
+            5,
+            &["sport", "dport", "op", "chaddr", "type", "requested", "hostname", "params"]
+        ),
+        [
+            "type=0x0800 (IPv4)",
+            "sport=68",
+            "dport=67",
+            "op=1",
+            "chaddr=02:00:00:00:00:05",
+            "type=3 (request)",
+            "requested=10.0.0.5",
+            "params=[1, 3]",
+            "hostname=\"pc\""
+        ]
+    );
+    assert_eq!(
+        said("ipv4/udp/dhcp(type=ack, chaddr=02:00:00:00:00:09)", 0, &["sport", "dport", "op"]),
+        ["sport=67", "dport=68", "op=2"]
+    );
+    assert_eq!(said("ipv4/udp/ntp", 0, &["dport", "mode"]), ["dport=123", "mode=3 (client)"]);
+    assert_eq!(
+        said(
+            "ipv4/tcp/http(path=\"/x\", host=h, headers=[\"A: b\"], body=\"hi\")",
+            0,
+            &["dport", "flags", "start", "header", "body"]
+        ),
+        [
+            "flags=0 (0x0)",
+            "dport=80",
+            "flags=PA (0x18)",
+            "start=GET /x HTTP/1.1",
+            "header=Host: h",
+            "header=User-Agent: netdyno",
+            "header=A: b",
+            "header=Content-Length: 2",
+            "body=2 bytes, \"hi\""
+        ]
+    );
+    assert_eq!(
+        said("ipv4/tcp/http(status=404)", 0, &["sport", "start"]),
+        ["sport=80", "start=HTTP/1.1 404 Not Found"]
+    );
+    assert_eq!(
+        said(
+            "ipv4/igmpv3(records=[to_exclude(239.1.0.0/16), allow(232.0.0.1, 10.0.0.0/24)])",
+            258,
+            &["nrecords", "record"]
+        ),
+        ["nrecords=2", "record=to_exclude(239.1.1.2)", "record=allow(232.0.0.1, 10.0.0.2)"]
+    );
+    assert_eq!(
+        said("ipv4/igmpv3(type=query, group=232.0.0.1, sources=10.0.0.1)", 0, &["nsources", "sources"]),
+        ["nsources=1", "sources=[10.0.0.1]"]
+    );
+}
+
+#[test]
+fn texts_take_turns_at_one_length() {
+    let names = "ipv4/udp/dns(id=0..65535, qname=[\"a.example\", \"longer.example\", \"b.c.d.example\"])";
+    let lengths: Vec<usize> = (0..4).map(|n| frame(names, n).len()).collect();
+    assert!(lengths.windows(2).all(|pair| pair[0] == pair[1]), "{lengths:?}");
+    let asked: Vec<String> = (0..4).flat_map(|n| said(names, n, &["question"])).collect();
+    assert_eq!(
+        asked,
+        [
+            "question=a.example A IN",
+            "question=longer.example A IN",
+            "question=b.c.d.example A IN",
+            "question=a.example A IN"
+        ]
+    );
+    let paths = "ipv4/tcp(seq=random())/http(path=[\"/\", \"/longer\"] every=2, host=[\"one.example\", \"b.example\"])";
+    let got: Vec<String> = (0..5).flat_map(|n| said(paths, n, &["start"])).collect();
+    assert_eq!(got[0], "start=GET / HTTP/1.1");
+    assert_eq!((&got[1], &got[2]), (&got[0], &"start=GET /longer HTTP/1.1".to_owned()));
+    assert_eq!(got[4], got[0]);
+    // Drawn by chance: all come, each with its own bytes only.
+    let drawn = "ipv4/udp/dns(qname=random([\"aaaaaaaa.example\", \"bbbbbbbb.example\"]))";
+    let seen: std::collections::BTreeSet<String> =
+        (0..50).flat_map(|n| said(drawn, n, &["question"])).collect();
+    assert_eq!(
+        seen.into_iter().collect::<Vec<_>>(),
+        ["question=aaaaaaaa.example A IN", "question=bbbbbbbb.example A IN"]
+    );
+    // A number behind a name of one length varies beside it.
+    let both = "ipv4/udp/dns(qname=[\"ab.example\", \"cd.example\"], qtype=[A, AAAA, MX])";
+    assert_eq!(said(both, 3, &["question"]), ["question=cd.example A IN"]);
+}
+
+#[test]
+fn what_is_wrong_in_a_message_on_purpose_is_sent() {
+    let bytes = frame("ipv4/udp(len=99, dport=5353)/dns(qdcount=7, qr=0, answers=192.0.2.1)", 0);
+    assert_eq!((&bytes[36..40], &bytes[44..48]), (&[0x14, 0xe9, 0, 99][..], &[1, 0x80, 0, 7][..]));
+    assert!(shown("ipv4/igmpv3(chksum=bad)").contains("bad, should be"));
+}
+
+#[test]
+fn scapys_spelling_is_read() {
+    for (scapy, ours) in [
+        ("IP(dst=\"10.0.0.1\")/UDP(dport=53)/Raw(load=\"x\")", "ipv4(dst=10.0.0.1)/udp(dport=53)/raw(\"x\")"),
+        (
+            "Ether(src='02:00:00:00:00:07')/IP(dst='10.0.0.0/24')/TCP(dport=(1,1024), flags='SA')",
+            "ether(src=02:00:00:00:00:07)/ipv4(dst=10.0.0.0/24)/tcp(dport=1..1024, flags=SA)",
+        ),
+        (
+            "IP(dst=[\"10.0.0.1\", \"10.0.0.9\"])/UDP()/\"hello\"",
+            "ipv4(dst=[10.0.0.1, 10.0.0.9])/udp/raw(\"hello\")",
+        ),
+        (
+            "IP(dst=\u{201c}10.0.0.1\u{201d})/UDP()/Raw(load=\u{2018}x\u{2019})",
+            "ipv4(dst=10.0.0.1)/udp/raw(\"x\")",
+        ),
+        (
+            "Dot1Q(vlan=5)/IPv6(dst=\"2001:db8::1\")/ICMPv6(type=128)",
+            "vlan(id=5)/ipv6(dst=2001:db8::1)/icmpv6(type=128)",
+        ),
+        ("IP()/UDP()/Raw(b\"ab\\x00\"*3)", "ipv4/udp/raw(\"ab\\0ab\\0ab\\0\")"),
+        (
+            "IP()/UDP()/DNS(rd=1, qd=DNSQR(qname=\"a.example\", qtype=\"AAAA\"))",
+            "ipv4/udp/dns(qname=\"a.example\", qtype=AAAA)",
+        ),
+        ("IP(version=4, ihl=None, len=None, chksum=None, options=b'')/GRE(key=None)/IP()", "ipv4/gre/ipv4"),
+        ("IP(src=RandIP(\"10.0.0.0/8\"))/UDP()", "ipv4(src=random(10.0.0.0/8))/udp"),
+        ("IP()/UDP(sport=RandShort(), dport=RandNum(1, 9))", "ipv4/udp(sport=random(), dport=random(1..9))"),
+        (
+            "IP()/TCP(options=[(\"MSS\", 1460), (\"SAckOK\", \"\"), ('Timestamp', (1, 0)), ('NOP', None), ('WScale', 7)])",
+            "ipv4/tcp(options=[mss(1460), sackok, timestamp(1, 0), nop, wscale(7)])",
+        ),
+        (
+            "IP(proto=\"udp\")/UDP()/VXLAN(vni=5)/Ether()/ARP(op=\"who-has\", pdst=\"10.0.0.1\")",
+            "ipv4(proto=17)/udp/vxlan(vni=5)/ether/arp(op=who-has, pdst=10.0.0.1)",
+        ),
+    ] {
+        for n in [0, 1, 7] {
+            assert_eq!(frame(scapy, n), frame(ours, n), "{scapy}");
+        }
+    }
+    for (text, part) in [
+        (
+            "Ether()/IP()/UDP()/BOOTP(chaddr=mac)/DHCP(options=[(\"message-type\",\"discover\"),\"end\"])",
+            "dhcp(type=discover",
+        ),
+        ("sendp(IP()/UDP())", "write only the packet"),
+        ("IP(dst=\"10.0.0.300\")", "`10.0.0.300` does not suit"),
+        ("IP(ttl=(1,2,3))", "(a, b) is a range"),
+        ("IP()/\"abc", "no closing `\"`"),
+        ("raw(\"ab\" * 99999)", "65535 bytes at most"),
+    ] {
+        assert!(error(text).message.contains(part), "{text}: {}", error(text));
+    }
+}
+
 #[test]
 fn every_layer_says_what_follows_and_sums_are_right() {
     for text in [
@@ -304,6 +491,16 @@ fn errors_point_at_the_word_and_name_what_was_expected() {
         ("udp(chksum=good)/raw", 12, "`good` does not suit"),
         ("ipv6/dstopts/hopopts", 14, "hopopts cannot follow dstopts"),
         ("ipv4(options=[rr(9), rr(9)])", 1, "options take 40"),
+        ("ipv4/udp/dns(qnam=x)", 14, "did you mean `qname`?"),
+        ("ipv4/udp/dns(qname=\"a..b\")", 20, "labels between dots"),
+        ("ipv4/udp/dns(answers=soa(1))", 22, "an answer is an address"),
+        ("ipv4/udp/dns(qname=[a, bcd], qtype=[A, MX])", 20, "texts of different lengths"),
+        ("ipv4/udp/dns(qname=[a, b] step=2)", 27, "there is every="),
+        ("ipv4/tcp/http(status=200, path=\"/\")", 32, "no method, path or host"),
+        ("ipv4/tcp/http(path=[\"/a\", \"/b\"], host=[a, b, c])", 39, "take turns together"),
+        ("ipv4/igmpv3(sources=10.0.0.1)", 21, "belongs to a query"),
+        ("ipv4/igmpv3(records=join(239.1.1.1))", 21, "is_include"),
+        ("ipv4/udp/http", 10, "http cannot follow udp"),
     ] {
         let error = error(text);
         assert!(error.message.contains(part), "{text}: {error}");
@@ -318,6 +515,12 @@ fn large_demands_are_refused_or_bounded() {
     assert!(error(&format!("raw(\"{}\")", "y".repeat(70_000))).message.contains("65535 are the most"));
     let _ = program("ipv6(src=::/0, dst=random(::/0))/udp(sport=random(), dport=0..65535)");
     let _ = program("ipv4/udp(sport=0..65535 every=18446744073709551615)");
+    let repeated = format!("ipv4/tcp/http(body=[{}\"x\"])", "\"y\"*60000, ".repeat(1000));
+    assert!(error(&repeated).message.contains("all together"));
+    let paths = format!("ipv4/tcp/http(path=[{}a], body=\"y\"*60000)", "ab, ".repeat(1000));
+    assert!(error(&paths).message.contains("8 MB are the most"));
+    let names = format!("ipv4/udp/dns(qname=[{}a])", "ab, ".repeat(5000));
+    assert!(error(&names).message.contains("4096 texts"));
     let chain = "ipv4(tos=0..9 every=src, src=0.0.0.0/0 every=dst, dst=0.0.0.0/0 every=id, id=0..65535)/udp";
     assert!(error(chain).message.contains("never starts over"), "{}", error(chain));
 }
@@ -453,6 +656,11 @@ fn odd() -> impl Strategy<Value = String> {
         Just("[::1, ::2]".into()),
         Just("random(::/3) every=src".into()),
         Just("[field(0.4, 60, random()), length(9, 1)]".into()),
+        Just("\"text\"".into()),
+        Just("[\"a\", bc, \"def.g\"] every=2".into()),
+        Just("[10.0.0.1, a(10.0.0.0/8), mx(1, x), txt(\"y\")]".into()),
+        Just("[to_exclude(239.0.0.0/16, 10.0.0.0/24), block(1.2.3.4)]".into()),
+        Just("(1, 9)".into()),
     ];
     let field = proptest::sample::Index::arbitrary();
     let layer =
@@ -463,6 +671,7 @@ fn odd() -> impl Strategy<Value = String> {
                 .iter()
                 .map(|f| f.name)
                 .chain(spec.list_names().iter().copied())
+                .chain(spec.parts().iter().map(|part| part.name))
                 .chain(["len", "fields"])
                 .collect();
             let list: Vec<String> =

@@ -87,6 +87,9 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
         Value::Call(name, arguments, span) => {
             let order = match name.text.to_ascii_lowercase().as_str() {
                 "random" => Order::Random,
+                // Scapy's. What they draw from is the field, or what stands in the brackets.
+                "randbyte" | "randshort" | "randint" | "randlong" | "randip" | "randip6" | "randmac"
+                | "randnum" => Order::Random,
                 "shuffled" => Order::Shuffled,
                 "range" => Order::InTurn,
                 other => {
@@ -97,6 +100,12 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
                     ));
                 }
             };
+            if let ("randnum", [from, to]) = (name.text.to_ascii_lowercase().as_str(), arguments.as_slice()) {
+                let (from, to) = (plain(&from.value), plain(&to.value));
+                let (from, to) = from.zip(to).ok_or_else(|| Fault::at(*span, "RandNum takes two numbers"))?;
+                let sequence = ranged(scalar(field, &from)?, scalar(field, &to)?, 1, false, Order::Random);
+                return Ok(Setting { field, sequence, every: Every::Frames(1), span: *span });
+            }
             let mut body = None;
             for inner in arguments {
                 match &inner.name {
@@ -132,9 +141,9 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
             }
             let values: Outcome<Vec<u128>> = items
                 .iter()
-                .map(|item| match item {
-                    Value::Word(word) => scalar(field, word),
-                    other => Err(Fault::at(other.span(), "a list holds single values; a range stands alone")),
+                .map(|item| match plain(item) {
+                    Some(word) => scalar(field, &word),
+                    None => Err(Fault::at(item.span(), "a list holds single values; a range stands alone")),
                 })
                 .collect();
             let values = values?;
@@ -154,17 +163,30 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
             let (first, last) = (scalar(field, from)?, scalar(field, to)?);
             ranged(first, last, step, false, order)
         }
-        Some(Value::Word(word)) => match prefix(field, word)? {
-            Some((first, last)) => ranged(first, last, step, true, order),
-            None if order == Order::Random => {
-                return Err(Fault::at(word.span, "random() needs a range a..b, a prefix or a list"));
+        // Scapy's range.
+        Some(Value::Tuple(items, span)) => {
+            let ends = match items.as_slice() {
+                [from, to] => plain(from).zip(plain(to)),
+                _ => None,
+            };
+            let (from, to) = ends.ok_or_else(|| {
+                Fault::at(*span, format!("(a, b) is a range, as a..b is; {}", forms(field)))
+            })?;
+            ranged(scalar(field, &from)?, scalar(field, &to)?, step, false, order)
+        }
+        Some(other) => {
+            let word = plain(other).ok_or_else(|| Fault::at(other.span(), forms(field)))?;
+            match prefix(field, &word)? {
+                Some((first, last)) => ranged(first, last, step, true, order),
+                None if order == Order::Random => {
+                    return Err(Fault::at(word.span, "random() needs a range a..b, a prefix or a list"));
+                }
+                None if order == Order::Shuffled => {
+                    return Err(Fault::at(word.span, "shuffled() needs a range a..b or a prefix"));
+                }
+                None => Sequence::One(scalar(field, &word)?),
             }
-            None if order == Order::Shuffled => {
-                return Err(Fault::at(word.span, "shuffled() needs a range a..b or a prefix"));
-            }
-            None => Sequence::One(scalar(field, word)?),
-        },
-        Some(other) => return Err(Fault::at(other.span(), forms(field))),
+        }
     };
     if let Some((_, span)) = modifiers.step
         && !matches!(sequence, Sequence::Range { .. } | Sequence::Random { .. } | Sequence::Shuffled { .. })
@@ -176,6 +198,15 @@ pub(super) fn setting(field: &'static Field, argument: &Argument<'_>) -> Outcome
     }
     let every = modifiers.every.map_or(Every::Frames(1), |(every, _)| every);
     Ok(Setting { field, sequence, every, span })
+}
+
+/// A single word, with quotes around it or without.
+pub(super) fn plain<'v>(value: &'v Value<'_>) -> Option<Word<'v>> {
+    match value {
+        Value::Word(word) => Some(*word),
+        Value::Text(text, span) => std::str::from_utf8(text).ok().map(|text| Word { text, span: *span }),
+        _ => None,
+    }
 }
 
 fn ranged(first: u128, last: u128, step: u128, prefix: bool, order: Order) -> Sequence {
@@ -303,7 +334,7 @@ fn prefix(field: &'static Field, word: &Word<'_>) -> Outcome<Option<(u128, u128)
     if !matches!(field.kind, Kind::Mac | Kind::Ipv4 | Kind::Ipv6) {
         return Err(Fault::at(word.span, format!("a prefix needs an address field; {}", forms(field))));
     }
-    let inner = Span { start: word.span.start, end: word.span.start + address.len() };
+    let inner = Span { start: word.span.start, end: word.span.end.min(word.span.start + address.len()) };
     let first = scalar(field, &Word { text: address, span: inner })?;
     let bits = u32::from(field.bits);
     let Some(length) = length.parse::<u32>().ok().filter(|length| *length <= bits) else {

@@ -369,7 +369,7 @@ impl<'a> Compiler<'a> {
                 })
             }
             (None, None) => {
-                let message = "how many new flows? Give `rate` (10kfps), or `concurrency` (20k)";
+                let message = "how many new flows? Give `rate` (10kflows/s), or `concurrency` (20k)";
                 Err(fault(self.at.place, message))
             }
         }

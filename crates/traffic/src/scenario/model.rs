@@ -324,7 +324,7 @@ impl<'de> Deserialize<'de> for RateText {
 }
 
 described!(RateText, "Rate", {
-    "description": "1.6mpps (frames per second), 7gbps (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed) or top.",
+    "description": "1.6mpps (frames per second), 500M, 7gbps or 7Gbit/s (bits per second of frames without FCS), 7gbps-l1 (on the wire), 40% (of the link's speed) or top.",
     "type": "string",
     "examples": ["1mpps", "500mbps", "7gbps-l1", "10%", "top"]
 });

@@ -22,7 +22,7 @@ const MAX_BITS: u8 = 32;
 pub struct Profile {
     /// Its name in results. Default: `flows 1`, `flows 2`, ... by its place.
     pub name: Option<At<Name>>,
-    /// New flows per second, such as 10kfps. Left out with `concurrency`: as many as that needs.
+    /// New flows per second, such as 10kflows/s. Left out with `concurrency`: as many as that needs.
     pub rate: Option<At<FlowRate>>,
     /// Instead of `rate`: flows under way at a time, those of one packet not counted.
     pub concurrency: Option<At<Count>>,
@@ -58,16 +58,15 @@ pub struct FlowRate(pub Exact);
 
 impl<'de> Deserialize<'de> for FlowRate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<FlowRate, D::Error> {
-        text(deserializer, "new flows per second such as 10kfps", |text| {
+        text(deserializer, "new flows per second such as 10kflows/s", |text| {
             let written = text.trim();
-            let short = written.strip_suffix("flows/s").map(|number| format!("{}fps", number.trim()));
-            match short.as_deref().unwrap_or(written).parse() {
+            match written.parse() {
                 Ok(Rate::Flows(rate)) => Ok(FlowRate(rate)),
                 Ok(_) => Err(format!(
-                    "`{written}`: the rate of a flow profile is in new flows per second (10kfps); frames per second follow from `packets`"
+                    "`{written}`: the rate of a flow profile is in new flows per second (10kflows/s); frames per second follow from `packets`"
                 )),
                 Err(crate::rate::BadQuantity::NoUnit(_)) => {
-                    Err(format!("`{written}` has no unit: write {written}fps for new flows per second"))
+                    Err(format!("`{written}` has no unit: write {written}flows/s for new flows per second"))
                 }
                 Err(bad) => Err(bad.to_string()),
             }
@@ -76,9 +75,9 @@ impl<'de> Deserialize<'de> for FlowRate {
 }
 
 described!(FlowRate, "FlowRate", {
-    "description": "New flows per second: 10kfps, 2.5mfps, 500 flows/s.",
+    "description": "New flows per second: 10kflows/s, 2.5 Mflows/s, 500fps.",
     "type": "string",
-    "examples": ["10kfps", "500 flows/s"]
+    "examples": ["10kflows/s", "500 flows/s"]
 });
 
 /// Packets of a flow.

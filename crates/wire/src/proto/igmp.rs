@@ -1,4 +1,4 @@
-//! IGMP, version 2 (RFC 2236): what hosts tell multicast routers. Version 1 has the same header, version 3 its queries.
+//! IGMP, version 2 (RFC 2236): what hosts tell multicast routers. Version 1 has the same header, version 3 is [`super::igmpv3`].
 
 use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable};
 

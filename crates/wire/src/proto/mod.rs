@@ -9,16 +9,22 @@
 //! Nothing here panics on any bytes: every access goes through [`get`] and [`put`], which check.
 
 mod arp;
+pub mod dhcp;
+pub mod dns;
 mod ether;
 pub mod ext;
 mod gre;
 mod gtpu;
+pub mod http;
 mod icmp;
 pub mod icmpv6;
 mod igmp;
+pub mod igmpv3;
 pub mod ipv4;
 mod ipv6;
+mod message;
 mod mpls;
+mod ntp;
 pub mod numbers;
 pub mod options;
 mod raw;
@@ -31,6 +37,7 @@ mod vxlan;
 
 use std::fmt::Write;
 
+pub use message::{Lines, Part};
 pub use options::{Layout, OptionSpec};
 
 /// A protocol of the expression language.
@@ -72,21 +79,31 @@ pub enum Protocol {
     Icmp,
     /// ICMPv6 (RFC 4443).
     Icmpv6,
-    /// IGMP (RFC 3376).
+    /// IGMP, version 2 (RFC 2236).
     Igmp,
+    /// IGMP, version 3 (RFC 3376).
+    Igmpv3,
     /// GRE (RFC 2784, RFC 2890).
     Gre,
     /// VXLAN (RFC 7348).
     Vxlan,
     /// GTP-U (3GPP TS 29.281).
     Gtpu,
+    /// DNS (RFC 1035).
+    Dns,
+    /// DHCP for IPv4 (RFC 2131).
+    Dhcp,
+    /// NTP (RFC 5905).
+    Ntp,
+    /// HTTP/1.1 (RFC 9112).
+    Http,
     /// Bytes of no protocol.
     Raw,
 }
 
 impl Protocol {
     /// Every protocol, in the order of the reference.
-    pub const ALL: [Protocol; 23] = [
+    pub const ALL: [Protocol; 28] = [
         Protocol::Ether,
         Protocol::Vlan,
         Protocol::Qinq,
@@ -106,9 +123,14 @@ impl Protocol {
         Protocol::Icmp,
         Protocol::Icmpv6,
         Protocol::Igmp,
+        Protocol::Igmpv3,
         Protocol::Gre,
         Protocol::Vxlan,
         Protocol::Gtpu,
+        Protocol::Dns,
+        Protocol::Dhcp,
+        Protocol::Ntp,
+        Protocol::Http,
         Protocol::Raw,
     ];
 
@@ -134,9 +156,14 @@ impl Protocol {
             Protocol::Icmp => &icmp::SPEC,
             Protocol::Icmpv6 => &icmpv6::SPEC,
             Protocol::Igmp => &igmp::SPEC,
+            Protocol::Igmpv3 => &igmpv3::SPEC,
             Protocol::Gre => &gre::SPEC,
             Protocol::Vxlan => &vxlan::SPEC,
             Protocol::Gtpu => &gtpu::SPEC,
+            Protocol::Dns => &dns::SPEC,
+            Protocol::Dhcp => &dhcp::SPEC,
+            Protocol::Ntp => &ntp::SPEC,
+            Protocol::Http => &http::SPEC,
             Protocol::Raw => &raw::SPEC,
         }
     }
@@ -239,7 +266,8 @@ pub struct Field {
 }
 
 impl Field {
-    pub(crate) const fn new(name: &'static str, bit: u16, bits: u8, kind: Kind, doc: &'static str) -> Field {
+    /// A field at a fixed place, with the default 0.
+    pub const fn new(name: &'static str, bit: u16, bits: u8, kind: Kind, doc: &'static str) -> Field {
         Field {
             name,
             aliases: &[],
@@ -281,7 +309,9 @@ impl Field {
         self
     }
 
-    pub(crate) const fn names(mut self, names: &'static [(&'static str, u128)]) -> Field {
+    /// The same field, with names for some of its values.
+    #[must_use]
+    pub const fn names(mut self, names: &'static [(&'static str, u128)]) -> Field {
         self.names = names;
         self
     }
@@ -359,6 +389,13 @@ pub enum Variable {
     Segments,
     /// GTP-U extension headers, in the expression's `ext=[...]`.
     GtpuExtensions,
+    /// The rest of an application's message, in parts that have names.
+    Message {
+        /// What an expression may give.
+        parts: &'static [Part],
+        /// What a dump says of it, from the whole message.
+        describe: fn(&[u8]) -> Lines,
+    },
 }
 
 /// A protocol's table.
@@ -415,7 +452,7 @@ impl Spec {
     /// Where the variable part starts in a header of this protocol; the header's end where there is none.
     pub fn variable_start(&self, header: &[u8]) -> usize {
         match (self.variable, self.protocol) {
-            (Variable::None, _) => header.len(),
+            (Variable::None | Variable::Message { .. }, _) => header.len(),
             (Variable::GtpuExtensions, _) if get(header, 5, 3) == Some(0) => header.len(),
             (Variable::GtpuExtensions, _) => 12,
             (_, Protocol::Icmpv6) => icmpv6::fixed_len(header.first().copied().unwrap_or(0)),
@@ -426,10 +463,18 @@ impl Spec {
     /// The name of the list in the expression that fills the variable part, if there is one.
     pub fn list_names(&self) -> &'static [&'static str] {
         match self.variable {
-            Variable::None => &[],
+            Variable::None | Variable::Message { .. } => &[],
             Variable::Options { .. } => &["options", "opts"],
             Variable::Segments => &["segments", "addresses"],
             Variable::GtpuExtensions => &["ext", "extensions"],
+        }
+    }
+
+    /// The parts of a message that an expression gives by name.
+    pub fn parts(&self) -> &'static [Part] {
+        match self.variable {
+            Variable::Message { parts, .. } => parts,
+            _ => &[],
         }
     }
 }
@@ -521,6 +566,13 @@ pub fn reference() -> String {
         }
         match spec.variable {
             Variable::None => {}
+            Variable::Message { parts, .. } => {
+                out.push_str("\n| Part | Also | Default | Meaning |\n|---|---|---|---|\n");
+                for part in parts {
+                    let also = part.aliases.iter().map(|a| format!("`{a}`")).collect::<Vec<_>>().join(", ");
+                    let _ = writeln!(out, "| `{}` | {also} | {} | {} |", part.name, part.default, part.doc);
+                }
+            }
             Variable::Options { table, .. } => {
                 out.push_str("\nIn `options=[...]`: ");
                 let list: Vec<String> =
@@ -594,6 +646,12 @@ mod tests {
                     }
                 }
             }
+            for part in spec.parts() {
+                for name in [part.name].iter().chain(part.aliases) {
+                    assert!(fields.insert(*name), "{}.{name} twice", spec.name);
+                }
+                assert!(part.doc.ends_with('.'), "{}.{}", spec.name, part.name);
+            }
             assert!(covered.iter().all(|bit| *bit), "{} has bits without a field", spec.name);
         }
     }
@@ -632,6 +690,9 @@ mod tests {
                 if let Some(length) = (spec.header_len)(&bytes) {
                     prop_assert!(length >= spec.min_len && length <= bytes.len());
                     (spec.next)(&bytes[..length], &bytes[length..]);
+                }
+                if let Variable::Message { describe, .. } = spec.variable {
+                    describe(&bytes);
                 }
             }
         }

@@ -61,8 +61,16 @@ const IP_PROTOCOLS: &[(u8, Option<Protocol>, &str)] = &[
     (254, None, "experimental"),
 ];
 
-/// Ports of UDP, by IANA: VXLAN (RFC 7348), GTP-U (3GPP TS 29.281).
-const UDP_PORTS: &[(u16, Protocol)] = &[(port::VXLAN, Protocol::Vxlan), (port::GTPU, Protocol::Gtpu)];
+/// Ports of UDP, by IANA: what each announces. Of several that announce the same the first is written.
+const UDP_PORTS: &[(u16, Protocol)] = &[
+    (port::VXLAN, Protocol::Vxlan),
+    (port::GTPU, Protocol::Gtpu),
+    (port::DNS, Protocol::Dns),
+    (5353, Protocol::Dns),
+    (port::DHCP_SERVER, Protocol::Dhcp),
+    (port::DHCP_CLIENT, Protocol::Dhcp),
+    (port::NTP, Protocol::Ntp),
+];
 
 /// The EtherType that announces `protocol`.
 pub fn ethertype_of(protocol: Protocol) -> Option<u16> {
@@ -77,19 +85,40 @@ pub fn after_ethertype(number: u128) -> Next {
 
 /// The IP protocol number that announces `protocol`.
 pub fn ip_number_of(protocol: Protocol) -> Option<u8> {
-    // A segment routing header is a routing header (RFC 8754 section 2).
-    let announced = if protocol == Protocol::Srv6 { Protocol::Routing } else { protocol };
+    let announced = match protocol {
+        // A segment routing header is a routing header (RFC 8754 section 2).
+        Protocol::Srv6 => Protocol::Routing,
+        Protocol::Igmpv3 => Protocol::Igmp,
+        other => other,
+    };
     IP_PROTOCOLS.iter().find(|row| row.1 == Some(announced)).map(|row| row.0)
 }
 
-/// What an IP protocol number announces; `rest` tells a segment routing header from another routing header.
+/// What an IP protocol number announces; `rest` tells a segment routing header from another routing header, and version 3
+/// of IGMP from version 2 (RFC 3376 section 7.1).
 pub fn after_ip(number: u128, rest: &[u8]) -> Next {
     let row = IP_PROTOCOLS.iter().find(|row| u128::from(row.0) == number);
     match row.and_then(|row| row.1) {
         Some(Protocol::Routing) if rest.get(2) == Some(&4) => Next::Layer(Protocol::Srv6),
+        Some(Protocol::Igmp) if sound(Protocol::Igmpv3, rest) && igmp_version_3(rest) => {
+            Next::Layer(Protocol::Igmpv3)
+        }
         Some(protocol) => Next::Layer(protocol),
         None => Next::Payload,
     }
+}
+
+fn igmp_version_3(rest: &[u8]) -> bool {
+    match rest.first() {
+        Some(&super::igmpv3::REPORT) => true,
+        Some(&super::igmpv3::QUERY) => rest.len() >= super::igmpv3::fixed_len(super::igmpv3::QUERY),
+        _ => false,
+    }
+}
+
+/// Whether these bytes begin with a whole header of that protocol.
+pub(super) fn sound(protocol: Protocol, bytes: &[u8]) -> bool {
+    (protocol.spec().header_len)(bytes).is_some()
 }
 
 /// The UDP port that announces `protocol`.

@@ -1,7 +1,7 @@
 //! TCP (RFC 9293 section 3.1).
 
 use super::options::{Layout, OptionSpec, option};
-use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get};
+use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, http};
 
 /// RFC 9293 section 3.2, RFC 7323 (wscale, timestamp), RFC 2018 (SACK), RFC 7413 (fast open).
 pub(super) const OPTIONS: &[OptionSpec] = &[
@@ -43,13 +43,19 @@ pub(super) static SPEC: Spec = Spec {
         Field::new("chksum", 128, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::PseudoChecksum),
         Field::new("urgptr", 144, 16, Kind::Uint, "Urgent pointer."),
     ],
-    carries: Carries::Only(&[]),
+    carries: Carries::Only(&[Protocol::Http]),
     variable: Variable::Options { table: OPTIONS, align: 4 },
     header_len: |bytes| {
         let length = get(bytes, 96, 4)? as usize * 4;
         (length >= 20 && length <= bytes.len()).then_some(length)
     },
-    next: |_, _| Next::Payload,
+    next: |header, rest| {
+        let known = [16, 0]
+            .into_iter()
+            .filter_map(|bit| get(header, bit, 16))
+            .any(|port| http::PORTS.contains(&port));
+        if known && http::begins(rest) { Next::Layer(Protocol::Http) } else { Next::Payload }
+    },
 };
 
 #[cfg(test)]
@@ -76,6 +82,8 @@ mod tests {
             ],
         );
         testing::follows(Protocol::Tcp, &packet, 24, Next::Payload);
+        let request = [&packet[..24], b"GET / HTTP/1.1"].concat();
+        testing::follows(Protocol::Tcp, &request, 24, Next::Layer(Protocol::Http));
         let flags = Protocol::Tcp.spec().field("flags").unwrap();
         assert_eq!(format_value(flags.kind, flags.bits, 0x12), "SA");
     }

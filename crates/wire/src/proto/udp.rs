@@ -1,4 +1,4 @@
-//! UDP (RFC 768). VXLAN and GTP-U are known by their ports.
+//! UDP (RFC 768). What it carries is known by its ports.
 
 use super::{Auto, Carries, Field, Kind, Next, Protocol, Spec, Variable, get, numbers};
 
@@ -11,9 +11,15 @@ pub(super) static SPEC: Spec = Spec {
     min_len: 8,
     fields: &[
         Field::new("sport", 0, 16, Kind::Uint, "Source port.").or(&["srcport"]).default(1024),
-        Field::new("dport", 16, 16, Kind::Uint, "Destination port; 4789 before vxlan, 2152 before gtpu.")
-            .or(&["dstport"])
-            .default(9),
+        Field::new(
+            "dport",
+            16,
+            16,
+            Kind::Uint,
+            "Destination port; before vxlan, gtpu, dns, dhcp and ntp theirs.",
+        )
+        .or(&["dstport"])
+        .default(9),
         Field::new("len", 32, 16, Kind::Uint, "Header and payload in bytes.")
             .or(&["length"])
             .auto(Auto::Length),
@@ -27,6 +33,12 @@ pub(super) static SPEC: Spec = Spec {
         match ports.filter_map(numbers::after_udp).next() {
             // Version 1 and protocol type GTP; anything else on this port is not GTP-U.
             Some(Protocol::Gtpu) if rest.first().is_none_or(|byte| byte >> 4 != 3) => Next::Payload,
+            // Anyone may use these ports: what is no message of theirs is payload.
+            Some(protocol @ (Protocol::Dns | Protocol::Dhcp | Protocol::Ntp))
+                if !numbers::sound(protocol, rest) =>
+            {
+                Next::Payload
+            }
             Some(protocol) => Next::Layer(protocol),
             None => Next::Payload,
         }

@@ -1,6 +1,6 @@
 //! What stands around the frames: sending threads, cores, queues, and counters that tell where frames went.
 
-use super::{LABEL, Manner, View, label};
+use super::{LABEL, Manner, View, label, room};
 use ratatui::text::{Line, Span};
 use report::units::{count, frame_rate, percent, printable};
 use snapshot::{Core, Queue, Snapshot};
@@ -57,11 +57,15 @@ pub fn load(view: &View, now: &Snapshot, manner: Manner, width: usize, height: u
     };
     let workers: Vec<String> = now.workers.iter().enumerate().map(worker).collect();
     let mut drawn = cells("workers", manner, &workers, width, lines(height));
-    let mut cores: Vec<Load> = now
-        .cores
-        .iter()
-        .filter_map(|core| Some(Load::of(core, before.cores.iter().find(|then| then.number == core.number)?)))
-        .collect();
+    let mut cores = loads(view, now);
+    if height >= room::FROM {
+        // The workers' lines stand above.
+        let each = room::cores(&cores, manner, width, (height - room::FROM) / 2);
+        if !each.is_empty() {
+            drawn.extend(each);
+            return drawn;
+        }
+    }
     let texts = |cores: &[Load]| cores.iter().map(Load::text).collect::<Vec<_>>();
     // In order where there is room for all; else the busiest first.
     let in_order = cells("cores", manner, &texts(&cores), width, usize::MAX);
@@ -75,10 +79,17 @@ pub fn load(view: &View, now: &Snapshot, manner: Manner, width: usize, height: u
 }
 
 /// A core's load in percent.
-struct Load {
-    number: usize,
-    busy: f64,
-    interrupts: f64,
+pub struct Load {
+    pub number: usize,
+    pub busy: f64,
+    pub interrupts: f64,
+}
+
+/// Of all cores, in order.
+pub fn loads(view: &View, now: &Snapshot) -> Vec<Load> {
+    let Some(before) = view.before() else { return Vec::new() };
+    let of = |core| Some(Load::of(core, before.cores.iter().find(|then| then.number == core.number)?));
+    now.cores.iter().filter_map(of).collect()
 }
 
 impl Load {

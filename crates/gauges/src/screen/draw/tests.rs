@@ -114,6 +114,47 @@ fn a_small_terminal_still_shows_how_it_stands() {
     }
 }
 
+/// On 160 by 50 there is a plot, a distribution and a bar for each core; all streams that have room, and the keys last.
+#[test]
+fn a_large_terminal_uses_its_room() {
+    let mut view = View::default();
+    let core = |number: usize, second: u64| snapshot::Core {
+        number,
+        total_ticks: 100 * second,
+        idle_ticks: 25 * second,
+        interrupt_ticks: second,
+    };
+    for second in 1..=10 {
+        let cores = (0..4).map(|n| core(n, second)).collect();
+        view.update(Arc::new(Snapshot { cores, ..moment(second) }));
+    }
+    let lines = text(&view, 160, 50);
+    assert_eq!(lines.len(), 50);
+    assert!(lines.iter().all(|line| line.chars().count() <= 160), "{lines:#?}");
+    assert!(lines[49].contains("q quit"), "{lines:#?}");
+    let empty = lines.iter().filter(|line| line.trim().is_empty()).count();
+    assert!(empty <= 3, "{empty} lines are empty: {}", lines.join("\n"));
+    let rows = |begins: &str| lines.iter().filter(|line| line.trim_start().starts_with(begins)).count();
+    assert_eq!(rows("cpu"), 3, "the first has the label: {}", lines.join("\n"));
+    assert!(line(&lines, "cores").contains("75 % irq   1 % ######"), "{}", lines.join("\n"));
+    let at =
+        lines.iter().position(|line| line.starts_with("received") && line.contains('<')).expect("a plot");
+    assert!(lines[at + 1].contains("@@@@"), "several lines high: {}", lines.join("\n"));
+    // 999 of 1,000 frames within 5 us.
+    let within = lines.iter().find(|line| line.contains("2 us to 5 us")).expect("a distribution");
+    assert!(within.matches("99.9001 %").count() == 2, "{within}");
+    assert!(lines.iter().any(|line| line.contains("1-") && line.contains(" of 40 by loss")));
+    // Without streams, nothing is left over either.
+    let few = view
+        .now
+        .as_deref()
+        .cloned()
+        .map(|now| Snapshot { streams: Vec::new().into(), ..now })
+        .expect("a moment");
+    view.now = Some(Arc::new(few));
+    assert!(text(&view, 160, 50).iter().any(|line| line.contains("20 us to 50 us")));
+}
+
 #[test]
 fn bars_show_the_least_that_is_more_than_nothing() {
     let values = [0.0, 1e-9, 50.0, 100.0];

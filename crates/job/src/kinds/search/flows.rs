@@ -29,7 +29,7 @@ pub fn flows_per_second(rate: Rate, packets_per_flow: u32) -> Result<f64> {
     Ok(match rate {
         Rate::Flows(flows) => flows.as_f64(),
         Rate::Frames(frames) => frames.as_f64() / f64::from(packets_per_flow),
-        other => bail!("{other}: give new flows per second here: 100kfps"),
+        other => bail!("{other}: give new flows per second here: 100kflows/s"),
     })
 }
 

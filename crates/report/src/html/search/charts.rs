@@ -3,10 +3,13 @@
 
 use super::super::charts::{Chart, FRAME};
 use super::super::marks;
-use super::super::plot::{Frame, Scale, Svg, rates_scale, round_up, tick_number};
-use super::Lost;
+use super::super::plot::{Frame, Labels, Scale, Svg, rates_scale, round_up, tick_number};
+use super::{Lost, is_the_testers};
 use crate::search::{Bounds, LossAt, SearchResult, SizeResult, Trial};
 use crate::units;
+
+/// Values that are written beside their points at most.
+const MOST_LABELS: usize = 24;
 
 /// Sizes whose search is drawn at most.
 const MOST_PATHS: usize = 16;
@@ -23,6 +26,11 @@ fn goal_names<'a>(sizes: &[&'a SizeResult]) -> Vec<&'a str> {
         }
     }
     names
+}
+
+/// `NDR` of `NDR: loss 0 %, but in 50 % of the time`; else the goal.
+pub(super) fn short_goal(goal: &str) -> &str {
+    goal.split_once(": ").map_or(goal, |(name, _)| name)
 }
 
 /// Throughput by frame size, a series for each goal.
@@ -82,18 +90,23 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
         svg.polyline("line intended", ends.map_or_else(|| line.collect(), |ends| ends.to_vec()));
         legend.push(("intended", "what the lab's bottleneck lets through".to_owned()));
     }
+    // Goals stand beside each other, because what they find may be the same.
+    let aside = |goal: usize| (goal as f64 - (goals as f64 - 1.0) / 2.0) * 13.0;
+    let mut labels = Labels::default();
+    let mut named: Vec<(f64, f64, String)> = Vec::new();
     for goal in 0..goals {
-        let class = marks::class(goal);
+        let class = marks::goal(goal);
         let name = names.get(goal).map(|name| (*name).to_owned());
         let mut points: Vec<_> =
             sizes.iter().filter_map(|s| Some((s.mean_frame_bytes, found(s, goal)?, *s))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         svg.polyline(
             &format!("line {class}"),
-            points.iter().map(|(bytes, rate, _)| (x.at(*bytes), y.at(*rate))),
+            points.iter().map(|(bytes, rate, _)| (x.at(*bytes) + aside(goal), y.at(*rate))),
         );
+        let short = name.as_deref().map(short_goal).unwrap_or_default();
         for (bytes, rate, size) in &points {
-            let (px, py) = (x.at(*bytes), y.at(*rate));
+            let (px, py) = (x.at(*bytes) + aside(goal), y.at(*rate));
             let of = theory(*bytes)
                 .map(|most| format!(", {} of the link", units::percent(rate / most)))
                 .or_else(|| {
@@ -101,18 +114,18 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
                     Some(format!(", {} of the bottleneck", units::percent(rate / most)))
                 })
                 .unwrap_or_default();
-            let tip = format!("{} bytes · {}{of}", size.frame_size, units::frame_rate(*rate));
+            let goal = if goals > 1 { format!("{short} · ") } else { String::new() };
+            let tip = format!("{goal}{} bytes · {}{of}", size.frame_size, units::frame_rate(*rate));
             svg.point(class, px, py, 4.6, &tip);
-            if goals == 1 && points.len() <= 8 {
-                svg.text(
-                    "value mid",
-                    px,
-                    if py < y1 + 18.0 { py + 18.0 } else { py - 10.0 },
-                    &units::frame_rate(*rate),
-                );
-            }
+            labels.keep(px, py, 4.6);
+            let said = if goals > 1 { format!("{short} ") } else { String::new() };
+            named.push((px, py, said + &units::frame_rate(*rate)));
         }
         legend.push((class, name.unwrap_or_else(|| format!("goal {}: nothing passed", goal + 1))));
+    }
+    // The table below has what finds no room.
+    for (px, py, text) in named.iter().take(MOST_LABELS) {
+        svg.label(&mut labels, *px, *py, 4.6, text);
     }
     for size in sizes.iter().filter(|s| s.throughput.iter().all(Option::is_none)) {
         svg.text("value mid", x.at(size.mean_frame_bytes), y0 - 6.0, "nothing passed");
@@ -120,6 +133,28 @@ pub(super) fn throughput(search: &SearchResult) -> Option<Chart> {
     let note = throughput_note(link.is_some(), !known.is_empty());
     let svg = svg.finish(&format!("Throughput by frame size, in {unit}; the table below has the values"));
     Some(Chart { heading: "Throughput by frame size".to_owned(), svg, legend, note: note.to_owned() })
+}
+
+/// The throughput of two searches, A and B: the first goal's of each size, as a series each.
+pub(in super::super) fn beside(a: &SearchResult, b: &SearchResult) -> Option<Chart> {
+    let renamed = |of: &SearchResult, name: &str| {
+        let found = |size: &SizeResult| {
+            let mut found = size.throughput.iter().flatten().next().cloned()?;
+            name.clone_into(&mut found.goal);
+            Some(found)
+        };
+        of.sizes.iter().map(|size| (size.clone(), found(size))).collect::<Vec<_>>()
+    };
+    let mut both = SearchResult { sizes: Vec::new(), ..a.clone() };
+    let of_b = renamed(b, "B");
+    for (mut size, found) in renamed(a, "A") {
+        let other = of_b.iter().find(|(other, _)| other.frame_size == size.frame_size);
+        size.throughput = vec![found, other.and_then(|(_, found)| found.clone())];
+        both.sizes.push(size);
+    }
+    let mut chart = throughput(&both)?;
+    "The first goal's of each size, of the first result of each side.".clone_into(&mut chart.note);
+    Some(chart)
 }
 
 /// A mark for each size.
@@ -182,6 +217,7 @@ pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
     let most =
         sizes.iter().flat_map(|s| s.loss_curve.iter().map(|at| own(s, at).by_device)).reduce(f64::max)?;
     let mut any_short = false;
+    let mut taken = Labels::default();
     let mut svg = Svg::new(300.0, FRAME);
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     let (x, y) = (Scale::linear(0.0, 100.0, x0, x1), Scale::linear(0.0, round_up(most * 104.0), y0, y1));
@@ -218,10 +254,10 @@ pub(super) fn loss(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
             );
             let (px, py) = place(at);
             svg.point(class, px, py, 4.2, &tip);
+            taken.keep(px, py, 4.2);
             if lost.by_sender > 0.0 {
                 any_short = true;
-                svg.line("mark", px, py - 14.0, px, py - 6.0);
-                svg.text("value mid small", px, py - 17.0, "short");
+                svg.label(&mut taken, px, py, 4.2, "short");
             }
         }
         legend.push((class, format!("{} bytes", size.frame_size)));
@@ -282,11 +318,6 @@ pub(super) fn flows(search: &SearchResult, trials: &[Trial]) -> Option<Chart> {
     Some(Chart { heading: "Flows recorded against flows offered".to_owned(), svg, legend, note })
 }
 
-/// Did the tester itself fall short in a trial of this verdict?
-fn is_the_testers(verdict: &str) -> bool {
-    matches!(verdict, "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown")
-}
-
 /// The way the search for each frame size's throughput went: every trial's load, and the bounds closing in.
 pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
     let of_rate = search.axis == "frames_per_second";
@@ -305,7 +336,16 @@ pub(super) fn paths(search: &SearchResult, trials: &[Trial]) -> Vec<Chart> {
 fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     let lo = rows.iter().map(|t| t.load).reduce(f64::min)?;
     let hi = rows.iter().map(|t| t.load).reduce(f64::max)?;
-    let mut svg = Svg::new(240.0, Frame { left: 74.0, ..FRAME });
+    let goals: Vec<_> =
+        size.throughput.iter().enumerate().filter_map(|(goal, t)| Some((goal, t.as_ref()?))).collect();
+    // Each line's goal is named at its end.
+    let ends: Vec<String> = match size.throughput.len() {
+        0 | 1 => Vec::new(),
+        _ => goals.iter().map(|(_, found)| short_goal(&found.goal).chars().take(12).collect()).collect(),
+    };
+    let right = ends.iter().map(|name| Labels::width(name) + 14.0).fold(FRAME.right, f64::max);
+    let mut svg = Svg::new(240.0, Frame { left: 74.0, right, ..FRAME });
+    let mut labels = Labels::default();
     let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
     let x = Scale::linear(0.5, rows.len() as f64 + 0.5, x0, x1);
     // The end of a search is where it gets narrow: no zero is needed, and far-off first trials get no room.
@@ -332,9 +372,11 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
         closing_in(&mut svg, rows, &x, &y);
     }
     // What was found, of each goal.
-    for (goal, found) in size.throughput.iter().enumerate().filter_map(|(goal, t)| Some((goal, t.as_ref()?)))
-    {
-        let class = marks::class(goal);
+    for (nth, (goal, found)) in goals.iter().enumerate() {
+        let class = marks::goal(*goal);
+        if let Some(name) = ends.get(nth) {
+            svg.label_right(&mut labels, x1, y.at(found.frames_per_second), name);
+        }
         if !stepwise {
             let at = y.at(found.frames_per_second);
             svg.line(&format!("line {class}"), x0, at, x1, at);
@@ -344,17 +386,26 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
             svg.line(&format!("line bound {class}"), x0, at, x1, at);
         }
         legend.push((
-            class_alone_line(goal),
+            marks::goal_line(*goal),
             format!("found: {} ({})", value(found.frames_per_second), found.goal),
         ));
     }
     let longest = rows.iter().map(|t| t.duration_ns).max().unwrap_or(0);
-    let mut seen = [false; 3];
+    let mut seen = [false; 4];
+    // Of several goals a verdict is the first one's; a load may still be within what another allows.
+    let within: Vec<_> = goals.iter().filter(|(goal, _)| *goal > 0).map(|(_, found)| *found).collect();
+    let most = within.iter().map(|found| found.frames_per_second).fold(0.0, f64::max);
+    let partly = format!(
+        "not {}, but within what {} allows",
+        size.throughput.first().and_then(Option::as_ref).map_or("the first goal", |t| short_goal(&t.goal)),
+        within.iter().map(|found| short_goal(&found.goal)).collect::<Vec<_>>().join(" or "),
+    );
     for (i, t) in rows.iter().enumerate() {
         let (kind, class) = match t.verdict.as_str() {
             "passed" => (0, "s2"),
-            verdict if is_the_testers(verdict) => (2, "s5"),
-            _ => (1, "s4"),
+            verdict if is_the_testers(verdict) => (3, "s5"),
+            _ if t.load <= most => (1, "s3"),
+            _ => (2, "s4"),
         };
         if let Some(seen) = seen.get_mut(kind) {
             *seen = true;
@@ -377,6 +428,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     }
     let names = [
         ("s2 alone", "passed"),
+        ("s3 alone", partly.as_str()),
         ("s4 alone", "did not pass"),
         ("s5 alone", "not judged: the tester itself fell short"),
     ];
@@ -389,7 +441,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
     );
     let shorter = rows.iter().any(|t| t.duration_ns < longest);
     let note = format!(
-        "Each trial's load, in the order they were done{}; the lines are {}the highest load that met the goal and, dashed, the lowest that did not.",
+        "Each trial's load, in the order they were done{}; the lines are {}the highest load that met the goal and, dotted, the lowest that did not.",
         if shorter { "; small marks are of shorter trials" } else { "" },
         if stepwise { "what was known after each: " } else { "" }
     );
@@ -409,7 +461,7 @@ fn closing_in(svg: &mut Svg, rows: &[&Trial], x: &Scale, y: &Scale) {
             [("line", (|b| b.passed) as fn(&Bounds) -> Option<f64>), ("line bound", |b| b.failed)]
         {
             let mut steps: Vec<(f64, f64)> = Vec::new();
-            let class = format!("{style} {}", marks::class(goal));
+            let class = format!("{style} {}", marks::goal(goal));
             for (i, t) in rows.iter().enumerate() {
                 let from = i as f64 + 1.0;
                 match t.bounds.get(goal).and_then(of).filter(|bound| bound.is_finite() && *bound > 0.0) {
@@ -424,11 +476,6 @@ fn closing_in(svg: &mut Svg, rows: &[&Trial], x: &Scale, y: &Scale) {
             svg.polyline(&class, steps);
         }
     }
-}
-
-/// A goal's line in a legend of points.
-fn class_alone_line(goal: usize) -> &'static str {
-    ["found f0", "found f1", "found f2", "found f3", "found f4", "found f5", "found f6"][goal % 7]
 }
 
 /// Lengths of bursts that were tried, and which passed.

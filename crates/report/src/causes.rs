@@ -1,0 +1,427 @@
+//! What most likely lost frames, or kept the sender from its rate, and what to type next: by what the result has of counters,
+//! intervals and latency. Each cause names its evidence; where there is none it says so, because a guess costs a reader more
+//! time than no answer.
+
+use crate::model::{HostCounter, Interval, Report, Totals, Tx, Verdict};
+use crate::note::Code;
+use crate::units::{self, printable};
+
+/// Bytes of each frame on the wire beside those of layer 2 without FCS.
+const ON_THE_WIRE: f64 = 24.0;
+/// Counters of an end are read one after the other while frames arrive: of so many frames they may differ by this.
+fn about(frames: u64) -> u64 {
+    (frames / 50).max(8)
+}
+
+/// A cause with what to do next; both are sentences without their full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// What is seen, and what follows.
+    pub said: String,
+    /// The next command to type; empty where nothing is to be done with a command.
+    pub next: String,
+}
+
+impl Cause {
+    fn new(said: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { said: said.into(), next: next.into() }
+    }
+}
+
+/// Of a run that was short: of its loss, else of its rate. `None` for what was done as asked, and where the verdict's own
+/// reasons say all.
+pub fn of(report: &Report) -> Option<Cause> {
+    let result = &report.result;
+    let Verdict::Short { reasons } = &result.verdict else { return None };
+    let is_a_run = result.search.is_none() && result.trials.is_empty() && result.tx.is_some();
+    // A link that was down, frames that were refused: those reasons are causes themselves.
+    let told = |code: Code| reasons.iter().any(|reason| reason.code == code);
+    if !is_a_run || told(Code::LinkLost) {
+        return None;
+    }
+    if told(Code::FramesLost) && result.loss.is_some_and(|loss| loss.learnt_frames.is_none()) {
+        return loss(report);
+    }
+    if told(Code::RateNotReached) && !told(Code::FramesRefused) { rate(report) } else { None }
+}
+
+fn loss(report: &Report) -> Option<Cause> {
+    let result = &report.result;
+    let (lost, tx) = (result.loss?, result.tx.as_ref()?);
+    let (sent, arrived) = (tx.totals.frames, result.rx.as_ref().map_or(0, |rx| rx.totals.frames));
+    let (from, to) = ends(report);
+    let search =
+        format!("`netdyno search throughput` `.on` {from} `.measure` {to} finds the load where loss begins");
+    let gone = |c: &HostCounter| c.rise.saturating_sub(c.own_frames.unwrap_or(0));
+    // What counts a few explains a few.
+    let explains = |c: &&HostCounter| c.explains.is_some() && gone(c).saturating_mul(10) >= lost.frames;
+    let telling: Vec<&HostCounter> = result.counters.iter().filter(explains).collect();
+    if let Some(most) = telling.iter().max_by_key(|c| gone(c)) {
+        let share = (gone(most) as f64 / lost.frames.max(1) as f64).min(1.0);
+        let (place, name) = (printable(&most.place), printable(&most.name));
+        let why = most.explains.as_deref().unwrap_or_default();
+        let said = format!(
+            "{place} dropped {} ({} of the loss): its {name} rose; {}",
+            units::counted(gone(most), "frame"),
+            units::percent(share),
+            printable(why)
+        );
+        let doctor = match place.as_str() {
+            "this machine" => "`netdyno doctor` says what this machine can do better".to_owned(),
+            place => format!("`netdyno doctor {place}` says what to change there"),
+        };
+        return Some(Cause::new(said, doctor));
+    }
+    if result.round_trip && lost.ratio >= 1.0 {
+        // The verdict has named the mend.
+        return None;
+    }
+    let counted = |name: &str| {
+        result
+            .counters
+            .iter()
+            .find(|c| c.place == to && c.source == "interface" && c.name == name)
+            .map(|c| c.rise)
+    };
+    // A counter that did not rise is not listed; where nothing is listed nobody has looked.
+    let looked = result.counters.iter().any(|c| c.place == from || c.place == to);
+    let at_the_end = counted("rx_packets").or(looked.then_some(0));
+    let left = tx.interface_counters.iter().all(|c| c.missing_frames == 0);
+    let Some(at_the_end) = at_the_end.filter(|_| from != to && left) else {
+        let said =
+            "which part lost them cannot be told: no counter of either end that knows these frames was read";
+        return Some(Cause::new(said, search));
+    };
+    if arrived == 0 && at_the_end <= about(sent) {
+        let said = format!(
+            "nothing reached {to} (its rx_packets rose by {}), though {from} transmitted all: the frames were lost between them, \
+             or went elsewhere (the cables, and whether a device passes on these addresses, VLANs and types)",
+            units::count(at_the_end)
+        );
+        return Some(Cause::new(said, format!("`netdyno measure {to}` shows what arrives there at all")));
+    }
+    if at_the_end + about(sent).min(lost.frames / 2) >= sent {
+        let said = format!(
+            "{to} counted them all (rx_packets rose by {}, {} were sent): they were lost behind the interface, in this machine's \
+             receiving, or came with other contents than were sent",
+            units::count(at_the_end),
+            units::counted(sent, "frame")
+        );
+        return Some(Cause::new(said, format!("`netdyno doctor {to}` says how to receive faster")));
+    }
+    if at_the_end.abs_diff(arrived) > about(arrived).max(lost.frames / 10) {
+        let said = format!(
+            "which part lost them cannot be told: {} were sent, {to} counted {} and {} were measured, and no counter of losses rose",
+            units::counted(sent, "frame"),
+            units::count(at_the_end),
+            units::count(arrived)
+        );
+        return Some(Cause::new(said, search));
+    }
+    let between = format!(
+        "{from} transmitted all and no counter of losses rose at {from} or {to}: the device or the way between them lost them"
+    );
+    if let Some(burst) = in_bursts(report) {
+        return Some(Cause::new(
+            format!("{between}; {burst}"),
+            "`netdyno doctor` says how this sender is held up less",
+        ));
+    }
+    Some(match drain(report) {
+        Some(Drain::Queue(why)) => Cause::new(format!("{between}; {why}"), search),
+        Some(Drain::Steady(why)) => {
+            let half = tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second) / 2.0;
+            let again = format!(
+                "the same with `.rate` {half:.0}pps tells a limit (no loss then) from loss by chance (the same share)"
+            );
+            Cause::new(format!("{between}; {why}"), again)
+        }
+        None => Cause::new(
+            format!(
+                "{between}, and its own counters say why (on Linux: `ip -s link`, `tc -s qdisc`, `ethtool -S` there)"
+            ),
+            search,
+        ),
+    })
+}
+
+/// The ends by name: where frames left, where they were measured.
+fn ends(report: &Report) -> (String, String) {
+    let of = |role: &str| {
+        let found = report
+            .environment
+            .interfaces
+            .iter()
+            .find(|i| i.role.as_deref().is_some_and(|r| r.contains(role)));
+        found.map(|i| printable(&i.name))
+    };
+    let named = |n: usize| report.resolved.interfaces.get(n).map(|name| printable(name));
+    let from = named(0).or_else(|| of("send")).unwrap_or_else(|| "the sender's interface".to_owned());
+    let to = named(1).or_else(|| of("measure")).unwrap_or_else(|| from.clone());
+    (from, to)
+}
+
+/// Were frames lost only where this sender caught up after it had been held up?
+fn in_bursts(report: &Report) -> Option<String> {
+    let stalls = report.result.pacing.as_ref()?.catch_up.filter(|c| c.stalls > 0 && c.frames > 0)?;
+    let lost = |i: &&Interval| i.lost_frames.is_some_and(|n| n > 0);
+    let late = |i: &&Interval| i.late_frames.is_some_and(|n| n > 0);
+    let sum = |of: Vec<&Interval>| of.iter().filter_map(|i| i.lost_frames).sum::<u64>();
+    let all = sum(report.intervals.iter().collect());
+    let in_late = sum(report.intervals.iter().filter(lost).filter(late).collect());
+    // It says something only if there was time that went otherwise.
+    let on_time = report.intervals.iter().filter(|i| !late(i) && i.tx_frames.is_some_and(|n| n > 0)).count();
+    (all > 0 && on_time >= 3 && on_time * 2 >= report.intervals.len() && in_late as f64 >= all as f64 * 0.9).then(|| {
+        format!(
+            "{} of the loss was while this sender caught up after {} of up to {}, faster than asked: a queue on the way was too \
+             short for that burst",
+            units::percent(in_late as f64 / all as f64),
+            units::counted(stalls.stalls, "stall"),
+            units::time(stalls.longest_stall_ns)
+        )
+    })
+}
+
+/// What a loss looks like from its far end.
+enum Drain {
+    /// A queue that was full.
+    Queue(String),
+    /// A steady part of what was sent: what that comes from is not to be seen.
+    Steady(String),
+}
+
+/// Does what arrived look like the drain of a full queue: steady, and late by much more than the quickest frames?
+fn drain(report: &Report) -> Option<Drain> {
+    let lossy: Vec<&Interval> =
+        report.intervals.iter().filter(|i| i.lost_frames.is_some_and(|n| n > 0)).collect();
+    // First and last are of a queue that fills and runs empty.
+    let middle = lossy.get(1..lossy.len().checked_sub(1)?)?;
+    let rates: Vec<_> = middle.iter().filter_map(|i| i.rx()).collect();
+    if rates.len() < 3 {
+        return None;
+    }
+    let mean = |of: fn(&Totals) -> f64| rates.iter().map(of).sum::<f64>() / rates.len() as f64;
+    let (frames, bits) = (mean(|t| t.frames_per_second), mean(|t| t.bits_per_second));
+    let square = rates.iter().map(|t| (t.frames_per_second - frames).powi(2)).sum::<f64>();
+    if frames <= 0.0 || (square / rates.len() as f64).sqrt() > frames * 0.1 {
+        return None;
+    }
+    let steady =
+        format!("what arrived came at a steady {} ({})", units::frame_rate(frames), units::bit_rate(bits));
+    let least = report.result.latency_ns.as_ref().map(|d| d.min)?;
+    let waited = lossy.iter().filter_map(|i| i.latency_p50_ns).max()?;
+    if waited <= least.saturating_mul(4).max(least.saturating_add(20_000)) {
+        return Some(Drain::Steady(steady));
+    }
+    Some(Drain::Queue(format!(
+        "{steady}, half of it after {} or more, where the quickest took {}: a full queue before a bottleneck of about that rate",
+        units::time(waited),
+        units::time(least)
+    )))
+}
+
+fn rate(report: &Report) -> Option<Cause> {
+    let tx = report.result.tx.as_ref()?;
+    let (from, _) = ends(report);
+    let doctor = format!("`netdyno doctor {from}` says what this machine can reach and what to change");
+    if let Some(cause) = link(report, tx, &from) {
+        return Some(cause);
+    }
+    let busy: Vec<f64> = tx.cores.iter().filter_map(|core| core.cpu_ratio).collect();
+    let busiest = busy.iter().copied().fold(0.0, f64::max);
+    let retried = tx.retried_enobufs.saturating_add(tx.retried_eagain);
+    if retried.saturating_mul(100) > tx.totals.frames {
+        let said = format!(
+            "the interface limits: {from} took frames no faster, its queue was full {}",
+            units::counted(retried, "time")
+        );
+        return Some(Cause::new(said, doctor));
+    }
+    if busiest >= 0.85 {
+        let cores = units::counted(tx.cores.len() as u64, "sending core");
+        let said = format!(
+            "the CPU limits: {cores} busy for {} of the time, with engine {}",
+            units::percent(busiest.min(1.0)),
+            printable(&tx.engine)
+        );
+        return Some(Cause::new(
+            said,
+            format!("add sending cores (`.cores`), or take another `.engine`; {doctor}"),
+        ));
+    }
+    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
+    // Who falls behind once and never catches up was not held up, but is slow.
+    if let Some(stalls) = stalls.filter(|c| c.stalls >= 2 && c.longest_stall_ns >= 1_000_000) {
+        let used = if busy.is_empty() {
+            String::new()
+        } else {
+            format!(", and used {} of its CPU", units::percent(busiest))
+        };
+        let said = format!(
+            "this machine limits: the sender was held up {}, up to {}{used}: other programs take its CPU, or a hypervisor does",
+            units::counted(stalls.stalls, "time"),
+            units::time(stalls.longest_stall_ns),
+        );
+        return Some(Cause::new(said, doctor));
+    }
+    Some(Cause::new(
+        "what limited the sender cannot be told: no queue was full, no core busy, nothing held it up",
+        doctor,
+    ))
+}
+
+/// Was more asked for than the link carries?
+fn link(report: &Report, tx: &Tx, from: &str) -> Option<Cause> {
+    let interface = report.environment.interfaces.iter().find(|i| printable(&i.name) == from)?;
+    let speed = interface.speed_bits_per_second.filter(|speed| *speed > 0)?;
+    // A virtual cable states a speed that nothing keeps it to.
+    if interface.driver.as_deref() == Some("veth") || tx.totals.frames == 0 {
+        return None;
+    }
+    let mean = tx.totals.bytes as f64 / tx.totals.frames as f64;
+    let asked = tx.intended_frames_per_second? * (mean + ON_THE_WIRE) * 8.0;
+    (asked > speed as f64 * 1.001).then(|| {
+        let most = speed as f64 / ((mean + ON_THE_WIRE) * 8.0);
+        let said = format!(
+            "the link limits: {} on the wire were asked for, {from} has {}: {} of such frames",
+            units::bit_rate(asked),
+            units::bit_rate(speed as f64),
+            units::frame_rate(most)
+        );
+        Cause::new(said, format!("ask for no more than `.rate` {}", most.floor() as u64))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::Distribution;
+    use crate::model::{CatchUp, Core, Interface, Loss, Pacing, Rx};
+
+    /// 10,000 frames sent, half of them lost, with these counters at `rx0`.
+    fn lossy(arrived: u64, counters: &[(&str, u64, Option<&str>)]) -> Report {
+        let mut report = Report::new("send");
+        let sent = 10_000;
+        report.resolved.interfaces = vec!["tx0".into(), "rx0".into()];
+        report.result.tx = Some(Tx { totals: Totals::over(sent, sent * 60, 1_000_000_000), ..Tx::default() });
+        report.result.rx =
+            Some(Rx { totals: Totals::over(arrived, arrived * 60, 1_000_000_000), ..Rx::default() });
+        report.result.loss = Some(Loss::between(sent, arrived));
+        let counter = |(name, rise, why): &(&str, u64, Option<&str>)| HostCounter {
+            place: "rx0".into(),
+            source: "interface".into(),
+            name: (*name).into(),
+            rise: *rise,
+            own_frames: None,
+            explains: why.map(str::to_owned),
+        };
+        report.result.counters = counters.iter().map(counter).collect();
+        report.result.verdict.fall_short(Code::FramesLost, "lost");
+        report
+    }
+
+    fn said(report: &Report) -> (String, String) {
+        let cause = of(report).expect("a cause");
+        (cause.said, cause.next)
+    }
+
+    #[test]
+    fn a_counter_that_rose_is_the_cause() {
+        let (said, next) =
+            said(&lossy(5_000, &[("rx_dropped", 4_000, Some("queue full")), ("rx_packets", 5_000, None)]));
+        assert_eq!(said, "rx0 dropped 4,000 frames (80.0 % of the loss): its rx_dropped rose; queue full");
+        assert!(next.contains("netdyno doctor rx0"), "{next}");
+    }
+
+    #[test]
+    fn without_one_it_is_said_where_frames_were_last_seen() {
+        let begins = |report: &Report, words: &str| {
+            let (said, next) = said(report);
+            assert!(said.contains(words) && !next.is_empty(), "{words}: {said}");
+        };
+        begins(&lossy(0, &[("rx_bytes", 0, None)]), "nothing reached rx0");
+        begins(&lossy(5_000, &[("rx_packets", 10_001, None)]), "rx0 counted them all");
+        begins(&lossy(5_000, &[("rx_packets", 5_003, None)]), "the device or the way between");
+        begins(
+            &lossy(5_000, &[("rx_packets", 7_500, None)]),
+            "cannot be told: 10,000 frames were sent, rx0 counted 7,500",
+        );
+        begins(&lossy(5_000, &[]), "cannot be told: no counter");
+        let (_, next) = said(&lossy(5_000, &[]));
+        assert!(next.starts_with("`netdyno search throughput` `.on` tx0 `.measure` rx0"), "{next}");
+    }
+
+    #[test]
+    fn a_steady_late_half_is_a_full_queue_and_a_burst_after_a_stall_is_not() {
+        let mut report = lossy(5_000, &[("rx_packets", 5_000, None)]);
+        report.result.latency_ns = Some(Distribution { min: 2_000, ..Distribution::default() });
+        let interval = |n: u64, late: u64, lost: u64| Interval {
+            start_ns: n * 100_000_000,
+            end_ns: (n + 1) * 100_000_000,
+            tx_frames: Some(1_000),
+            tx_bytes: Some(60_000),
+            rx_frames: Some(1_000 - lost),
+            rx_bytes: Some((1_000 - lost) * 60),
+            lost_frames: Some(lost),
+            late_frames: Some(late),
+            latency_p50_ns: Some(5_000_000),
+            ..Interval::default()
+        };
+        report.intervals = (0..10).map(|n| interval(n, 0, 500)).collect();
+        report.result.counters.push(HostCounter {
+            rise: 3,
+            explains: Some("a few".into()),
+            ..HostCounter::default()
+        });
+        let (text, _) = said(&report);
+        assert!(
+            text.contains("steady 5.00 kpps") && text.contains("a full queue before a bottleneck"),
+            "{text}"
+        );
+        // Without a queue before it nobody can tell a limit from chance.
+        report.result.latency_ns = Some(Distribution { min: 4_000_000, ..Distribution::default() });
+        let (text, next) = said(&report);
+        assert!(text.ends_with("at a steady 5.00 kpps (2.40 Mbit/s)"), "{text}");
+        assert!(next.contains("`.rate` 5000pps tells a limit"), "{next}");
+        report.intervals =
+            (0..10).map(|n| interval(n, u64::from(n == 4) * 50, u64::from(n == 4) * 900)).collect();
+        let catch_up = CatchUp { stalls: 1, longest_stall_ns: 50_000_000, frames: 80, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
+        let (text, _) = said(&report);
+        assert!(
+            text.contains("100 % of the loss was while this sender caught up after 1 stall of up to 50.0 ms"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_kept_the_sender_from_its_rate_is_named_by_its_evidence() {
+        let mut report = lossy(10_000, &[]);
+        report.result.verdict = Verdict::Done;
+        assert_eq!(of(&report), None);
+        report.result.loss = Some(Loss::between(10_000, 10_000));
+        report.result.verdict.fall_short(Code::RateNotReached, "slow");
+        assert!(said(&report).0.contains("cannot be told"), "nothing is known");
+        let set = |report: &mut Report, change: &dyn Fn(&mut Tx)| report.result.tx.as_mut().map(change);
+        set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.99), ..Core::default() }]);
+        assert!(said(&report).0.starts_with("the CPU limits: 1 sending core busy for 99.0 %"));
+        set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.4), ..Core::default() }]);
+        let catch_up = CatchUp { stalls: 7, longest_stall_ns: 50_000_000, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
+        let begins =
+            "this machine limits: the sender was held up 7 times, up to 50.0 ms, and used 40.0 % of its CPU";
+        assert!(said(&report).0.starts_with(begins), "{}", said(&report).0);
+        set(&mut report, &|tx| tx.retried_enobufs = 5_000);
+        assert!(said(&report).0.starts_with("the interface limits: tx0 took frames no faster"));
+        let speed = Some(10_000_000);
+        report.environment.interfaces =
+            vec![Interface { name: "tx0".into(), speed_bits_per_second: speed, ..Interface::default() }];
+        set(&mut report, &|tx| tx.intended_frames_per_second = Some(20_000.0));
+        let (text, next) = said(&report);
+        assert!(
+            text.starts_with("the link limits: 13.4 Mbit/s on the wire were asked for, tx0 has 10.0 Mbit/s"),
+            "{text}"
+        );
+        assert!(next.contains("`.rate` 14880"), "{next}");
+    }
+}

@@ -1,0 +1,235 @@
+//! The page of a comparison: what it comes to, conditions that differ, each figure's difference beside its noise, and the
+//! runs' drawings laid over each other.
+
+use std::fmt::Write;
+
+use super::boxes::{self, Group};
+use super::charts::{self, Chart, FRAME};
+use super::grid::{DASH, Grid};
+use super::plot::{Frame, Scale, Svg, tick_number};
+use super::{CONTENT_POLICY, GENERATOR, marks, nines, search};
+use crate::compare::{Change, Compared, Comparison, Named, Side, text};
+use crate::html::escape::{Esc, json_in_script};
+use crate::units;
+
+/// How the two sides are drawn everywhere: class of the series, name.
+const SIDES: [(&str, &str); 2] = [("s0 goal0", "A"), ("s1 goal1", "B")];
+/// Figures whose repetitions are drawn at most.
+const MOST_BOXES: usize = 10;
+
+/// The whole page.
+pub fn comparison(of: &Comparison, a: &[Named<'_>], b: &[Named<'_>]) -> String {
+    let (class, title) = match of.outcome {
+        Change::Worse => ("failed", "B is worse than A"),
+        Change::Better => ("done", "B is better than A"),
+        Change::Same => ("done", "No difference beyond the noise"),
+        Change::NotJudged => ("short", "Nothing could be judged"),
+    };
+    let mut out = super::head(&format!("netdyno compare: {title}"));
+    // Writing to a String cannot fail, here and below.
+    write!(
+        out,
+        "<div class=\"eyebrow\"><span><b>netdyno</b> compare</span><span>{}</span></div>\n\
+         <section class=\"verdict {class}\"><h1>{title}</h1><p>{}</p></section>\n",
+        Esc(&format!("results of netdyno {}", of.command)),
+        Esc(text::ending(of).trim_end()),
+    )
+    .unwrap_or_default();
+    if !of.notes.is_empty() {
+        let notes: String = of.notes.iter().map(|note| format!("<li>{}</li>", Esc(note))).collect();
+        out += &format!(
+            "<section class=\"warnings\"><h3>Before you trust this</h3><ul>{notes}</ul></section>\n"
+        );
+    }
+    out += "<h2>What is compared</h2>\n";
+    out += &sides(of);
+    out += &conditions(of);
+    let drawn = |chart: Option<Chart>| chart.map(|chart| chart.html()).unwrap_or_default();
+    out += "<h2>Figures</h2>\n";
+    out += &drawn(differences(&of.figures));
+    out += &figures(of);
+    let mut plots = drawn(repetitions(of, a, b));
+    if let (Some(a), Some(b)) = (a.first(), b.first()) {
+        plots += &drawn(charts::beside(&a.report.intervals, &b.report.intervals, SIDES));
+        let searches = a.report.result.search.as_ref().zip(b.report.result.search.as_ref());
+        plots += &drawn(searches.and_then(|(a, b)| search::beside(a, b)));
+        let delays = a.report.result.latency_ns.as_ref().zip(b.report.result.latency_ns.as_ref());
+        plots += &drawn(delays.and_then(|(a, b)| nines::beside(&[("A", a), ("B", b)])));
+    }
+    if !plots.is_empty() {
+        out += &format!("<h2>The one over the other</h2>\n{plots}");
+    }
+    let data = serde_json::to_string(of).unwrap_or_default();
+    write!(
+        out,
+        "<footer>Made by netdyno. This page holds its data, <code>{}</code>, and reads nothing from the network.</footer>\n</main>\n\
+         <script type=\"application/json\" id=\"netdyno-comparison\">{}</script>\n{}",
+        Esc(&of.schema),
+        json_in_script(&data),
+        super::FOOT.replace("SCRIPT", include_str!("script.js")),
+    )
+    .unwrap_or_default();
+    debug_assert!(out.contains(GENERATOR) && out.contains(CONTENT_POLICY));
+    out
+}
+
+fn sides(of: &Comparison) -> String {
+    let mut grid = Grid::new(["side", "result", "begun", "outcome"]);
+    let mut row = |label: &str, side: &Side| {
+        let begun = side.started.clone().unwrap_or(DASH.into());
+        grid.row(label, [side.path.clone(), begun, side.outcome.clone()]);
+    };
+    of.a.iter().for_each(|side| row("A", side));
+    of.b.iter().for_each(|side| row("B", side));
+    grid.card("", false)
+}
+
+fn conditions(of: &Comparison) -> String {
+    if of.conditions.is_empty() {
+        return "<p class=\"absent\">Conditions are the same on both sides.</p>\n".to_owned();
+    }
+    let mut grid = Grid::new(["condition", "A", "B"]);
+    for condition in &of.conditions {
+        grid.row(&condition.name, [condition.a.join(" or "), condition.b.join(" or ")]);
+    }
+    grid.card("Conditions that differ", true)
+}
+
+fn figures(of: &Comparison) -> String {
+    let header = ["figure", "A", "B", "difference", "95 % interval", "effect", "judged by", "judgement"];
+    let mut grid = Grid::new(header);
+    for c in &of.figures {
+        let class = match c.change {
+            Change::Worse => "fault",
+            Change::Better => "good",
+            Change::NotJudged => "own",
+            Change::Same => "",
+        };
+        let [a, b, difference, interval, effect, by, word] =
+            text::cells(c).map(|cell| cell.unwrap_or(DASH.into()));
+        grid.marked_row(class, &c.name, [a, b, difference, interval, effect, by, word]);
+    }
+    let missing = match of.not_in_all.as_slice() {
+        [] => String::new(),
+        names => format!("<p class=\"small\">Not in all results: {}.</p>\n", Esc(&names.join("; "))),
+    };
+    grid.card("", true) + &missing
+}
+
+/// Each figure's difference, relative to A, with its 95 % interval: what reaches over the line of 0 is within the noise.
+fn differences(figures: &[Compared]) -> Option<Chart> {
+    const ROW: f64 = 24.0;
+    let rows: Vec<(&Compared, f64, Option<(f64, f64)>)> = figures
+        .iter()
+        .filter_map(|c| {
+            let of = |value: f64| value / c.a.abs() * 100.0;
+            let ratio = c.difference_ratio.filter(|ratio| ratio.is_finite())?;
+            Some((c, ratio * 100.0, c.interval_95.map(|(low, high)| (of(low), of(high)))))
+        })
+        .take(40)
+        .collect();
+    // A figure that grew a hundredfold must not press the others together: its mark stands at the edge.
+    let mut ends: Vec<f64> = rows
+        .iter()
+        .flat_map(|(_, ratio, interval)| [Some(*ratio), interval.map(|i| i.0), interval.map(|i| i.1)])
+        .flatten()
+        .map(f64::abs)
+        .filter(|v| v.is_finite())
+        .collect();
+    ends.sort_by(f64::total_cmp);
+    let most = ends.last().copied()?.min(ends.get(ends.len() * 3 / 4).copied()? * 4.0).clamp(0.5, 400.0);
+    let most = super::plot::round_up(most * 1.02);
+    let left = 16.0 + 6.4 * rows.iter().map(|(c, ..)| c.name.chars().count().min(44)).max()? as f64;
+    let mut svg = Svg::new(rows.len() as f64 * ROW + 56.0, Frame { left, right: 24.0, top: 8.0, ..FRAME });
+    let ((x0, x1), (y0, y1)) = (svg.x_range(), svg.y_range());
+    let x = Scale::linear(-most, most, x0, x1);
+    let ticks = x.ticks(6);
+    let labels: Vec<_> = ticks.iter().map(|v| (*v, format!("{} %", tick_number(*v, &ticks)))).collect();
+    svg.x_axis(&x, &labels, "B less A, of A", true);
+    svg.line("axis", x.at(0.0), y0, x.at(0.0), y1);
+    for (row, (c, ratio, interval)) in rows.iter().enumerate() {
+        let middle = y1 + ROW * (row as f64 + 0.5);
+        // Better and worse differ by shape, too.
+        let class = match c.change {
+            Change::Worse => "s1",
+            Change::Better => "s2",
+            Change::Same => "s0",
+            Change::NotJudged => "s5",
+        };
+        let name: String = c.name.chars().take(44).collect();
+        svg.text("tick end", x0 - 8.0, middle + 4.0, &name);
+        if let Some((low, high)) = interval {
+            let (from, to) = (x.at(low.min(*high)), x.at(low.max(*high)));
+            svg.line(&format!("whisker {class}"), from, middle, to, middle);
+            for end in [from, to] {
+                svg.line(&format!("whisker {class}"), end, middle - 5.0, end, middle + 5.0);
+            }
+        }
+        svg.mark(class, x.at(*ratio), middle, 4.4);
+        let [a, b, difference, interval, _, by, word] = text::cells(c).map(Option::unwrap_or_default);
+        let interval = if interval.is_empty() { interval } else { format!(" ({interval})") };
+        let tip = format!("{} · A {a} · B {b} · {difference}{interval} · {word}, by {by}", c.name);
+        svg.rect("hit", 0.0, middle - ROW / 2.0, x1, ROW, Some(&tip));
+    }
+    let all = [
+        ("s1 alone", "worse", Change::Worse),
+        ("s2 alone", "better", Change::Better),
+        ("s0 alone", "within the noise", Change::Same),
+        ("s5 alone", "not judged", Change::NotJudged),
+    ];
+    let legend = all
+        .into_iter()
+        .filter(|(.., change)| rows.iter().any(|(c, ..)| c.change == *change))
+        .map(|(class, name, _)| (class, name.to_owned()))
+        .collect();
+    let heading = "Differences and their noise".to_owned();
+    let note = "Bars are 95 % intervals: a difference whose bar reaches over 0 may be chance. What has no bar has no known noise.".to_owned();
+    Some(Chart {
+        svg: svg.finish("Differences of all figures; the table below has the values"),
+        heading,
+        legend,
+        note,
+    })
+}
+
+/// The results of each side as boxes, where there are several: each value relative to the mean of A.
+fn repetitions(of: &Comparison, a: &[Named<'_>], b: &[Named<'_>]) -> Option<Chart> {
+    if a.len().max(b.len()) < boxes::FEWEST {
+        return None;
+    }
+    let mut groups = Vec::new();
+    // What differs comes first.
+    let mut figures: Vec<&Compared> = of.figures.iter().filter(|c| c.a != 0.0).collect();
+    figures.sort_by_key(|c| !matches!(c.change, Change::Worse | Change::Better));
+    for c in figures.into_iter().take(MOST_BOXES) {
+        for (series, (side, results)) in [("A", a), ("B", b)].into_iter().enumerate() {
+            let value =
+                |named: &Named<'_>| crate::compare::value(named.report, &c.name).map(|v| v / c.a.abs());
+            let values = results.iter().filter_map(value).collect();
+            groups.push(Group { name: format!("{}, {side}", c.name), values, series });
+        }
+    }
+    let legend = SIDES.map(|(class, name)| {
+        (
+            class
+                .split(' ')
+                .next()
+                .and_then(|c| (c == "s1").then(|| marks::class(1)))
+                .unwrap_or(marks::class(0)),
+            name.to_owned(),
+        )
+    });
+    let note = "Each result's value in % of the mean of A: the middle half, the median, and lines to the least and the greatest.";
+    boxes::chart("Repetitions", note, crate::figure::Unit::Ratio, &groups, legend.to_vec())
+}
+
+/// A value for the tool tip of a stretch: what both sides have there.
+pub(super) fn tip(name: &str, values: [Option<f64>; 2], show: impl Fn(f64) -> String) -> Option<String> {
+    let said = |value: Option<f64>| value.map_or_else(|| DASH.to_owned(), &show);
+    values.iter().any(Option::is_some).then(|| format!("{name} A {} B {}", said(values[0]), said(values[1])))
+}
+
+/// A time as it is said there.
+pub(super) fn time(ns: f64) -> String {
+    units::time(ns as u64)
+}
