@@ -64,6 +64,29 @@ impl AtomicFile {
         }
     }
 
+    /// A file that grows under its own name, for who reads it meanwhile; what it had is gone. With `new` there must be none.
+    ///
+    /// # Errors
+    /// It cannot be written, or there is one.
+    pub fn growing(path: &Path, new: bool) -> io::Result<AtomicFile> {
+        let path = report::place::resolve(path)?;
+        if let Ok(data) = look(&path)
+            && !data.is_file()
+        {
+            return match data.is_dir() {
+                true => Err(ErrorKind::IsADirectory.into()),
+                false => Ok(AtomicFile { file: open_directly(&path, &data)?, names: None }),
+            };
+        }
+        let mut options = OpenOptions::new();
+        options.write(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32);
+        match new {
+            true => options.create_new(true),
+            false => options.create(true).truncate(true),
+        };
+        Ok(AtomicFile { file: options.open(&path)?, names: None })
+    }
+
     /// Standard output, written directly.
     ///
     /// # Errors

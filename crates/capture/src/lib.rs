@@ -16,6 +16,7 @@ mod atomic;
 mod error;
 pub mod info;
 mod input;
+mod ongoing;
 mod patience;
 mod pcap;
 mod pcapng;
@@ -29,9 +30,10 @@ use wire::LinkType;
 
 pub use atomic::AtomicFile;
 pub use error::{CaptureError, Fault, Place};
+pub use ongoing::{Ongoing, Plan};
 pub use patience::Patience;
 pub use reader::{Notes, Reader, Record};
-pub use writer::{FileFormat, FileWriter, Writer};
+pub use writer::{FileFormat, FileWriter, Section, Statistics, Writer};
 
 /// The most bytes of a packet that a record may hold: libpcap's own limit, and more than any frame but jumbograms.
 pub const MAX_CAPTURED: u32 = 256 * 1024;

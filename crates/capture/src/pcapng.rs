@@ -18,7 +18,7 @@ pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
 const PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const NAME_RESOLUTION: u32 = 4;
-const INTERFACE_STATISTICS: u32 = 5;
+pub(crate) const INTERFACE_STATISTICS: u32 = 5;
 pub(crate) const ENHANCED_PACKET: u32 = 6;
 const JOURNAL: u32 = 9;
 const DECRYPTION_SECRETS: u32 = 10;
@@ -30,7 +30,14 @@ pub(crate) const IF_SPEED: u16 = 8;
 pub(crate) const IF_TSRESOL: u16 = 9;
 const IF_FCSLEN: u16 = 13;
 const IF_TSOFFSET: u16 = 14;
-const ISB_IFDROP: u16 = 5;
+pub(crate) const COMMENT: u16 = 1;
+pub(crate) const SHB_HARDWARE: u16 = 2;
+pub(crate) const SHB_OS: u16 = 3;
+pub(crate) const SHB_APPLICATION: u16 = 4;
+pub(crate) const ISB_STARTTIME: u16 = 2;
+pub(crate) const ISB_ENDTIME: u16 = 3;
+pub(crate) const ISB_IFRECV: u16 = 4;
+pub(crate) const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
 /// The longest block that is kept whole: a packet of the largest size, and options in plenty.

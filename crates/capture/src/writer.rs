@@ -36,6 +36,41 @@ impl FileFormat {
     }
 }
 
+/// Where a pcapng capture is from. What is empty is left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Section {
+    /// Of whoever makes it.
+    pub comment: String,
+    /// Of the machine.
+    pub hardware: String,
+    /// Its system.
+    pub system: String,
+    /// What writes it.
+    pub application: String,
+}
+
+/// What became of an interface's packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// When it began, in nanoseconds since 1970.
+    pub begun_ns: u64,
+    /// When it ended.
+    pub ended_ns: u64,
+    /// Packets that the interface had.
+    pub received: u64,
+    /// Those of them that there was no room for.
+    pub dropped: u64,
+}
+
+/// An option of a pcapng block.
+fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
+    let value = value.get(..usize::from(u16::MAX) & !3).unwrap_or(value);
+    body.extend(code.to_le_bytes());
+    body.extend((value.len() as u16).to_le_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
 /// Bytes gathered before they are written.
 const BATCH: usize = 256 * 1024;
 /// Whole pages are written, from whole pages: a few bytes beside, the processor takes what the kernel reads for what it
@@ -79,6 +114,37 @@ impl<W: Write> Writer<W> {
             _ => writer.pcap_header(link),
         }
         writer
+    }
+
+    /// Starts a pcapng capture that says where it is from, without interfaces as yet.
+    pub fn of_section(output: W, section: &Section) -> Writer<W> {
+        let mut writer = Writer::without_interface(output, FileFormat::Pcapng);
+        writer.batch.truncate(writer.pad);
+        let mut body = Vec::new();
+        body.extend(pcapng::BYTE_ORDER.to_le_bytes());
+        body.extend([1, 0, 0, 0]);
+        // Length of the section: not told.
+        body.extend(u64::MAX.to_le_bytes());
+        let told = [
+            (pcapng::COMMENT, &section.comment),
+            (pcapng::SHB_HARDWARE, &section.hardware),
+            (pcapng::SHB_OS, &section.system),
+            (pcapng::SHB_APPLICATION, &section.application),
+        ];
+        for (code, text) in told.iter().filter(|(_, text)| !text.is_empty()) {
+            option(&mut body, *code, text.as_bytes());
+        }
+        option(&mut body, 0, &[]);
+        writer.block(pcapng::SECTION_HEADER, &body);
+        writer
+    }
+
+    fn block(&mut self, kind: u32, body: &[u8]) {
+        let length = (12 + body.len() as u32).to_le_bytes();
+        self.batch.extend(kind.to_le_bytes());
+        self.batch.extend(length);
+        self.batch.extend(body);
+        self.batch.extend(length);
     }
 
     fn without_interface(output: W, format: FileFormat) -> Writer<W> {
@@ -152,25 +218,15 @@ impl<W: Write> Writer<W> {
         body.extend(interface.link.0.to_le_bytes());
         body.extend([0; 2]);
         body.extend(interface.snaplen.to_le_bytes());
-        let mut option = |code: u16, value: &[u8]| {
-            body.extend(code.to_le_bytes());
-            body.extend((value.len() as u16).to_le_bytes());
-            body.extend(value);
-            body.resize(body.len().next_multiple_of(4), 0);
-        };
         if let Some(name) = &interface.name {
-            option(pcapng::IF_NAME, name.as_bytes().get(..255).unwrap_or(name.as_bytes()));
+            option(&mut body, pcapng::IF_NAME, name.as_bytes().get(..255).unwrap_or(name.as_bytes()));
         }
         if let Some(speed) = interface.speed_bps {
-            option(pcapng::IF_SPEED, &speed.to_le_bytes());
+            option(&mut body, pcapng::IF_SPEED, &speed.to_le_bytes());
         }
-        option(pcapng::IF_TSRESOL, &[9]);
-        option(0, &[]);
-        let length = (12 + body.len() as u32).to_le_bytes();
-        self.batch.extend(pcapng::INTERFACE_DESCRIPTION.to_le_bytes());
-        self.batch.extend(length);
-        self.batch.extend(body);
-        self.batch.extend(length);
+        option(&mut body, pcapng::IF_TSRESOL, &[9]);
+        option(&mut body, 0, &[]);
+        self.block(pcapng::INTERFACE_DESCRIPTION, &body);
         self.interfaces += 1;
         self.interfaces - 1
     }
@@ -239,6 +295,66 @@ impl<W: Write> Writer<W> {
             self.batch.extend_from_slice(data);
         }
         if self.batch.len() >= self.pad + BATCH { self.flush_batch() } else { Ok(()) }
+    }
+
+    /// Writes a packet with a comment into a pcapng capture.
+    ///
+    /// # Errors
+    /// As of [`write`](Self::write); or the format has no comments.
+    pub fn write_noted(
+        &mut self,
+        interface: u32,
+        time_ns: u64,
+        data: &[u8],
+        wire_len: u32,
+        comment: &str,
+    ) -> Result<(), CaptureError> {
+        self.records += 1;
+        if self.format != FileFormat::Pcapng || interface >= self.interfaces {
+            return Err(self.unwritable("comments are of pcapng's packets alone; write pcapng instead".into()));
+        }
+        let mut body = Vec::with_capacity(data.len() + 64);
+        let captured = data.len() as u32;
+        let words = [interface, (time_ns >> 32) as u32, time_ns as u32, captured, wire_len];
+        words.iter().for_each(|word| body.extend(word.to_le_bytes()));
+        body.extend_from_slice(data);
+        body.resize(body.len().next_multiple_of(4), 0);
+        option(&mut body, pcapng::COMMENT, comment.as_bytes());
+        option(&mut body, 0, &[]);
+        self.block(pcapng::ENHANCED_PACKET, &body);
+        if self.batch.len() >= self.pad + BATCH { self.flush_batch() } else { Ok(()) }
+    }
+
+    /// Says at the end of a pcapng capture what became of an interface's packets.
+    pub fn statistics(&mut self, interface: u32, told: &Statistics) {
+        let high_low = |time: u64| [(time >> 32) as u32, time as u32].map(u32::to_le_bytes).concat();
+        let mut body = interface.to_le_bytes().to_vec();
+        body.extend(high_low(told.ended_ns));
+        option(&mut body, pcapng::ISB_STARTTIME, &high_low(told.begun_ns));
+        option(&mut body, pcapng::ISB_ENDTIME, &high_low(told.ended_ns));
+        option(&mut body, pcapng::ISB_IFRECV, &told.received.to_le_bytes());
+        option(&mut body, pcapng::ISB_IFDROP, &told.dropped.to_le_bytes());
+        option(&mut body, 0, &[]);
+        self.block(pcapng::INTERFACE_STATISTICS, &body);
+    }
+
+    /// Bytes that wait for being written.
+    pub fn waiting(&self) -> usize {
+        self.batch.len() - self.pad
+    }
+
+    /// Writes all there is by now, whole blocks.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> Result<(), CaptureError> {
+        self.flush_first(usize::MAX / 2)?;
+        self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })
+    }
+
+    /// What it is called in errors.
+    pub fn named(self, name: String) -> Writer<W> {
+        Writer { name, ..self }
     }
 
     #[inline(always)]

@@ -21,7 +21,7 @@ pub mod search_between;
 use ::job::sides::Sides;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueHint};
-use spec::{Clock, Cores, Engine, How, Oversize, Side, Stamps, Timestamps, Word, Written};
+use spec::{Clock, Cores, Engine, Event, How, Oversize, Side, Stamps, Timestamps, Word, Written};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -261,6 +261,56 @@ pub struct Metering {
     /// programs, else by a packet socket), software, or auto: the hardware where the meter that is taken anyway sees its stamps.
     #[arg(long, value_name = "WHO", default_value = "auto", value_parser = word::<Timestamps>())]
     pub timestamps: Timestamps,
+    /// Let frames go on to the host of --measure after they were counted: for a service there that is to get them, or another
+    /// program that looks on. Its stack then works for each frame, on the CPU that measures, and may answer. Default: XDP drops
+    /// them (a packet socket cannot).
+    #[arg(long)]
+    pub pass: bool,
+    #[command(flatten)]
+    pub capture: Capture,
+}
+
+/// A capture of what arrives, as the meter sees it.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Capture {
+    /// Capture what arrives where it is measured, whatever becomes of it then, into this file (NAME.pcapng, readable while it
+    /// grows; - is standard output: `| tcpdump -r -`). Times are the meter's. What cannot be captured in time is counted.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub capture: Option<PathBuf>,
+    /// Capture this many bytes of each frame; 0: all.
+    #[arg(long, value_name = "BYTES", requires = "capture")]
+    pub capture_snap: Option<Written<u64>>,
+    /// Begin a new file after this long: FILE then is what names begin with (cap-20261126T013000Z.pcapng).
+    #[arg(long, value_name = "TIME", requires = "capture")]
+    pub capture_rotate: Option<Written<Duration>>,
+    /// Begin a new file when one has so many bytes, such as 128M.
+    #[arg(long, value_name = "BYTES", requires = "capture")]
+    pub capture_rotate_size: Option<Written<u64>>,
+    /// Keep the last N of several files.
+    #[arg(long, value_name = "N", requires = "capture")]
+    pub capture_files: Option<u32>,
+    /// Capture only signed frames that this befell, each with a comment that says what, and their neighbours in their streams:
+    /// lost (frames are missing before this one), reordered, duplicated, late (too late to tell which).
+    #[arg(long, value_name = "WHAT", requires = "capture", value_delimiter = ',', value_parser = word::<Event>())]
+    pub capture_only: Vec<Event>,
+    /// With --capture-only: so many neighbours before and behind each. Default: 8.
+    #[arg(long, value_name = "N", requires = "capture_only")]
+    pub capture_around: Option<u32>,
+}
+
+impl Capture {
+    /// As a job has it.
+    pub fn asked(self) -> Option<spec::Capture> {
+        Some(spec::Capture {
+            file: self.capture?,
+            snap: self.capture_snap,
+            rotate: self.capture_rotate,
+            rotate_size: self.capture_rotate_size,
+            files: self.capture_files,
+            only: self.capture_only,
+            around: self.capture_around,
+        })
+    }
 }
 
 /// A table to print as CSV.
@@ -367,12 +417,14 @@ pub struct Send {
     pub by_plugin: plugin::ByPlugin,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE). Given several times, each of these ports sends WHAT, at the rate and
     /// as many frames as are asked for, from one start.
-    #[arg(long = "on", value_name = "IFACE", value_delimiter = ',')]
+    #[arg(long = "on", value_name = "IFACE", value_delimiter = ',', conflicts_with = "lab")]
     pub interface: Vec<String>,
     /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE); of several ports on one for each. What arrives
-    /// there is dropped after it was counted.
-    #[arg(long, value_name = "IFACE", value_delimiter = ',')]
+    /// there is dropped after it was counted, unless --pass says otherwise.
+    #[arg(long, value_name = "IFACE", value_delimiter = ',', conflicts_with = "lab")]
     pub measure: Vec<String>,
+    #[command(flatten)]
+    pub lab: lab::OwnLab,
     /// Fully meshed traffic (RFC 2889): each --on sends to every other, in turns, and measures what is sent to it. Frames get the
     /// ports' Ethernet addresses, unless WHAT gives some; {src_ip} and {dst_ip} in it are addresses of 198.18.0.0/15, in a
     /// network of its own for each port.
@@ -445,17 +497,19 @@ pub struct Replay {
     #[arg(required = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
     /// Send on this interface (IFACE, or IFACE@NAMESPACE).
-    #[arg(long = "on", value_name = "IFACE")]
+    #[arg(long = "on", value_name = "IFACE", conflicts_with = "lab")]
     pub interface: Option<String>,
     /// Measure on this interface what arrives (IFACE, or IFACE@NAMESPACE). What arrives there is dropped after it
-    /// was counted.
-    #[arg(long, value_name = "IFACE")]
+    /// was counted, unless --pass says otherwise.
+    #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
     pub measure: Option<String>,
+    #[command(flatten)]
+    pub lab: lab::OwnLab,
     #[command(flatten)]
     pub two: TwoSides,
     /// Write the frames, with the times they would leave at, into a capture file instead.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["interface", "on2", "measure", "round_trip", "core", "cores", "tui", "metrics"])]
+    #[arg(conflicts_with_all = ["interface", "on2", "measure", "lab", "round_trip", "core", "cores", "tui", "metrics"])]
     pub write: Option<PathBuf>,
     /// Faster or slower than captured: 2x, 0.5x. Default: as captured, 1x.
     #[arg(long, value_name = "SPEED", group = "pace")]
@@ -507,8 +561,8 @@ pub struct Replay {
 #[derive(Debug, Clone, Default, Args)]
 pub struct TwoSides {
     /// Send the frames of the second side on this interface (IFACE, or IFACE@NAMESPACE), those of the first on --on, in
-    /// the order and at the times of the capture across both. Needs --sides.
-    #[arg(long, value_name = "IFACE", requires = "sides")]
+    /// the order and at the times of the capture across both. Which side sent each frame --sides says; default: auto.
+    #[arg(long, value_name = "IFACE", conflicts_with = "lab")]
     pub on2: Option<String>,
     /// Which side sent each frame: the first's leave by --on, the second's by --on2, and edits tell them apart. By what hosts do: auto (clients first; what
     /// gives nothing away is a client), server, bridge, router, first (who is seen first is a client); by their addresses:
@@ -541,6 +595,9 @@ pub struct Measure {
     /// traffic. Default: the host gets everything as if nobody had looked.
     #[arg(long)]
     pub drop: bool,
+    /// Let frames go on to the host: the default, said.
+    #[arg(long, conflicts_with = "drop")]
+    pub pass: bool,
     /// How to measure: xdp (native), xdp-generic, packet (a packet socket), or the best that is possible.
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = word::<How>())]
     pub meter: How,
@@ -558,6 +615,8 @@ pub struct Measure {
     /// minimum, mean and maximum.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub stream_histograms: u32,
+    #[command(flatten)]
+    pub capture: Capture,
     /// Yes, measure on this interface although it carries the default route or your login.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,

@@ -16,6 +16,8 @@ use report::live::{EndpointPace, Pace, Progress};
 use report::{Code, Loss, Note, Report, Severity, Totals};
 use snapshot::{Board, Count, Phase, Snapshot};
 use spec::Consent;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -85,6 +87,7 @@ pub fn attend(
         report::prepare_dir(dir)?;
     }
     let mut gauges = Gauges::prepare(output.gauges_wanted(), &session.board)?;
+    let _at_host = output.gauges.metrics.and_then(|at| metrics_at_host(at, output, &session.board));
     let stop = Arc::clone(&session.stop);
     let handle = start(session).context("starting a thread for the job")?;
     let board = handle.board();
@@ -102,6 +105,22 @@ pub fn attend(
         Ok(())
     })?;
     Ok(handle.into_result()?)
+}
+
+/// In a lab: the same metrics at the host that the lab was made on, where they can be reached. Somebody else may have that port there;
+/// within the lab they are served in any case.
+fn metrics_at_host(at: SocketAddr, output: &Output, board: &Arc<Board>) -> Option<gauges::metrics::Server> {
+    let host = std::env::var_os(lab::ENV_HOST_NS)?;
+    let names = &output.gauges.metrics_name;
+    let serve = || gauges::metrics::Server::start(at, names, Arc::clone(board));
+    let served = lab::Namespace::open(Path::new(&host)).and_then(|host| host.run_in(serve));
+    let why = match served {
+        Ok(Ok(server)) => return Some(server),
+        Ok(Err(error)) => error.to_string(),
+        Err(error) => error.to_string(),
+    };
+    output::note(&format!("not reachable from outside the lab: {why}"));
+    None
 }
 
 /// Prints what the job says, and how it goes.

@@ -18,6 +18,8 @@ const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balan
 /// The others, and how they are typed.
 const OTHERWISE: &[(&str, &str)] = &[
     ("calibrate", "`netdyno doctor IFACE --calibrate --save FILE`"),
+    ("capture.only", "--capture-only"),
+    ("capture.snap", "--capture-snap"),
     ("captures", "`netdyno clone FILE --server PORT`"),
     ("how", "--meter"),
     ("json", "`--json`"),

@@ -29,6 +29,7 @@ mod learning;
 mod mesh;
 mod panel;
 pub mod place;
+mod recorder;
 pub mod run;
 mod samples;
 pub mod session;

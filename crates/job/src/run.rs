@@ -39,6 +39,7 @@ use crate::claims::Beside;
 use crate::distrusted::Distrusted;
 use crate::environment;
 use crate::place::Place;
+use crate::recorder::Recorder;
 use crate::session::Session;
 use anyhow::{Context, Result, anyhow, bail};
 use attempt::Run;
@@ -86,6 +87,8 @@ pub struct Setup {
     pub apart: Option<Apart>,
     /// Frames come back to where they are sent, which is then in `rx`, too.
     pub round_trip: bool,
+    /// What arrives is captured, too.
+    pub capture: Option<spec::Capture>,
     /// Where nothing has arrived yet, the first frame is waited for as long as stragglers are at most.
     pub patient: bool,
     /// Only a signal ends it.
@@ -127,6 +130,7 @@ impl Setup {
             rx: Vec::new(),
             apart: None,
             round_trip: false,
+            capture: None,
             patient: false,
             endless: false,
             best_effort: false,
@@ -272,7 +276,8 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     let beside = Beside::begin(&setup.cpus, setup.priority);
     report.warnings.extend(beside.warnings());
     let ends = links(&setup)?;
-    let (meters, blind_because) = attach(&setup, &own, &mut report)?;
+    let recorder = recorder(&setup)?;
+    let (meters, blind_because) = attach(&setup, &own, recorder.as_ref(), &mut report)?;
     let mut run = Run::of(setup, own, report, meters.as_ref());
     let attempt = run.attempts(ends, observe)?;
     let settled = run.settle(attempt)?;
@@ -286,6 +291,10 @@ pub fn run_observed(mut setup: Setup, observe: Option<Observe<'_>>) -> Result<Re
     departures::tell(&mut report, &done);
     for (port, (place, (moved, seen))) in setup.tx.iter().zip(moved).enumerate() {
         counters::compare_counters(&mut report, place, outcome::sent_by(done.sent(), port), moved, &seen);
+    }
+    if let (Some(recorder), Some(measured)) = (&recorder, &measured) {
+        let counted = measured.parts.iter().map(|part| (part.frames + part.strays, part.captured));
+        recorder.finish(&counted.collect::<Vec<_>>(), &mut report);
     }
     if let Some(measured) = measured {
         let numbered = arrived(&mut report, &done, &measured, blind_because);
@@ -327,13 +336,26 @@ fn begun(setup: &mut Setup, own: &[Job]) -> Report {
     report
 }
 
+/// Begins the capture of what arrives, if there is to be one.
+fn recorder(setup: &Setup) -> Result<Option<Recorder>> {
+    let Some(asked) = setup.capture.as_ref().filter(|_| !setup.rx.is_empty()) else { return Ok(None) };
+    let names: Vec<String> = setup.rx.iter().map(|(place, _)| place.spec.clone()).collect();
+    Recorder::begin(asked, (setup.command, &names), true).map(Some)
+}
+
 /// Attaches the meters. With why what one of them misses proves no loss.
-fn attach(setup: &Setup, own: &[Job], report: &mut Report) -> Result<(Option<Meters>, Option<String>)> {
+fn attach(
+    setup: &Setup,
+    own: &[Job],
+    recorder: Option<&Recorder>,
+    report: &mut Report,
+) -> Result<(Option<Meters>, Option<String>)> {
     let (mut attached, mut blind_because) = (Vec::new(), None);
-    for (place, _) in &setup.rx {
+    for (number, (place, _)) in (0..).zip(&setup.rx) {
         // What is asked of the first is asked of all.
         let Some((_, options)) = setup.rx.first() else { break };
         let mut options = with_room_for(options, own);
+        options.capture = recorder.zip(setup.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, number));
         options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
         let (meter, warning) = meters::attach(place, &options, setup.longest)?;
         if !setup.sends_there(place) {
@@ -491,7 +513,7 @@ fn open(setup: &Setup, shares: &[Job], meter: Option<&Meter>, distrusted: &[NotT
 
 /// Does the meter drop frames before anything else sees them?
 fn keeps(meter: Option<&Meter>) -> bool {
-    meter.is_some_and(|meter| meter.mode() == meter::Mode::XdpNative)
+    meter.is_some_and(|meter| meter.mode() == meter::Mode::XdpNative && meter.drops())
 }
 
 /// Ends the others when one worker ends badly, so that the run ends in an orderly way; also when it panics.

@@ -19,6 +19,15 @@ pub struct Through {
 }
 
 impl Through {
+    /// Queues that an interface of a lab should have: one for each worker.
+    pub fn queues(&self) -> u32 {
+        match &self.cores {
+            Some(Cores::Number(n)) => u32::try_from(*n).unwrap_or(1).clamp(1, 64),
+            Some(Cores::List(list)) => u32::try_from(list.len()).unwrap_or(1).clamp(1, 64),
+            None => 1,
+        }
+    }
+
     /// What a job asks for, as far as it is allowed.
     pub fn of(asked: spec::Through, consent: &Consent) -> Through {
         let spec::Through { engine, calibration, cores, tx_timestamps } = asked;

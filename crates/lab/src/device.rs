@@ -41,6 +41,8 @@ pub struct Device {
 pub enum Kind {
     /// Frames, by MAC address; to all ports where it has not learnt one.
     Bridge,
+    /// The same, but it learns no addresses: whatever comes in at one port goes out of all others.
+    Hub,
     /// IPv4 packets, between 198.18.0.0/16 at the sender and 198.19.0.0/16 at the receiver. What is sent to be routed
     /// has the MAC address of [`DEVICE_NEAR`].
     Router,
@@ -132,7 +134,7 @@ pub(crate) fn ports() -> Result<[Host; 2], LabError> {
 /// Makes the namespace of `ports`, which are up, forward between them as `device` says.
 pub(crate) fn set_up(device: &Device, ports: &[Host; 2], ends: [&Host; 2]) -> Result<(), LabError> {
     match device.kind {
-        Kind::Bridge => bridge(ports)?,
+        Kind::Bridge | Kind::Hub => bridge(ports, device.kind == Kind::Bridge)?,
         Kind::Router => {
             for (port, end) in ports.iter().zip(ends) {
                 route(port, end)?;
@@ -146,7 +148,7 @@ pub(crate) fn set_up(device: &Device, ports: &[Host; 2], ends: [&Host; 2]) -> Re
 /// The same of several ports, of which each has one of `ends` for a neighbour.
 pub(crate) fn set_up_between(device: &Device, ports: &[Host], ends: &[Host]) -> Result<(), LabError> {
     match device.kind {
-        Kind::Bridge => bridge(ports)?,
+        Kind::Bridge | Kind::Hub => bridge(ports, device.kind == Kind::Bridge)?,
         Kind::Router => {
             for (port, end) in ports.iter().zip(ends) {
                 let [first, second, network, _] = end.address.octets();
@@ -172,13 +174,14 @@ fn burden(device: &Device, ports: &[Host]) -> Result<(), LabError> {
     Ok(())
 }
 
+const IFLA_BR_AGEING_TIME: u16 = 4;
 const IFLA_BR_MCAST_SNOOPING: u16 = 23;
 const IFLA_BR_MCAST_QUERIER: u16 = 25;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 
-/// A bridge over the ports that says nothing itself: it has no spanning tree, and asks for no multicast groups.
-fn bridge(ports: &[Host]) -> Result<(), LabError> {
+/// A bridge over the ports, which may learn where addresses are, that says nothing itself: it has no spanning tree, and asks for no multicast groups.
+fn bridge(ports: &[Host], learns: bool) -> Result<(), LabError> {
     let Some(first) = ports.first() else { return Ok(()) };
     let namespace = &first.namespace;
     let mut socket = route_socket(first)?;
@@ -187,7 +190,9 @@ fn bridge(ports: &[Host]) -> Result<(), LabError> {
         .attr_str(libc::IFLA_IFNAME, BRIDGE)
         .nest(libc::IFLA_LINKINFO, |info| {
             info.attr_str(IFLA_INFO_KIND, "bridge").nest(IFLA_INFO_DATA, |data| {
-                data.attr(IFLA_BR_MCAST_SNOOPING, &[0]).attr(IFLA_BR_MCAST_QUERIER, &[0])
+                let quiet = data.attr(IFLA_BR_MCAST_SNOOPING, &[0]).attr(IFLA_BR_MCAST_QUERIER, &[0]);
+                // What it would forget at once it does not learn (net/bridge/br_fdb.c, br_fdb_update).
+                if learns { quiet } else { quiet.attr_u32(IFLA_BR_AGEING_TIME, 0) }
             })
         });
     request(&mut socket, create, "create the device's bridge")?;

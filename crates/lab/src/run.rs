@@ -25,6 +25,10 @@ pub const ENV_TX: &str = "NETDYNO_LAB_TX";
 /// In a lab: the receiver's interface.
 pub const ENV_RX: &str = "NETDYNO_LAB_RX";
 pub use crate::namespace::ENV_RECEIVER_NS;
+/// In a lab: the path to the network namespace of whoever made it, where what a command serves can be reached.
+pub const ENV_HOST_NS: &str = "NETDYNO_LAB_HOST_NS";
+/// Its name in there.
+const HOST: &str = "host";
 
 const RUN: &str = "/run";
 const RUN_NETNS: &str = "/run/netns";
@@ -41,7 +45,8 @@ const SYS_MOUNTS: [&str; 5] =
 /// - `/sys` as it is on that host (outside tools find their interfaces in `/sys/class/net`);
 /// - only its own processes: it and all its descendants are in a PID namespace, which ends with the command or
 ///   with the calling process, whichever comes first, even if that is killed with SIGKILL;
-/// - the variables [`ENV_TX`], [`ENV_RX`], [`ENV_RECEIVER_NS`].
+///   and `host`, where the lab was made;
+/// - the variables [`ENV_TX`], [`ENV_RX`], [`ENV_RECEIVER_NS`], [`ENV_HOST_NS`].
 ///
 /// All mounts are in a mount namespace of the command's own. Call it from a program's only thread: other
 /// threads would be hit by the signals that are passed on here.
@@ -78,18 +83,20 @@ pub fn run_command_beside<T, E: From<LabError>>(
 /// A command that will run on one of the hosts, in namespaces that the calling thread takes for it, until nobody holds the
 /// descriptor that comes with it.
 fn prepare(lab: &Lab, on: &Host, program: &OsStr) -> Result<(Command, OwnedFd), LabError> {
+    let host = Namespace::current()?;
     // The command's namespaces come from the thread that starts it. Nothing else of this process moves.
     on.namespace.enter_current_thread()?;
     sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)
         .map_err(LabError::kernel("make a mount and a PID namespace"))?;
-    set_up_mounts(lab)?;
+    set_up_mounts(lab, &host)?;
     let (lifeline, holder) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(LabError::kernel("make a pipe"))?;
     let mut command = Command::new(program);
     command
         .env(ENV_TX, lab.sender.interface)
         .env(ENV_RX, lab.receiver.interface)
-        .env(ENV_RECEIVER_NS, Path::new(RUN_NETNS).join("receiver"));
+        .env(ENV_RECEIVER_NS, Path::new(RUN_NETNS).join("receiver"))
+        .env(ENV_HOST_NS, Path::new(RUN_NETNS).join(HOST));
     sys::supervise(&mut command, lifeline);
     Ok((command, holder))
 }
@@ -180,7 +187,7 @@ fn wait(mut child: Child, signals: &sys::Signals) -> Result<i32, std::io::Error>
 }
 
 /// Gives the calling thread's mount namespace the lab's `/sys` and `/run/netns`.
-fn set_up_mounts(lab: &Lab) -> Result<(), LabError> {
+fn set_up_mounts(lab: &Lab, host: &Namespace) -> Result<(), LabError> {
     // Mounts made outside still arrive, so that nothing is pinned; ours stay in here.
     rustix::mount::mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(LabError::kernel("make mounts private"))?;
@@ -203,7 +210,7 @@ fn set_up_mounts(lab: &Lab) -> Result<(), LabError> {
     for (name, host) in [("sender", &lab.sender), ("receiver", &lab.receiver)].into_iter().chain(device) {
         bind_namespace(&host.namespace, &Path::new(RUN_NETNS).join(name)).map_err(failed)?;
     }
-    Ok(())
+    bind_namespace(host, &Path::new(RUN_NETNS).join(HOST)).map_err(failed)
 }
 
 /// Mounts a `/sys` that shows this thread's network namespace, with what was mounted inside the old one.

@@ -19,6 +19,7 @@ mod across;
 pub mod clock;
 pub mod content;
 mod error;
+mod frames;
 pub mod hardware;
 pub mod heads;
 mod layout;
@@ -39,6 +40,7 @@ mod twin;
 
 pub use bpf::ProgramError;
 pub use error::MeterError;
+pub use frames::{Capture, Captured, Copied, Copies};
 pub use hardware::{Comparison, Hardware, Stamps};
 pub use histogram::{Bucket, Histogram};
 pub use layout::{HISTOGRAM_BYTES, STREAM_BYTES};

@@ -1,18 +1,20 @@
 //! The only module here that knows libbpf: loads `programs/bpf/meter.bpf.c`, and hands out the program and mapped memory that
 //! nothing else needs libbpf for. What it does as the loaders of other objects do stands in [`bpf::object`].
 
+use crate::frames;
 use crate::hardware::Line;
 use crate::layout::{self, Buckets, Content, LatencySums, Stream, Totals};
 use crate::options::{Action, Clock, Options};
 use crate::seen;
 use bpf::object::{Needs, cpu_numbers, first_of, keep, map_all, no_constants, refusal};
-use bpf::{Mapping, Program, ProgramError, Quiet};
+use bpf::{Mapping, PerfRings, Program, ProgramError, Quiet};
 use libbpf_rs::libbpf_sys as sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenMapMut};
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
 use std::os::fd::AsFd;
+use std::sync::Mutex;
 
 use programs::meter::types;
 
@@ -61,6 +63,8 @@ pub struct Loaded {
     pub with_histogram: u32,
     /// Entry 0 is the number of arrivals, the times follow.
     pub arrivals: Mapping<u64>,
+    /// Where copies of frames come, if they were asked for: until somebody takes it.
+    pub frames: Mutex<Option<PerfRings>>,
 }
 
 /// Where the program has times of arrival from.
@@ -138,7 +142,8 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     constants.content_slots = options.content.slots();
     constants.arrivals_limit = times - 1;
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
-    constants.exact_clock = (options.latency || options.arrivals > 0).into();
+    constants.capture_bytes = options.capture.as_ref().map_or(0, |capture| capture.bytes.clamp(1, frames::MOST));
+    constants.exact_clock = options.is_exact().into();
     let counts_tags = options.tags_told && matches!(stamper, Stamper::Bound { .. });
     constants.ask_tags = counts_tags.into();
     constants.ask_stamps = matches!(stamper, Stamper::Bound { stamps: true, .. }).into();
@@ -177,6 +182,12 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
         #[cfg(test)]
         Stamper::Told => skeleton.progs.meter_told.as_fd(),
     };
+    let frames = match &options.capture {
+        None => None,
+        Some(_) => Some(PerfRings::open(skeleton.maps.frames.as_fd(), frames::room(cpus)).map_err(|error| {
+            ProgramError::System { what: "opening the rings that captured frames come by (perf_event_open)", error }
+        })?),
+    };
     let clock = MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?;
     Ok(Loaded {
         program: keep(program)?,
@@ -191,6 +202,7 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
         histograms: map_all(&skeleton.maps.histograms)?,
         with_histogram,
         arrivals: map_all(&skeleton.maps.arrivals)?,
+        frames: Mutex::new(frames),
     })
 }
 

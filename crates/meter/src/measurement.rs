@@ -2,6 +2,7 @@
 //!
 //! No I/O here. Times are nanoseconds of `CLOCK_MONOTONIC`, the clock senders stamp frames with.
 
+use crate::frames::Captured;
 use crate::hardware::Stamps;
 use crate::layout::{self, Buckets, CLASSES, FineBuckets, LatencySums, Totals, ZERO};
 use crate::options::Mode;
@@ -395,6 +396,8 @@ pub struct Measurement {
     /// VLAN tags were taken out of frames before they were counted ([`Options::tags_taken_out`](crate::Options::tags_taken_out)):
     /// a frame that came with one is 4 bytes shorter here.
     pub tags_unseen: bool,
+    /// How many frames were copied, if that was asked for.
+    pub captured: Option<Captured>,
 }
 
 impl Measurement {
@@ -402,7 +405,7 @@ impl Measurement {
     /// is added up; frames that overtook one another on different ways are not seen.
     pub fn add(&mut self, other: Measurement) {
         // How each is measured is told of each where it is attached.
-        let Measurement { mode: _, reason: _, totals, streams, arrivals, stamps, tags_unseen } = other;
+        let Measurement { mode: _, reason: _, totals, streams, arrivals, stamps, tags_unseen, captured } = other;
         self.totals.add(&totals);
         for stats in streams {
             match self.streams.binary_search_by_key(&stats.stream, |own| own.stream) {
@@ -415,6 +418,10 @@ impl Measurement {
             (own, other) => *own = own.take().or(other),
         }
         self.tags_unseen |= tags_unseen;
+        if let (Some(own), Some(other)) = (&mut self.captured, captured) {
+            own.frames += other.frames;
+            own.missed += other.missed;
+        }
         self.arrivals.extend(arrivals);
         self.arrivals.sort_unstable();
     }
@@ -455,6 +462,7 @@ mod tests {
             arrivals: tracker.arrivals.clone(),
             stamps: None,
             tags_unseen: false,
+            captured: None,
         }
     }
 

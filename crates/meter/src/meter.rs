@@ -1,6 +1,7 @@
 //! The meter as its users see it: attach to an interface, look at the numbers, finish.
 
 use crate::error::MeterError;
+use crate::frames::Reader;
 use crate::hardware::{Following, Hardware, Stamps};
 use crate::layout::{self, Buckets, CLASSES, Stream, Totals};
 use crate::loader::{self, Loaded, Stamper};
@@ -16,7 +17,7 @@ use port::rx::RxError;
 use port::socket;
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The word of a stream's record that is 0 while nothing was seen.
@@ -37,7 +38,7 @@ pub struct Meter {
 
 #[derive(Debug)]
 enum Source {
-    Kernel { tables: Arc<Loaded>, link: Option<Link>, following: Option<Following> },
+    Kernel { tables: Arc<Loaded>, link: Option<Link>, following: Option<Following>, frames: Option<Reader> },
     Socket(Socket),
 }
 
@@ -53,6 +54,19 @@ impl Source {
             Source::Kernel { following, .. } => following.as_ref().map(|following| following.stamps(0)),
             Source::Socket(socket) => socket.stamps(),
         }
+    }
+}
+
+impl Source {
+    /// Hands copies of frames to who wants them, from now on. What came since the program was attached waits in its rings.
+    fn hand_over(&mut self, options: &Options) -> Result<(), MeterError> {
+        let Source::Kernel { tables, frames, .. } = self else { return Ok(()) };
+        let rings = tables.frames.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let (Some(capture), Some(rings)) = (&options.capture, rings) {
+            let failed = |error| ProgramError::System { what: "starting a thread for captured frames", error };
+            *frames = Some(Reader::start(rings, capture).map_err(failed)?);
+        }
+        Ok(())
     }
 }
 
@@ -87,13 +101,14 @@ impl Meter {
         }
         let ifindex = attach::index_of(interface)?;
         let mut tried = Tried { interface, ifindex, reasons: Vec::new() };
-        let (source, mode) = match tried.by_hardware(options)? {
+        let (mut source, mode) = match tried.by_hardware(options)? {
             Some(found) => found,
             None => match tried.with_tags(options)? {
                 Some(found) => found,
                 None => tried.in_order(options)?,
             },
         };
+        source.hand_over(options)?;
         let mut reason = match mode {
             Mode::XdpNative => "native XDP".to_owned(),
             Mode::XdpGeneric => "generic XDP: expect about half the rate of native XDP".to_owned(),
@@ -278,8 +293,12 @@ impl Meter {
             Source::Socket(socket) => socket.stop(),
         }
         let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
+        let captured = match &mut self.source {
+            Source::Kernel { frames, .. } => frames.as_mut().map(|frames| frames.finish(totals.frames)),
+            Source::Socket(socket) => socket.captured(),
+        };
         let (stamps, tags_unseen) = (self.stamps(), self.tags_unseen);
-        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals, stamps, tags_unseen }
+        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals, stamps, tags_unseen, captured }
     }
 }
 
@@ -363,8 +382,8 @@ impl Tried<'_> {
         };
         let link = loaded.program.attach(self.ifindex, Hook::XdpNative).ok();
         Ok(link.map(|link| {
-            let source = Source::Kernel { tables: Arc::new(loaded), link: Some(link), following: None };
-            (source, Mode::XdpNative)
+            let tables = Arc::new(loaded);
+            (Source::Kernel { tables, link: Some(link), following: None, frames: None }, Mode::XdpNative)
         }))
     }
 
@@ -388,7 +407,10 @@ impl Tried<'_> {
             Err(error) => return Ok(Err(format!("their clock cannot be read: {error}"))),
         };
         Ok(match loaded.program.attach(self.ifindex, Hook::XdpNative) {
-            Ok(link) => Ok(Source::Kernel { tables: loaded, link: Some(link), following: Some(following) }),
+            Ok(link) => {
+                let following = Some(following);
+                Ok(Source::Kernel { tables: loaded, link: Some(link), following, frames: None })
+            }
             Err(Errno::PERM) => return Err(attach::not_permitted().into()),
             Err(error) => Err(self.why_not(true, error, &loaded)),
         })
@@ -450,7 +472,7 @@ impl Tried<'_> {
         match loaded.program.attach(self.ifindex, hook) {
             Ok(link) => {
                 let tables = Arc::new(loaded);
-                return Ok(Some(Source::Kernel { tables, link: Some(link), following: None }));
+                return Ok(Some(Source::Kernel { tables, link: Some(link), following: None, frames: None }));
             }
             Err(Errno::PERM) => return Err(attach::not_permitted().into()),
             Err(error) => {
@@ -500,6 +522,7 @@ impl Tried<'_> {
             },
             latency: options.latency,
             arrivals: options.arrivals,
+            exact: options.capture.is_some(),
             trailers: options.trailers,
             ignore_icmp_errors: options.ignore_icmp_errors,
             content: options.content.clone(),
@@ -507,7 +530,8 @@ impl Tried<'_> {
         let compare = hardware.map(|hardware| &hardware.compare);
         // Its blocks hold any frame: no MTU counts.
         let target = Target { name: self.interface.to_owned(), index: self.ifindex, mtu: 0 };
-        match Socket::open(&target, options.promiscuous, options.clock, compare, tracker) {
+        match Socket::open(&target, options.promiscuous, options.clock, compare, tracker, options.capture.as_ref())
+        {
             Ok(socket) => Ok(Some(Source::Socket(socket))),
             Err(SocketError::Receive(RxError::Permission(_))) => {
                 Err(ProgramError::Permission { what: "opening a packet socket" }.into())

@@ -1,6 +1,7 @@
 //! What is to be measured, and how: plain data, for the meter and those below it.
 
 use crate::content::Expected;
+use crate::frames::Capture;
 use crate::hardware::Hardware;
 
 /// What becomes of frames that were counted.
@@ -78,6 +79,15 @@ pub struct Options {
     pub tags_told: bool,
     /// Why XDP would measure wrongly here, if it would: then [`Mode::Auto`] takes the packet socket.
     pub not_by_xdp: Option<String>,
+    /// Copies of the frames, as they arrive. Costs a call and the copying for each, and without it nothing.
+    pub capture: Option<Capture>,
+}
+
+impl Options {
+    /// Is the clock read for each frame?
+    pub(crate) fn is_exact(&self) -> bool {
+        self.latency || self.arrivals > 0 || self.capture.is_some()
+    }
 }
 
 impl Default for Options {
@@ -100,6 +110,7 @@ impl Default for Options {
             tags_taken_out: false,
             tags_told: false,
             not_by_xdp: None,
+            capture: None,
         }
     }
 }

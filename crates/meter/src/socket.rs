@@ -4,6 +4,7 @@
 //! million a second (the kernel counts them) and cannot keep frames from the host's own stack. Frames come by
 //! [`port::rx::Blocks`].
 
+use crate::frames::{Capture, Captured, Copied, Copies, Queue};
 use crate::hardware::{Compare, Following, Line, Stamps};
 use crate::options::Clock;
 use crate::tracker::Tracker;
@@ -23,6 +24,8 @@ pub struct Socket {
     thread: Option<JoinHandle<()>>,
     /// The clock of the hardware's time stamps, if frames are timed by them.
     following: Option<Following>,
+    /// Who gets copies of the frames.
+    copies: Option<Arc<Queue>>,
 }
 
 /// Why there is none.
@@ -61,6 +64,7 @@ impl Socket {
         clock: Clock,
         hardware: Option<&Compare>,
         tracker: Tracker,
+        capture: Option<&Capture>,
     ) -> Result<Socket, SocketError> {
         let lines = Lines::default();
         let told = Arc::clone(&lines);
@@ -79,11 +83,13 @@ impl Socket {
         let shared = Arc::new(Shared { tracker, dropped: 0.into(), down: false.into(), stop: false.into() });
         let theirs = Arc::clone(&shared);
         let lines = following.is_some().then_some(lines);
+        let copies = capture.map(Queue::start).transpose().map_err(SocketError::Thread)?.map(Arc::new);
+        let counting = Counting { clock, lines, copies: copies.clone() };
         let thread = Builder::new()
             .name("netdyno-meter".to_owned())
-            .spawn(move || run(frames, clock, lines.as_ref(), &theirs))
+            .spawn(move || run(frames, &counting, &theirs))
             .map_err(SocketError::Thread)?;
-        Ok(Socket { shared, thread: Some(thread), following })
+        Ok(Socket { shared, thread: Some(thread), following, copies })
     }
 
     /// What the hardware's time stamps are worth, if frames are timed by them.
@@ -95,6 +101,11 @@ impl Socket {
     /// What was counted; counting waits while the guard lives.
     pub fn tracker(&self) -> MutexGuard<'_, Tracker> {
         self.shared.tracker()
+    }
+
+    /// How many were copied, of those that were counted; once it has stopped.
+    pub fn captured(&self) -> Option<Captured> {
+        self.copies.as_ref().map(|copies| copies.finish())
     }
 
     /// Frames that found the ring full.
@@ -130,7 +141,15 @@ impl Shared {
     }
 }
 
-fn run(mut receiver: Blocks, clock: Clock, lines: Option<&Lines>, shared: &Shared) {
+/// How frames are counted.
+struct Counting {
+    clock: Clock,
+    /// Of the hardware's clock, if frames are timed by it.
+    lines: Option<Lines>,
+    copies: Option<Arc<Queue>>,
+}
+
+fn run(mut receiver: Blocks, counting: &Counting, shared: &Shared) {
     // The kernel keeps a block that is not full for RETIRE: what arrived before the stop is there twice that later.
     let mut until: Option<Instant> = None;
     let mut patience = Duration::ZERO;
@@ -140,7 +159,7 @@ fn run(mut receiver: Blocks, clock: Clock, lines: Option<&Lines>, shared: &Share
             Ok([]) => patience = RETIRE,
             Ok(frames) => {
                 shared.down.store(false, Ordering::Relaxed);
-                count(frames, clock, lines, shared);
+                count(frames, counting, shared);
                 patience = Duration::ZERO;
                 continue;
             }
@@ -157,7 +176,10 @@ fn run(mut receiver: Blocks, clock: Clock, lines: Option<&Lines>, shared: &Share
     }
 }
 
-fn count(frames: &[Frame<'_>], clock: Clock, lines: Option<&Lines>, shared: &Shared) {
+fn count(frames: &[Frame<'_>], counting: &Counting, shared: &Shared) {
+    let Counting { clock, lines, copies } = counting;
+    let clock = *clock;
+    let mut copied = Copies::default();
     // Ring times are CLOCK_REALTIME, taken as the frame entered the socket; senders stamp CLOCK_MONOTONIC.
     // Both run at the same speed (the kernel disciplines them together), so their difference changes only
     // when somebody sets the clock. It is read anew for each batch, to within some 50 ns; a step spoils the
@@ -166,7 +188,7 @@ fn count(frames: &[Frame<'_>], clock: Clock, lines: Option<&Lines>, shared: &Sha
     let stamps = if clock == Clock::Monotonic { offset } else { realtime_ahead_of(clock) };
     // How far the stamps' clock is ahead of CLOCK_MONOTONIC.
     let ahead = offset.wrapping_sub(stamps);
-    let lines = lines.map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner).clone());
+    let lines = lines.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner).clone());
     let mut tracker = shared.tracker();
     for frame in frames {
         let stamp = frame.stamp.ns;
@@ -180,6 +202,19 @@ fn count(frames: &[Frame<'_>], clock: Clock, lines: Option<&Lines>, shared: &Sha
         };
         let (bytes, length) = on_the_wire(frame);
         tracker.frame(bytes, length, now, now.wrapping_add_signed(ahead));
+        if let Some(copies) = copies {
+            copied.push(&Copied {
+                time: now,
+                bytes: frame.bytes.get(..copies.bytes()).unwrap_or(frame.bytes),
+                length: frame.length as u32,
+                tag: frame.tag,
+                signed: tracker.signature_of(bytes),
+            });
+        }
+    }
+    drop(tracker);
+    if let Some(copies) = copies {
+        copies.put(copied);
     }
 }
 
@@ -241,7 +276,7 @@ mod tests {
         let tracker = || Tracker::new(Wanted { streams: 1, ..Wanted::default() });
         let target = Target { name: "rx0".to_owned(), index, mtu: 1500 };
         let open =
-            || Socket::open(&target, true, Clock::Monotonic, None, tracker()).expect("a packet socket");
+            || Socket::open(&target, true, Clock::Monotonic, None, tracker(), None).expect("a packet socket");
         let mut socket = lab.receiver.namespace.run_in(open).expect("the receiver's namespace");
         let sender =
             lab.sender.namespace.run_in(|| std::net::UdpSocket::bind("198.18.0.1:0").expect("a socket"));

@@ -35,6 +35,8 @@ pub struct Wanted {
     pub latency: bool,
     /// Arrival times to keep.
     pub arrivals: usize,
+    /// The clock is read for each frame, whether or not latency or arrivals are wanted.
+    pub exact: bool,
     /// Look for the signature before the frame's end, too.
     pub trailers: bool,
     /// See [`Options::ignore_icmp_errors`](crate::Options::ignore_icmp_errors).
@@ -75,7 +77,7 @@ impl Tracker {
 
     /// Is the clock that says when frames arrive read for each of them?
     fn is_exact(&self) -> bool {
-        self.wanted.latency || self.wanted.arrivals > 0
+        self.wanted.latency || self.wanted.arrivals > 0 || self.wanted.exact
     }
 
     /// One frame of `length` bytes (without FCS) that arrived at `now`, nanoseconds of `CLOCK_MONOTONIC`, which is
@@ -163,6 +165,15 @@ impl Tracker {
                 }
             }
         }
+    }
+}
+
+impl Tracker {
+    /// The stream and the number of a frame, as it is counted.
+    pub(crate) fn signature_of(&self, bytes: &[u8]) -> Option<(u32, u64)> {
+        let (signature, _) = find(bytes, self.wanted.trailers)?;
+        let quoted = self.wanted.ignore_icmp_errors && is_icmp_error(bytes);
+        (!quoted).then_some((signature.stream, signature.sequence))
     }
 }
 

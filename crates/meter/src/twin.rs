@@ -413,6 +413,56 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
     assert_eq!(loaded.arrivals.len(), 1);
 }
 
+/// Frames of all lengths, in one buffer and in several, with and without signatures: each comes out of the rings as it was, cut where
+/// that was asked for, at the time that the program counted it for.
+#[test]
+fn what_the_kernel_copies_is_what_its_twin_is_shown() {
+    use crate::frames::{Capture, Captured, Copied, Copies, Reader};
+    use std::sync::{Arc, Mutex};
+    for (needs, bytes, longest) in
+        [(Needs::Buffers, u32::MAX, 9000), (Needs::Buffers, 96, 9000), (Needs::Atomics, u32::MAX, 3000), (Needs::Links, 100, 3000)]
+    {
+        let taken: Arc<Mutex<Vec<(u64, Vec<u8>, u32, Option<(u32, u64)>)>>> = Arc::default();
+        let theirs = Arc::clone(&taken);
+        let to = move |copies: &Copies| {
+            let own = |of: Copied<'_>| (of.time, of.bytes.to_vec(), of.length, of.signed);
+            theirs.lock().expect("a lock").extend(copies.iter().map(own));
+        };
+        let capture = Capture { bytes, to: Arc::new(to) };
+        let options = Options { streams: STREAMS, arrivals: 64, capture: Some(capture.clone()), ..Options::default() };
+        let loaded = load(&options, needs);
+        let rings = loaded.frames.lock().expect("a lock").take().expect("rings");
+        let mut reader = Reader::start(rings, &capture).expect("a thread");
+        let lengths = [14, 18, 60, 61, 62, 63, 64, 95, 96, 97, 1514, 2000, 3000, 8999, 9000];
+        let lengths: Vec<usize> = lengths.into_iter().filter(|length| *length <= longest).collect();
+        let mut maker = Maker::default();
+        let mut expected = Vec::new();
+        for (number, length) in lengths.iter().enumerate() {
+            pin(cpus()[number % cpus().len()]);
+            let shape = Shape {
+                signed: number % 3 != 0,
+                stream: number as u32 % 2,
+                step: Step::Next,
+                stamp: Stamp::Ago(500),
+                length: *length,
+                behind: 0,
+                spoilt: false,
+                queue: 0,
+                head: 8,
+            };
+            let frame = maker.frame(&shape);
+            run(&loaded.program, &frame, 1);
+            let time = loaded.arrivals.get(number + 1).expect("an arrival");
+            let signed = Signature::at_end_of(&frame).map(|signature| (signature.stream, signature.sequence));
+            let cut = frame.get(..bytes as usize).unwrap_or(&frame).to_vec();
+            expected.push((time, cut, *length as u32, signed));
+        }
+        let counted = lengths.len() as u64;
+        assert_eq!(reader.finish(counted), Captured { frames: counted, missed: 0 }, "{needs:?}");
+        assert_eq!(*taken.lock().expect("a lock"), expected, "{needs:?}");
+    }
+}
+
 #[test]
 fn arrivals_beyond_the_room_are_counted_and_not_written() {
     for needs in Needs::ALL {
@@ -447,6 +497,8 @@ fn every_program_is_loaded_here_with_all_that_is_measured_and_with_the_least() {
 /// Keeps the cost in view (`cargo test -p netdyno-meter cost -- --nocapture`); the bound only catches a blunder.
 #[test]
 fn a_frame_costs_well_below_a_microsecond() {
+    use crate::frames::{Capture, Copies, Reader};
+    use std::sync::Arc;
     pin(cpus()[0]);
     let signed = |stream| {
         let mut frame = vec![0; 42];
@@ -458,6 +510,9 @@ fn a_frame_costs_well_below_a_microsecond() {
     let arrivals = Options { arrivals: 4 << 20, ..exact.clone() };
     let unsearched = Options { trailers: false, ..cheap.clone() };
     let shared = Options { share_records: Some(true), ..exact.clone() };
+    let to: Arc<dyn Fn(&Copies) + Send + Sync> = Arc::new(|_| {});
+    let captured = Options { capture: Some(Capture { bytes: u32::MAX, to }), ..exact.clone() };
+    let long = || [vec![0; 1454], signed(0)].concat();
     let cases = [
         ("unsigned, no trailer looked for", &unsearched, vec![0; 60]),
         ("signed, latency, records shared", &shared, signed(0)),
@@ -466,9 +521,14 @@ fn a_frame_costs_well_below_a_microsecond() {
         ("signed, no latency", &cheap, signed(0)),
         ("signed, latency", &exact, signed(0)),
         ("signed, latency, arrivals", &arrivals, signed(0)),
+        ("signed, latency, captured", &captured, signed(0)),
+        ("1,514 bytes, signed, latency", &exact, long()),
+        ("1,514 bytes, signed, latency, captured", &captured, long()),
     ];
     for (what, options, frame) in cases {
         let loaded = load(options, Needs::Buffers);
+        let rings = loaded.frames.lock().expect("a lock").take();
+        let _reader = options.capture.as_ref().zip(rings).map(|(capture, rings)| Reader::start(rings, capture));
         let mut costs: Vec<u32> = (0..5).map(|_| run(&loaded.program, &frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);

@@ -4,7 +4,7 @@
  *
  * For every frame: bytes, size class, time of the first and the last. For a frame with a signature at its end: which
  * stream, whether it is in order, reordered or a duplicate, and how long it was under way. Optionally the arrival
- * time of every frame. It changes no frame and decides nothing: one verdict for all, drop or pass.
+ * time of every frame, or a copy of the frame. It changes no frame and decides nothing: one verdict for all, drop or pass.
  *
  * Everything is kept in plain arrays that user space maps, so that a reader costs no system call. What is about all
  * frames is kept per CPU, without locks and atomics (except one for arrivals, which must share one order): a program
@@ -57,6 +57,9 @@ const volatile __u32 histogram_limit = 0;
 const volatile __u32 arrivals_limit = 0;
 /* 1: an ICMP error is no signed frame, whatever stands at the end of what it quotes. */
 const volatile __u32 ignore_icmp_errors = 0;
+
+/* So many bytes of each frame are handed to user space; 0: none, and nothing of what does it is left in the program. */
+const volatile __u32 capture_bytes = 0;
 
 /* Of a program for one interface: what its driver is asked for. */
 const volatile __u32 ask_stamps = 0;
@@ -119,6 +122,16 @@ struct {
 	__type(value, struct content);
 } contents SEC(".maps");
 
+/*
+ * A ring for each CPU, which user space opens (perf_event_open). Rings of this kind rather than BPF ring buffers, because the
+ * helper copies a length that is only known here, out of several buffers as well, on all kernels that this is for.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
+} frames SEC(".maps");
+
 /* Two, so that one can be written while the other is in force, and which one it is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -165,15 +178,18 @@ static __always_inline __u64 hardware_time(struct xdp_md *ctx, const enum stampe
 	return (void *)(told + 1) > (void *)(long)ctx->data ? 0 : *told;
 }
 
-/* Bytes of a frame that are not in its buffers: a tag. */
-static __always_inline __u64 taken_out(struct xdp_md *ctx, const enum stamper by)
+/* Bytes of a frame that are not in its buffers: a tag, which is put into `taken` as it was on the wire. */
+static __always_inline __u64 taken_out(struct xdp_md *ctx, const enum stamper by, __u32 *taken)
 {
 	__be16 protocol;
 	__u16 tag;
 
 	if (by != HARDWARE || !ask_tags || !bpf_ksym_exists(bpf_xdp_metadata_rx_vlan_tag))
 		return 0;
-	return bpf_xdp_metadata_rx_vlan_tag(ctx, &protocol, &tag) ? 0 : sizeof(struct tag);
+	if (bpf_xdp_metadata_rx_vlan_tag(ctx, &protocol, &tag))
+		return 0;
+	*taken = bpf_ntohs(protocol) << 16 | tag;
+	return sizeof(struct tag);
 }
 
 static __always_inline struct device_clock *clock_in_force(void)
@@ -406,6 +422,13 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 	return hash != content->hash;
 }
 
+/* Hands a copy of the frame to user space. What finds its ring full is missing there: user space knows how many there were. */
+static __always_inline void capture(struct xdp_md *ctx, struct captured *head)
+{
+	head->bytes = head->length < capture_bytes ? head->length : capture_bytes;
+	bpf_perf_event_output(ctx, &frames, (__u64)head->bytes << 32 | BPF_F_CURRENT_CPU, head, sizeof(*head));
+}
+
 static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, const enum kernel on)
 {
 	__u64 linear = (long)ctx->data_end - (long)ctx->data, length, whole, now, arrived, number = 0;
@@ -416,6 +439,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	struct histogram *own = NULL;
 	struct device_clock *clock = NULL;
 	bool is_signed, corrupted = false;
+	__u32 tag = 0;
 	__s64 elapsed = 0;
 	enum seen came;
 
@@ -446,7 +470,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	}
 
 	/* What is at the frame's end is found by what is here. */
-	whole = length + taken_out(ctx, by);
+	whole = length + taken_out(ctx, by, &tag);
 	sums->sizes[size_class(whole)]++;
 	sums->bytes += whole;
 	if (!sums->first_ns)
@@ -457,6 +481,15 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	sums->last_ns = now;
 	if (arrivals_limit)
 		record_arrival(now, on);
+	if (capture_bytes) {
+		struct captured head = { .time = now, .length = length, .tag = tag, .stream = NO_STREAM };
+
+		if (is_signed && !(ignore_icmp_errors && is_icmp_error(ctx))) {
+			head.stream = signature.stream;
+			head.sequence = signature.sequence;
+		}
+		capture(ctx, &head);
+	}
 	if (!is_signed) {
 		sums->background += is_background(ctx);
 		return verdict;

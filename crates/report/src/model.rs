@@ -36,6 +36,7 @@ pub use crate::sections::metering::{Collector, Metering};
 pub use crate::sections::pacing::{CatchUp, Departures, Pacing};
 pub use crate::sections::ports::PortResult;
 pub use crate::sections::received::{Loss, Rx, RxInterface};
+pub use crate::sections::captured::Capture;
 pub use crate::sections::reflection::Reflection;
 pub use crate::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::sections::sent::{Core, Tx, TxInterface};
@@ -163,6 +164,9 @@ pub struct Achieved {
     /// long is of the way there and back. Left out when false.
     #[serde(default, skip_serializing_if = "is_false")]
     pub round_trip: bool,
+    /// What was captured of what arrived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
     /// What became of the frames that arrived at a reflector (`netdyno reflect`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reflection: Option<Reflection>,

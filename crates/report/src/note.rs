@@ -213,6 +213,8 @@ pub enum Code {
     MeterBlind,
     /// The meter missed frames.
     MeterMissed,
+    /// Frames that were to be captured were not.
+    FramesNotCaptured,
     /// More streams than are told apart.
     StreamsBeyond,
     /// Frames of a stream that several CPUs received at once are in no stream.

@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, Find, Search};
 use crate::{
-    Bridge, Collect, Edits, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
-    Pattern, Probe, Replay, Send, Sign, TCP,
+    Bridge, Capture, Collect, Edits, Engine, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
+    Meter, Pattern, Probe, Replay, Send, Sign, TCP,
 };
 use std::time::Duration;
 
@@ -67,6 +67,84 @@ pub(crate) fn collect(job: &Collect) -> Result<(), Contradiction> {
             ("partition", nothing && job.partition.is_some(), no_file),
         ],
     )
+}
+
+pub(crate) fn capture(path: &str, asked: Option<&Capture>) -> Result<(), Contradiction> {
+    let Some(asked) = asked else { return Ok(()) };
+    let ending = asked.file.extension().map(|ending| ending.to_ascii_lowercase());
+    let named = ending.is_some_and(|ending| ending == "pcapng" || ending == "ntar");
+    let rotates = asked.rotate.is_some() || asked.rotate_size.is_some();
+    let brief = asked.rotate.as_deref().is_some_and(|time| *time < Duration::from_secs(1));
+    hold(
+        path,
+        &[
+            (
+                "file",
+                !named && !asked.writes_to_stdout(),
+                "a capture of what arrives is a pcapng file, which is not compressed: name it NAME.pcapng",
+            ),
+            (
+                "file",
+                rotates && asked.writes_to_stdout(),
+                "standard output is one file: leave out what makes several",
+            ),
+            ("rotate", brief, "it is at least a second"),
+            ("rotate_size", asked.rotate_size.as_deref() == Some(&0), "it is at least 1"),
+            ("files", asked.files == Some(0), "it is at least 1"),
+            (
+                "files",
+                asked.files.is_some() && !rotates,
+                "there is but one file: say with `rotate` or `rotate_size` when the next one begins",
+            ),
+            (
+                "around",
+                asked.around.is_some() && asked.only.is_empty(),
+                "all frames are captured: say with `only` which ones have neighbours",
+            ),
+        ],
+    )
+}
+
+/// A lab of a job that sends: from one host to the other.
+fn own_lab(asked: Option<&Lab>, links: &[Link], elsewhere: bool) -> Result<(), Contradiction> {
+    let Some(asked) = asked else { return Ok(()) };
+    hold(
+        "",
+        &[
+            ("links", !links.is_empty(), "a lab has ports of its own; leave out one of `lab` and `links`"),
+            (
+                "lab",
+                elsewhere,
+                "there frames go from one host to the other, and nowhere else: leave out `round_trip`, `resolve`, `pattern`, `write` and `engine: null`, or the lab",
+            ),
+            ("lab.ports", asked.ports.is_some(), "this lab has two hosts; leave it out"),
+            (
+                "lab.dut",
+                asked.dut.is_some() && asked.impair.is_some(),
+                "the device with faults is another one; leave one of them out",
+            ),
+        ],
+    )?;
+    lab("lab.", asked, false)
+}
+
+/// What is said of measuring in a job that sends.
+fn metered(meter: &Meter, measured: bool, signed: bool) -> Result<(), Contradiction> {
+    let nothing = "nothing is measured: say where frames arrive with `measure`, or leave it out";
+    let only = meter.capture.as_ref().is_some_and(|capture| !capture.only.is_empty());
+    hold(
+        "meter.",
+        &[
+            ("capture", meter.capture.is_some() && !measured, nothing),
+            ("pass", meter.pass && !measured, nothing),
+            (
+                "capture.only",
+                only && !signed,
+                "what befell a frame is told by its signature: have frames signed (`sign: always`), or leave it out",
+            ),
+        ],
+    )?;
+    capture("meter.capture.", meter.capture.as_ref())
 }
 
 pub(crate) fn probe(job: &Probe) -> Result<(), Contradiction> {
@@ -191,6 +269,11 @@ pub(crate) fn send(job: &Send) -> Result<(), Contradiction> {
             ),
         ],
     )?;
+    let any = job.links.iter().any(|link| link.measure.is_some());
+    let any = any || job.round_trip || job.pattern == Pattern::Mesh || job.lab.is_some();
+    let round_trip = job.round_trip || job.resolve || job.pattern == Pattern::Mesh;
+    own_lab(job.lab.as_ref(), &job.links, round_trip || job.engine == Engine::Null)?;
+    metered(&job.meter, any, job.sign != Sign::Never)?;
     ports("", &job.links, job.pattern)
 }
 
@@ -239,11 +322,6 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
             ("captures", job.captures.is_empty(), "there is none to send"),
             ("links", two > 2, "a capture has two sides at most; give one link or two"),
             (
-                "sides",
-                two == 2 && job.sides.is_none(),
-                "with two links say which side sent each frame: `sides: auto`",
-            ),
-            (
                 "links[1].measure",
                 measured(1) && !measured(0),
                 "of two sides both are measured or none; say where the first one's frames arrive, too",
@@ -270,6 +348,9 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
             ),
         ],
     )?;
+    let any = job.round_trip || job.lab.is_some() || job.links.iter().any(|link| link.measure.is_some());
+    own_lab(job.lab.as_ref(), &job.links, job.round_trip || job.write.is_some() || job.engine == Engine::Null)?;
+    metered(&job.meter, any, job.round_trip || job.sign == Sign::Always)?;
     job.edits.as_ref().map_or(Ok(()), edits)
 }
 
@@ -391,12 +472,16 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             ],
         )?;
     }
-    let Some(lab) = &bench.lab else { return Ok(()) };
+    bench.lab.as_ref().map_or(Ok(()), |asked| lab("bench.lab.", asked, mesh))
+}
+
+/// A lab: in a mesh its ports are all of it, and else pairs.
+fn lab(path: &str, lab: &Lab, mesh: bool) -> Result<(), Contradiction> {
     let (free, what) = (lab.bottleneck.is_none(), "it is of a `bottleneck`: give one");
     let own = lab.impair.is_some();
     let instead = "the device with faults is another one; leave out `impair`, or say its loss there";
     hold(
-        "bench.lab.",
+        path,
         &[
             ("queue", lab.queue.is_some() && free, what),
             ("burst", lab.burst.is_some() && free, what),
@@ -419,7 +504,7 @@ pub(crate) fn bench(bench: &Bench) -> Result<(), Contradiction> {
             ),
         ],
     )?;
-    lab.impair.as_ref().map_or(Ok(()), |impair| faults("bench.lab.impair.", impair))
+    lab.impair.as_ref().map_or(Ok(()), |impair| faults(&format!("{path}impair."), impair))
 }
 
 /// What a search for flows has no use for, and what it needs.
@@ -530,7 +615,21 @@ mod tests {
                 "round_trip: frames that",
             ),
             ("kind: replay, captures: []", "captures: there is none"),
-            ("kind: replay, captures: [a], links: [{on: a}, {on: b}]", "sides: with two links"),
+            ("kind: replay, captures: [a], links: [{on: a}], lab: {}", "links: a lab has ports"),
+            ("kind: replay, captures: [a], write: b, lab: {}", "lab: there frames go"),
+            ("kind: send, what: ipv4, lab: {ports: 4}", "lab.ports: this lab has two hosts"),
+            ("kind: send, what: ipv4, links: [{on: a}], meter: {pass: true}", "meter.pass: nothing is measured"),
+            ("kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcap}}", "meter.capture.file: a capture of"),
+            (
+                "kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcapng, around: 3}}",
+                "meter.capture.around: all frames",
+            ),
+            (
+                "kind: replay, captures: [a], lab: {}, meter: {capture: {file: a.pcapng, only: [lost]}}",
+                "meter.capture.only: what befell",
+            ),
+            ("kind: measure, on: a, capture: {file: a.pcapng, files: 3}", "capture.files: there is but one"),
+            ("kind: measure, on: a, capture: {file: '-', rotate: 5s}", "capture.file: standard output is one"),
             (
                 "kind: replay, captures: [a], sides: auto, links: [{on: a}, {on: b, measure: c}]",
                 "links[1].measure: of two sides both",

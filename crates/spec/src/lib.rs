@@ -46,7 +46,7 @@ pub use endpoint_search::{Buffers, EndpointFind, EndpointSearch, MostTransaction
 pub use file::{BadFile, File, NotText, SCHEMA, schema};
 pub use flows::{Flows, KeyOrder, UnderTest};
 pub use kind::Kind;
-pub use listen::{Clock, How, Measure, Reflect, Timestamps};
+pub use listen::{Capture, Clock, Event, How, Measure, Reflect, Timestamps};
 pub use live::{Answers, Flow, Live, Port, Server, Timing};
 pub use middle::{Bridge, BridgeEngine, Direction, Faults, Impair};
 pub use plugin::Plugin;

@@ -1,11 +1,14 @@
 //! Jobs that wait for what comes: a meter, a reflector.
 
+use crate::check::{self, Contradiction};
+use crate::consent::{self, Consent};
 use crate::kind::Kind;
 use crate::no;
 use crate::words::words;
 use crate::written::Written;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 words! {
@@ -44,6 +47,53 @@ words! {
     }
 }
 
+words! {
+    /// What befalls frames.
+    Event {
+        /// Frames are missing before this one.
+        Lost = "lost",
+        /// It arrived too late to tell whether it arrived before.
+        Late = "late",
+        /// It arrived before.
+        Duplicated = "duplicated",
+        /// It arrived after one with a higher number.
+        Reordered = "reordered",
+    }
+}
+
+/// Frames are captured where they are measured, whatever becomes of them then.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Capture {
+    /// Into this file, NAME.pcapng; - is standard output.
+    pub file: PathBuf,
+    /// So many bytes of each. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snap: Option<Written<u64>>,
+    /// A new file after so long. Their names have the time at which they begin behind that of `file`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotate: Option<Written<Duration>>,
+    /// A new file when one has so many bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotate_size: Option<Written<u64>>,
+    /// So many files stay, the latest. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<u32>,
+    /// Only signed frames that this befell, each with a comment, and their neighbours in their streams. Default: all frames.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<Event>,
+    /// So many neighbours before and behind each. Default: 8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub around: Option<u32>,
+}
+
+impl Capture {
+    /// Does it go to standard output?
+    pub fn writes_to_stdout(&self) -> bool {
+        self.file == Path::new("-")
+    }
+}
+
 /// What arrives is counted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +124,9 @@ pub struct Measure {
     /// So many of them, from the first on, get percentiles of their latency. Default: 64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream_histograms: Option<u32>,
+    /// What arrives is captured, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
     /// Interfaces that may be used although they carry the default route or a login.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub yes_disrupt: Vec<String>,
@@ -106,6 +159,14 @@ pub struct Reflect {
 }
 
 impl Kind for Measure {
+    fn check(&self) -> Result<(), Contradiction> {
+        check::capture("capture.", self.capture.as_ref())
+    }
+
+    fn asks(&self) -> Consent {
+        Consent { write: consent::written(self.capture.as_ref().map(|capture| &*capture.file)), ..Consent::default() }
+    }
+
     fn yes_disrupt(&self) -> &[String] {
         &self.yes_disrupt
     }

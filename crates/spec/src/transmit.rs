@@ -1,11 +1,12 @@
 //! Jobs that send: of an expression, a scenario, captures.
 
+use crate::bench::Lab;
 use crate::check::{self, Contradiction};
 use crate::consent::{self, Consent};
 use crate::cores::Cores;
 use crate::edits::Edits;
 use crate::kind::Kind;
-use crate::listen::{Clock, How, Timestamps};
+use crate::listen::{Capture, Clock, How, Timestamps};
 use crate::no;
 use crate::plugin::Plugin;
 use crate::words::words;
@@ -25,7 +26,7 @@ pub struct Link {
     /// Frames leave by this interface (IFACE, or IFACE@NAMESPACE).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
-    /// They are measured, and dropped, where they arrive on this one.
+    /// They are measured, and dropped unless `meter.pass` says otherwise, where they arrive on this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measure: Option<String>,
 }
@@ -134,6 +135,12 @@ pub struct Meter {
     /// The payload of each frame is checked against what was sent, as far as it does not vary.
     #[serde(default, skip_serializing_if = "no")]
     pub check_content: bool,
+    /// What was measured goes on to the host. Default: it is dropped, where XDP measures.
+    #[serde(default, skip_serializing_if = "no")]
+    pub pass: bool,
+    /// What arrives is captured, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Capture>,
 }
 
 /// Frames of an expression, a scenario or a plugin are sent.
@@ -150,6 +157,10 @@ pub struct Send {
     /// for, from one start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
+    /// In a lab of its own instead of links: two hosts, and a device between them if one is asked for. What has a limit or a loss there
+    /// is a bridge that learns nothing, unless `dut` says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Lab>,
     /// Which of several links send to which. In a mesh, {src_ip} and {dst_ip} in `what` stand for the addresses of ports.
     #[serde(default, skip_serializing_if = "Pattern::is_pairs")]
     pub pattern: Pattern,
@@ -243,7 +254,11 @@ pub struct Replay {
     /// Where frames leave and are measured; of two sides the first's, then the second's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
-    /// How it is told which side sent each frame: auto, server, bridge, router, first, cidr=10.0.0.0/8,..., mac=...,
+    /// In a lab of its own instead of links: two hosts, and a device between them if one is asked for. What has a limit or a loss there
+    /// is a bridge that learns nothing, unless `dut` says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lab: Option<Lab>,
+    /// How it is told which side sent each frame (with two links; default: auto): auto, server, bridge, router, first, cidr=10.0.0.0/8,..., mac=...,
     /// port, files, or the name of a cache file of tcpprep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<String>,
@@ -361,6 +376,17 @@ impl Kind for Send {
     fn draw(&mut self, seed: u64) {
         self.seed.get_or_insert(seed);
     }
+
+    fn asks(&self) -> Consent {
+        Consent { write: self.meter.writes(), ..Consent::default() }
+    }
+}
+
+impl Meter {
+    /// The file that it writes.
+    fn writes(&self) -> Vec<PathBuf> {
+        consent::written(self.capture.as_ref().map(|capture| &*capture.file))
+    }
 }
 
 impl Kind for Replay {
@@ -373,6 +399,8 @@ impl Kind for Replay {
     }
 
     fn asks(&self) -> Consent {
-        Consent { write: consent::written(self.write.as_deref()), ..Consent::default() }
+        let mut write = consent::written(self.write.as_deref());
+        write.extend(self.meter.writes());
+        Consent { write, ..Consent::default() }
     }
 }

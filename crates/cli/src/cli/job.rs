@@ -110,9 +110,10 @@ impl Through {
 impl Metering {
     /// As a job has it: whether frames come back, and how they are measured.
     fn parts(self) -> (bool, spec::Meter) {
-        let Metering { round_trip, stream_histograms, clock, check_content, meter, timestamps } = self;
+        let Metering { round_trip, stream_histograms, clock, check_content, meter, timestamps, pass, capture } = self;
+        let capture = capture.asked();
         let stream_histograms = Some(stream_histograms);
-        (round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content })
+        (round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content, pass, capture })
     }
 }
 
@@ -124,6 +125,7 @@ impl Send {
             by_plugin,
             interface,
             measure,
+            lab,
             mesh,
             shape,
             pace,
@@ -143,6 +145,7 @@ impl Send {
             plugin: by_plugin.job(),
             links: links(interface, measure),
             pattern: pattern(mesh),
+            lab: lab.asked(None),
             size,
             seed,
             sign: match (sign, no_sign) {
@@ -175,6 +178,7 @@ impl Replay {
             files,
             interface,
             measure,
+            lab,
             two,
             write,
             speed,
@@ -202,6 +206,7 @@ impl Replay {
             captures: files,
             links: two_sides(Link { on: interface, measure }, Link { on: on2, measure: measure2 }),
             sides,
+            lab: lab.asked(None),
             only_side,
             write,
             speed,
@@ -242,11 +247,13 @@ impl Measure {
             duration,
             count,
             drop,
+            pass: _,
             meter,
             timestamps,
             streams,
             clock,
             stream_histograms,
+            capture,
             yes_disrupt,
             output,
         } = self;
@@ -260,6 +267,7 @@ impl Measure {
             clock,
             streams: Some(streams),
             stream_histograms: Some(stream_histograms),
+            capture: capture.asked(),
             yes_disrupt,
         };
         (job.into(), output)

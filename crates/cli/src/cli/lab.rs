@@ -1,9 +1,9 @@
 //! `netdyno lab`, and the device that other verbs put into a lab of their own.
 
-use super::word;
+use super::{readable, word};
 use ::lab::Loss;
 use clap::{Args, ValueHint};
-use spec::{Dut, Faults};
+use spec::{Dut, Faults, Written};
 use std::ffi::OsString;
 use traffic::Rate;
 use traffic::rate::parse_count;
@@ -33,10 +33,10 @@ pub struct Lab {
     /// The most that the device forwards, each way: a token bucket of this rate (200mbps; 200mbps-l1 on the wire).
     #[arg(long, value_name = "RATE")]
     pub bottleneck: Option<Rate>,
-    /// What waits before the bottleneck, in bytes.
+    /// What waits before the bottleneck, in bytes. Default: 5 ms of its rate.
     #[arg(long, value_name = "BYTES", value_parser = parse_count, requires = "bottleneck")]
     pub queue: Option<u64>,
-    /// Tokens that the bottleneck saves up, in bytes.
+    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
     #[arg(long, value_name = "BYTES", value_parser = parse_count, requires = "bottleneck")]
     pub burst: Option<u64>,
     /// What the device loses, each way, evenly: 1%, 1/1000.
@@ -50,4 +50,47 @@ pub struct Lab {
     /// rx0@receiver). The device's namespace is called dut, its interfaces dut0, dut1, ...
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+}
+
+/// A lab of a verb's own.
+#[derive(Debug, Clone, Default, Args)]
+pub struct OwnLab {
+    /// Do it in a lab of its own: two hosts, and a device between them if one is asked for, gone when this ends (docs/lab.md).
+    #[arg(long)]
+    pub lab: bool,
+    /// What stands in the lab: a bridge or a router. Default: one cable; with a limit or a loss, for trials and searches a router,
+    /// for send and replay a bridge that learns nothing, so that both directions of a capture pass.
+    #[arg(long, value_name = "KIND", requires = "lab", value_parser = word::<Dut>())]
+    pub lab_dut: Option<Dut>,
+    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
+    #[arg(long, value_name = "RATE", requires = "lab")]
+    pub lab_bottleneck: Option<Written<Rate>>,
+    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
+    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
+    pub lab_queue: Option<Written<u64>>,
+    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
+    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
+    pub lab_burst: Option<Written<u64>>,
+    /// What the device in the lab loses, evenly: 1%, 1/1000.
+    #[arg(long, value_name = "SHARE", requires = "lab", value_parser = readable::<Loss>)]
+    pub lab_loss: Option<String>,
+    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
+    /// ('delay 500us loss 1%', docs/impair.md).
+    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
+    pub lab_impair: Option<Faults>,
+}
+
+impl OwnLab {
+    /// As a job has it, with so many ports.
+    pub fn asked(self, ports: Option<u32>) -> Option<spec::Lab> {
+        self.lab.then_some(spec::Lab {
+            dut: self.lab_dut,
+            bottleneck: self.lab_bottleneck,
+            queue: self.lab_queue,
+            burst: self.lab_burst,
+            loss: self.lab_loss,
+            impair: self.lab_impair,
+            ports,
+        })
+    }
 }

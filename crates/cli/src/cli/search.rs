@@ -1,11 +1,11 @@
 //! `netdyno trial` and `netdyno search`.
 
+use super::lab::OwnLab;
 use super::plugin::ByPlugin;
 use super::search_between::{SocketBuffer, Transactions};
-use super::{Output, Through, explained_word, readable, word};
-use ::lab::Loss;
+use super::{Output, Through, explained_word, word};
 use clap::{Args, Subcommand, ValueHint};
-use spec::{Axis, Dut, ExportFormat, Faults, How, KeyOrder, Method, Ratio, Timestamps, UnderTest, Written};
+use spec::{Axis, ExportFormat, How, KeyOrder, Method, Ratio, Timestamps, UnderTest, Written};
 use std::path::PathBuf;
 use std::time::Duration;
 use traffic::Rate;
@@ -40,32 +40,12 @@ pub struct Bench {
     /// The device is a router, with this Ethernet address at the sending port (of each pair).
     #[arg(long, value_name = "MAC", conflicts_with = "what")]
     pub gateway: Vec<Written<Mac>>,
-    /// Test a device in a lab of its own: two hosts and Linux between them, gone when this ends (docs/lab.md).
-    #[arg(long)]
-    pub lab: bool,
-    /// What stands in the lab: a bridge or a router. Default: a router if it has a limit or a loss, else one cable.
-    #[arg(long, value_name = "KIND", requires = "lab", value_parser = word::<Dut>())]
-    pub lab_dut: Option<Dut>,
+    #[command(flatten)]
+    pub lab: OwnLab,
     /// Ports of the device in the lab, 3 to 16, each with an interface of ours: in a mesh (default: 4), or two and two of
     /// them in pairs.
     #[arg(long, value_name = "N", requires = "lab", conflicts_with = "lab_impair")]
     pub ports: Option<u32>,
-    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
-    #[arg(long, value_name = "RATE", requires = "lab")]
-    pub lab_bottleneck: Option<Written<Rate>>,
-    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
-    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
-    pub lab_queue: Option<Written<u64>>,
-    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
-    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
-    pub lab_burst: Option<Written<u64>>,
-    /// What the device in the lab loses, evenly: 1%, 1/1000.
-    #[arg(long, value_name = "SHARE", requires = "lab", value_parser = readable::<Loss>)]
-    pub lab_loss: Option<String>,
-    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
-    /// ('delay 500us loss 1%', docs/impair.md).
-    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
-    pub lab_impair: Option<Faults>,
     /// Frame sizes to test one after the other, the FCS counted: 64, 64,512,1518, rfc2544 (the seven of RFC 2544), imix, or
     /// a mix (64:7,1518:1) or genome (aaafg) as in `send`.
     #[arg(long, value_name = "SIZES", default_value = "64")]
@@ -449,13 +429,7 @@ impl Bench {
             back,
             gateway,
             lab,
-            lab_dut,
             ports,
-            lab_bottleneck,
-            lab_queue,
-            lab_burst,
-            lab_loss,
-            lab_impair,
             size,
             seed,
             no_learning,
@@ -466,15 +440,7 @@ impl Bench {
             meter,
             timestamps,
         } = self;
-        let lab = lab.then_some(spec::Lab {
-            dut: lab_dut,
-            bottleneck: lab_bottleneck,
-            queue: lab_queue,
-            burst: lab_burst,
-            loss: lab_loss,
-            impair: lab_impair,
-            ports,
-        });
+        let lab = lab.asked(ports);
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let bench = spec::Bench {
             what,

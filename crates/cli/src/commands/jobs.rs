@@ -136,10 +136,18 @@ fn line(job: &Job) -> Line {
 /// Does its capture go to standard output?
 fn writes_to_stdout(job: &Job) -> bool {
     match job {
-        Job::Replay(replay) => replay.write.as_deref() == Some(Path::new("-")),
+        Job::Replay(replay) => {
+            replay.write.as_deref() == Some(Path::new("-")) || captures_to_stdout(replay.meter.capture.as_ref())
+        }
+        Job::Send(send) => captures_to_stdout(send.meter.capture.as_ref()),
+        Job::Measure(measure) => captures_to_stdout(measure.capture.as_ref()),
         Job::Collect(collect) => collect.writes_to_stdout(),
         _ => false,
     }
+}
+
+fn captures_to_stdout(capture: Option<&spec::Capture>) -> bool {
+    capture.is_some_and(spec::Capture::writes_to_stdout)
 }
 
 /// Standard output takes one thing.
@@ -147,7 +155,7 @@ fn check_output(job: &Job, output: &Output) -> Result<()> {
     let also =
         [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv.is_some())];
     if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
-        let what = if matches!(job, Job::Replay(_)) { "capture" } else { "records" };
+        let what = if matches!(job, Job::Collect(_)) { "records" } else { "capture" };
         bail!("standard output cannot take both the {what} and {option}: write the {what} to a file");
     }
     Ok(())
@@ -225,7 +233,7 @@ fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
         bail!("{name}: jobs[{number}]: trials need the tester for themselves: give them a file of their own");
     }
     if let Some(number) = jobs.iter().position(writes_to_stdout) {
-        bail!("{name}: jobs[{number}].write: standard output takes the results of all jobs: name a file");
+        bail!("{name}: jobs[{number}]: standard output takes the results of all jobs: name a file");
     }
     Ok(())
 }

@@ -125,6 +125,7 @@ fn carry_out(
         tx: place.filter(|_| job.engine != Engine::Null).into_iter().collect(),
         rx: rx.into_iter().collect(),
         round_trip: job.round_trip,
+        capture: job.meter.capture.clone(),
         cpus,
         session,
         ..Setup::of("send", shared::open_by(&through, false)?, sends, longest)

@@ -1,19 +1,19 @@
 //! The device in the middle of a lab, as it is asked for.
 
-use ::lab::{Bottleneck, Kind, Loss};
-use anyhow::{Result, bail};
+use crate::impaired::Device;
+use crate::place::Place;
+use ::lab::{Bottleneck, Kind, Lab, Located, Loss};
+use anyhow::{Result, anyhow, bail};
 use spec::Dut;
 use std::time::Duration;
 use traffic::Rate;
 
-/// What waits before a bottleneck unless told otherwise: some 40 full frames.
-const QUEUE: u64 = 64_000;
 /// On the wire a frame takes its FCS, the preamble and the gap before the next, too.
 const WIRE: u16 = 24;
 /// Ethernet header and a VLAN tag.
 const HEADER: u32 = 18;
-/// The queue before a bottleneck where devices are tried, and the tokens it saves, each in time at its rate: enough that a moment in
-/// which this machine did something else loses nothing, little enough that a trial of seconds is not longer for it.
+/// The queue before a bottleneck, and the tokens it saves, each in time at its rate: enough that a moment in which this machine did
+/// something else loses nothing, little enough that a trial of seconds is not longer for it.
 const SAVED: Duration = Duration::from_millis(5);
 
 /// Two interfaces between which a device of ours forwards.
@@ -36,26 +36,81 @@ pub fn device_cpus() -> Vec<usize> {
     cpus
 }
 
-/// A lab's bottleneck, where trials are tried: what is not given holds 5 ms of its rate.
+/// A lab's bottleneck.
 ///
 /// # Errors
 /// As of [`bottleneck`].
-pub fn of_trials(asked: &spec::Lab) -> Result<Option<Bottleneck>> {
+pub fn of_job(asked: &spec::Lab) -> Result<Option<Bottleneck>> {
     let Some(rate) = asked.bottleneck.as_deref().copied() else { return Ok(None) };
-    let mut made = bottleneck(rate, asked.queue.as_deref().copied(), asked.burst.as_deref().copied(), 1500)?;
-    let saved = u128::from(made.bits_per_second) / 8 * SAVED.as_millis() / 1000;
-    let saved = u32::try_from(saved).unwrap_or(u32::MAX).max(2 * 1518);
-    if asked.burst.is_none() {
-        made.burst = saved;
-    }
-    if asked.queue.is_none() {
-        made.queue = saved;
-    }
-    Ok(Some(made))
+    bottleneck(rate, asked.queue.as_deref().copied(), asked.burst.as_deref().copied(), 1500).map(Some)
 }
 
-/// A token bucket of this rate. What is not given follows from it: tokens for a millisecond, and room for two frames at
-/// least.
+/// A lab with two hosts for frames that are not made for it, and the device between them at work.
+#[derive(Debug)]
+pub struct Own {
+    lab: Lab,
+    device: Option<Device>,
+    /// What is between the hosts learns where addresses are.
+    pub learns: bool,
+}
+
+impl Own {
+    /// Made as it is asked for, with so many queues at each end. What has a limit or a loss is a bridge that learns nothing, unless told
+    /// otherwise: captures have both directions, which a bridge that learns would not pass on.
+    ///
+    /// # Errors
+    /// What is asked for that cannot be, or that there can be no lab.
+    pub fn make(asked: &spec::Lab, queues: u32) -> Result<Own> {
+        if asked.ports.is_some() {
+            bail!("`.lab.ports`: this lab has two hosts; leave it out");
+        }
+        let bottleneck = of_job(asked)?;
+        let loss =
+            asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
+        if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {
+            bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
+        }
+        let mut device = device(asked.dut, bottleneck, loss).or(asked.impair.as_ref().map(|_| PROGRAM));
+        if let Some(device) = device.as_mut().filter(|device| device.kind == Kind::Bridge && asked.dut.is_none()) {
+            device.kind = Kind::Hub;
+        }
+        let learns = device.is_some_and(|device| device.kind == Kind::Bridge);
+        let device_cpus = device_cpus();
+        let lab = Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
+        let program = asked.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
+        Ok(Own { lab, device: program, learns })
+    }
+
+    /// Where frames leave, and where they arrive.
+    ///
+    /// # Errors
+    /// That an interface is gone.
+    pub fn places(&self) -> Result<[Place; 2]> {
+        let at = |host: &::lab::Host| -> Result<Place> {
+            let namespace = Some(host.namespace.try_clone()?);
+            Place::at(host.interface.to_owned(), Located { namespace, name: host.interface.to_owned() })
+        };
+        Ok([at(&self.lab.sender)?, at(&self.lab.receiver)?])
+    }
+
+    /// It is over: says what its device did.
+    ///
+    /// # Errors
+    /// That the device ended before.
+    pub fn finish(self, session: impl FnOnce(String)) -> Result<()> {
+        let Some(device) = self.device else { return Ok(()) };
+        let done = device.finish();
+        let passages = done.passages([::lab::device::DEVICE_NEAR, ::lab::device::DEVICE_FAR]);
+        let there = passages.iter().map(|passage| format!("device: {}", passage.facts().join(", ")));
+        session(there.collect::<Vec<_>>().join("\n"));
+        match done.why {
+            Some(why) => bail!("the device ended before its lab: {why}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A token bucket of this rate. What is not given follows from it: tokens and room for 5 ms, and for two frames at least.
 ///
 /// # Errors
 /// That the bucket cannot hold a frame, or the rate cannot be kept.
@@ -64,8 +119,10 @@ pub fn bottleneck(rate: Rate, queue: Option<u64>, burst: Option<u64>, mtu: u32) 
         bail!("the bottleneck's rate is in bits per second: 200mbps, or 200mbps-l1 on the wire");
     };
     let frame = u64::from(mtu + HEADER);
-    let burst = burst.unwrap_or((bits_per_second / 8_000).max(2 * frame));
-    let queue = queue.unwrap_or(QUEUE.max(2 * frame));
+    let saved = u128::from(bits_per_second) / 8 * SAVED.as_millis() / 1000;
+    let saved = u32::try_from(saved).unwrap_or(u32::MAX);
+    let saved = u64::from(saved).max(2 * frame);
+    let (burst, queue) = (burst.unwrap_or(saved), queue.unwrap_or(saved));
     for (name, bytes) in [("burst", burst), ("queue", queue)] {
         if bytes < frame || bytes > u64::from(u32::MAX) {
             bail!("--{name} {bytes}: {frame} bytes (a frame of the largest size) to 4 GB are possible");

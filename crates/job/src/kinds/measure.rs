@@ -5,6 +5,7 @@ use super::{passive, shared};
 use crate::carrier::{self, Ends};
 use crate::panel::Names;
 use crate::place::Place;
+use crate::recorder::Recorder;
 use crate::run;
 use crate::session::{Looked, Session, Watched};
 use anyhow::{Context, Result, bail};
@@ -102,6 +103,11 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     session.heed();
     let mut ends = Ends::none();
     ends.optional(&place, "measure")?;
+    let recorder = args.capture.as_ref();
+    let recorder = recorder.map(|asked| Recorder::begin(asked, ("measure", std::slice::from_ref(&place.spec)), false));
+    let recorder = recorder.transpose()?;
+    let capture = recorder.as_ref().zip(args.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, 0));
+    let options = meter::Options { capture, ..options };
     let attached = place.run_in(|| Meter::attach(name, &options))?;
     let meter = attached.with_context(|| format!("measuring on {}", place.spec))?;
     let mut report = passive::report("measure", &place, (count, duration));
@@ -131,6 +137,9 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     following.end(None, &mut report);
     carrier::warn(&mut report);
     let measured = meter.finish();
+    if let Some(recorder) = &recorder {
+        recorder.finish(&[(measured.totals.frames, measured.captured)], &mut report);
+    }
     run::fill_measured(&mut report, &measured);
     clock.tell(&mut report, &measured);
     fill_streams(&mut report, &measured);

@@ -3,7 +3,7 @@
 use super::Run;
 pub use super::shared::TwoSides;
 use super::shared::{Ends, Metering, Pace, Through};
-use super::{edits, shared};
+use super::{edits, lab, shared};
 use crate::learning::{self, Kept, Learning};
 use crate::place::Place;
 use crate::run::{self, Interim, Setup};
@@ -68,6 +68,10 @@ pub struct Settings {
     pub through: Through,
     /// What measures.
     pub metering: Metering,
+    /// In a lab of its own.
+    pub lab: Option<spec::Lab>,
+    /// What is in between learns addresses, if that is known.
+    pub between_learns: Option<bool>,
     /// The packets that are sent of each file.
     pub packets: Option<Selection>,
     /// How long it is from one pass to the next.
@@ -151,6 +155,8 @@ impl Settings {
             skip_corrupt: false,
             through: Through::default(),
             metering: Metering::default(),
+            lab: None,
+            between_learns: None,
             packets: None,
             seam: Seam::MeanGap,
             longest_gap: None,
@@ -178,6 +184,9 @@ impl Settings {
         let mut links = job.links.into_iter();
         let (first, second) = (links.next().unwrap_or_default(), links.next().unwrap_or_default());
         let sides = job.sides.as_deref().map(str::parse::<Sides>).transpose().context("`.sides`")?;
+        // Of whom nothing is known is a client, as with tcpprep.
+        let assumed = sides.is_none() && second.on.is_some();
+        let sides = if assumed { Some(ASSUMED.parse()?) } else { sides };
         let edits = match &job.edits {
             None => None,
             Some(edits) => {
@@ -188,7 +197,8 @@ impl Settings {
         let loss = job.loss.map(|lost| loss(lost.share.0, lost.seed.unwrap_or(1))).transpose()?.flatten();
         Ok(Settings {
             interface: first.on,
-            two: TwoSides { on2: second.on, sides, only_side: job.only_side, measure2: second.measure },
+            two: TwoSides { on2: second.on, sides, assumed, only_side: job.only_side, measure2: second.measure },
+            lab: job.lab,
             write: job.write,
             speed: job.speed.map(spec::Written::into_value),
             pace: pace.into(),
@@ -207,6 +217,9 @@ impl Settings {
         })
     }
 }
+
+/// How sides are told apart, of who has two and does not say.
+const ASSUMED: &str = "auto";
 
 /// Frames to lose of every hundred.
 ///
@@ -313,18 +326,37 @@ fn run(job: Replay, session: Session) -> Result<Report> {
 ///
 /// # Errors
 /// That an interface cannot be had, or as [`replay`].
-pub fn find_and_replay(command: &'static str, settings: Settings, session: Session) -> Result<Report> {
+pub fn find_and_replay(command: &'static str, mut settings: Settings, session: Session) -> Result<Report> {
     shared::check_pace(&settings.pace)?;
+    if let (true, Some(first), Some(second)) =
+        (settings.two.assumed, &settings.interface, &settings.two.on2)
+    {
+        let said = format!(
+            "sides: {ASSUMED}: what clients send leaves by {first}, what servers send by {second}; `.sides` says otherwise"
+        );
+        session.say(Code::PartOfCapture, said);
+    }
     let sending = settings.interface.as_deref();
-    let place = match &settings.write {
-        Some(_) => None,
-        None => shared::sending_place(sending, &settings.through)?,
+    let place = match (&settings.write, &settings.lab) {
+        (Some(_), _) | (_, Some(_)) => None,
+        _ => shared::sending_place(sending, &settings.through)?,
     };
     let paced = settings.rate() != Some(Rate::TopSpeed);
     if settings.metering.how.check_content {
         bail!(
             "`.check_content`: of captures each frame has content of its own, which the meter is not told: `send` can check"
         );
+    }
+    if let Some(asked) = settings.lab.take() {
+        let own = lab::Own::make(&asked, settings.through.queues())?;
+        let [near, far] = own.places()?;
+        settings.interface = Some(near.spec.clone());
+        settings.between_learns = Some(own.learns);
+        let rx = shared::metered(far, &settings.metering, paced)?;
+        let board = std::sync::Arc::clone(&session.board);
+        let report = replay(command, settings, (vec![near], vec![rx]), session)?;
+        own.finish(|said| board.say(report::Note::info(Code::Begun, said)))?;
+        return Ok(report);
     }
     let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;
     let mut ends = (place.into_iter().collect(), rx.into_iter().collect());
@@ -383,6 +415,7 @@ fn from_memory(
 /// May a device between the ends learn addresses from what is sent? Of a cable's other end everything arrives.
 fn learns(settings: &Settings, tx: &[Place], rx: &[(Place, meter::Options)]) -> bool {
     match (tx, rx.first()) {
+        _ if settings.between_learns == Some(false) => false,
         ([place], Some((at, _))) => !settings.metering.round_trip && !place.is_joined_to(at),
         _ => false,
     }
@@ -457,6 +490,7 @@ pub fn replay(
         tx: if settings.through.engine == EngineName::Null { Vec::new() } else { tx },
         rx,
         round_trip: settings.metering.round_trip,
+        capture: settings.metering.how.capture.clone(),
         cpus,
         warnings,
         damage,

@@ -2,6 +2,7 @@
 
 use super::Run;
 use super::resolve::resolve;
+use super::lab;
 use super::shared;
 use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, Plugged, What};
@@ -29,10 +30,21 @@ impl Run for spec::Send {
 }
 
 fn run(args: &Send, session: Session) -> Result<Report> {
+    let Some(asked) = &args.lab else { return sent(args, None, session) };
+    let own = lab::Own::make(asked, Through::of(args.through(), &session.consent).queues())?;
+    let board = Arc::clone(&session.board);
+    let report = sent(args, Some(own.places()?), session)?;
+    own.finish(|said| board.say(report::Note::info(Code::Begun, said)))?;
+    Ok(report)
+}
+
+/// From and to these places, or those that are named.
+fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Report> {
     let pace = Pace::from(args.pace());
     shared::check_pace(&pace)?;
     let through = Through::of(args.through(), &session.consent);
     let what = What::of_job(&args.what, args.plugin.as_ref())?;
+    let mut in_lab = None;
     if let What::Plugin(plugged) = &what
         && plugged.plugin.yields_frames()
     {
@@ -44,9 +56,15 @@ fn run(args: &Send, session: Session) -> Result<Report> {
         job: args,
         pace: &pace,
         seed: seed(args, &what),
-        measured: args.pattern == Pattern::Mesh || args.links.iter().any(|link| link.measure.is_some()),
+        measured: places.is_some() || args.pattern == Pattern::Mesh || args.links.iter().any(|link| link.measure.is_some()),
     };
-    let (mut tx, ends) = senders(args, &through)?;
+    let (mut tx, ends) = match places {
+        Some([near, far]) => {
+            in_lab = Some(far);
+            (vec![near], Vec::new())
+        }
+        None => senders(args, &through)?,
+    };
     let several = ends.len() > 1;
     let (workers, cpus) = match several {
         true => shared::cpus_of_ports(&through, &tx)?,
@@ -56,7 +74,14 @@ fn run(args: &Send, session: Session) -> Result<Report> {
         }
     };
     let (mut planned, arrive) = plan(&asked, what, &tx, &session.stop)?;
-    let mut rx = receivers(args, &ends, &through, planned.program.is_paced())?;
+    let paced = planned.program.is_paced();
+    let mut rx = match in_lab {
+        Some(far) => {
+            let metering = Metering { how: args.meter.clone(), ..Metering::default() };
+            vec![shared::metered(far, &metering, paced)?]
+        }
+        None => receivers(args, &ends, &through, paced)?,
+    };
     expect(args, &mut planned, &mut rx, workers)?;
     if args.resolve {
         planned.program = resolved(&planned.program, &tx, &session)?;
@@ -97,6 +122,7 @@ fn run(args: &Send, session: Session) -> Result<Report> {
         tx,
         rx,
         round_trip: args.round_trip,
+        capture: args.meter.capture.clone(),
         cpus,
         warnings,
         session,

@@ -61,6 +61,8 @@ pub struct TwoSides {
     pub on2: Option<String>,
     /// How the sides are told apart.
     pub sides: Option<Sides>,
+    /// Nobody said how; it is by what the capture shows.
+    pub assumed: bool,
     /// The side that is sent alone.
     pub only_side: Option<Side>,
     /// Where the second side is measured.
@@ -193,11 +195,20 @@ pub fn measuring_place(
     let place = Place::find(spec)?;
     // What arrives is dropped: that would cut the user off as well as sending would.
     place.guard(&through.yes_disrupt)?;
+    metered(place, metering, paced).map(Some)
+}
+
+/// The same for a place that is known.
+///
+/// # Errors
+/// That it cannot be measured there.
+pub fn metered(place: Place, metering: &Metering, paced: bool) -> Result<(Place, meter::Options)> {
     let how = &metering.how;
     let (place, options) = with_meter(place, (how.how, how.timestamps), paced)?;
     let clock = stamp_clock(how.clock);
     let stream_histograms = how.stream_histograms.unwrap_or(STREAM_HISTOGRAMS);
-    Ok(Some((place, meter::Options { stream_histograms, clock, ..options })))
+    let action = if how.pass { meter::Action::Pass } else { meter::Action::Drop };
+    Ok((place, meter::Options { action, stream_histograms, clock, ..options }))
 }
 
 /// Where frames leave, and where they arrive.

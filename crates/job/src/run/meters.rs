@@ -33,6 +33,8 @@ pub struct Part {
     pub attached: bool,
     /// An XDP program dropped what it had measured.
     pub drops: bool,
+    /// Frames that were captured, if that was asked for.
+    pub captured: Option<meter::Captured>,
 }
 
 /// Starts to count frames of up to `longest` bytes at an interface. Says, too, what the user must know of how they are
@@ -167,7 +169,7 @@ impl Meters {
             let mut measured = meter.finish();
             let strays = self.apart.as_ref().map_or(0, |apart| apart.take_strays(at, &mut measured));
             let Snapshot { frames, bytes, background, .. } = measured.totals;
-            (Part { frames, bytes, background, strays, attached, drops }, measured)
+            (Part { frames, bytes, background, strays, attached, drops, captured: measured.captured }, measured)
         };
         let (first, mut whole) = part((0, self.first));
         let mut parts = vec![first];

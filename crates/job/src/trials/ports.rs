@@ -355,7 +355,7 @@ impl Ports {
             );
         }
         let ports = asked.ports.or(meshed.then_some(MESH_PORTS));
-        let bottleneck = lab::of_trials(asked)?;
+        let bottleneck = lab::of_job(asked)?;
         let loss =
             asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
         if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {

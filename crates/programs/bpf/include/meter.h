@@ -122,4 +122,20 @@ struct device_clock {
 	__u64 tai;   /* how far CLOCK_TAI is ahead of CLOCK_MONOTONIC */
 };
 
+/* The stream of a frame without a signature: theirs have 24 bits. */
+#define NO_STREAM 0xffffffff
+
+/* More of a frame does not fit a record of a perf ring, whose length has 16 bits. */
+#define CAPTURED_MOST 65408
+
+/* Before a frame's bytes in a ring. */
+struct captured {
+	__u64 time;     /* of arrival, by CLOCK_MONOTONIC */
+	__u64 sequence; /* 40 bits, if there is a stream */
+	__u32 length;   /* in buffers */
+	__u32 bytes;    /* of which so many follow; behind them a ring may have some more */
+	__u32 tag;      /* that was taken out: protocol, and behind it the tag; 0: none */
+	__u32 stream;
+};
+
 #endif

@@ -6,6 +6,7 @@
 
 pub mod bridge;
 pub mod by_hand;
+pub mod captured;
 pub mod cloning;
 pub mod collection;
 pub mod conversations;
@@ -72,12 +73,13 @@ pub(crate) trait Section: Sync {
 }
 
 /// All parts, in the order they are shown.
-pub(crate) const ALL: [&dyn Section; 19] = [
+pub(crate) const ALL: [&dyn Section; 20] = [
     &sent::Sent,
     &requested::Made,
     &ports::Ports,
     &environment::Machine,
     &received::Received,
+    &captured::Captured,
     &latency::Latency,
     &reflection::Reflected,
     &bridge::Bridge,

@@ -115,6 +115,7 @@ pub fn lossy_replay() -> Report {
         throughput: None,
         search: None,
         trials: Vec::new(),
+        capture: None,
         reflection: None,
         metering: None,
         collection: None,

@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 /// Does `work` at the sending host of a lab, with a server at the other.
 pub fn within<T: Send>(asked: &spec::Lab, work: impl FnOnce(Place) -> Result<T> + Send) -> Result<T> {
-    let bottleneck = lab::of_trials(asked)?;
+    let bottleneck = lab::of_job(asked)?;
     let loss = asked.loss.as_deref().map(str::parse).transpose().map_err(|bad| anyhow!("lab.loss: {bad}"))?;
     if asked.impair.is_some() && (asked.dut.is_some() || bottleneck.is_some() || loss.is_some()) {
         bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
