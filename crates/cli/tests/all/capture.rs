@@ -67,7 +67,7 @@ fn what_befell_frames_is_captured_with_its_neighbours_and_said() {
         );
         let mut meter = net.start_there(line);
         meter.until_it_says("measuring on rx0");
-        net.run(format!("netdyno replay {spoilt} --on tx0 --rate 5kpps")).ok();
+        net.run(format!("netdyno replay {spoilt} --on tx0 --topspeed")).ok();
         let report = meter.wait().ok().json();
         assert_eq!(number(&report["result"]["capture"]["events"]), 4, "{how}");
         let rows = fields(&file, &["frame.cap_len", "frame.len", "frame.comment"]);
