@@ -172,7 +172,8 @@ impl Ongoing {
             // Whoever took it away has saved us the work.
             let _ = std::fs::remove_file(oldest);
         }
-        self.writer = open(&self.plan, &self.section, &self.interfaces, now.max(self.since_ns), &mut self.files)?;
+        self.writer =
+            open(&self.plan, &self.section, &self.interfaces, now.max(self.since_ns), &mut self.files)?;
         self.begun += 1;
         (self.since, self.since_ns, self.length) = (Instant::now(), now, 0);
         Ok(())
@@ -187,8 +188,7 @@ fn open(
     now: u64,
     files: &mut VecDeque<PathBuf>,
 ) -> Result<Writer<AtomicFile>, CaptureError> {
-    let failed =
-        |path: &Path, source| CaptureError::Write { file: path.display().to_string(), source };
+    let failed = |path: &Path, source| CaptureError::Write { file: path.display().to_string(), source };
     let (file, path) = if plan.is_stdout() {
         (AtomicFile::stdout().map_err(|error| failed(&plan.path, error))?, plan.path.clone())
     } else if plan.rotates() {
@@ -196,7 +196,9 @@ fn open(
         loop {
             let path = plan.name(now, number);
             match AtomicFile::growing(&path, true) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_OF_A_SECOND => number += 1,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MOST_OF_A_SECOND => {
+                    number += 1
+                }
                 opened => break (opened.map_err(|error| failed(&path, error))?, path),
             }
         }
@@ -257,8 +259,7 @@ mod tests {
         let path = folder.path().join("out.pcapng");
         let plan = Plan { path, rotate_size: Some(900), files: Some(2), ..Plan::default() };
         let second = 1_000_000_000;
-        let mut ongoing =
-            Ongoing::begin(plan, Section::default(), vec![Interface::default()], 0).unwrap();
+        let mut ongoing = Ongoing::begin(plan, Section::default(), vec![Interface::default()], 0).unwrap();
         for number in 0..5 {
             ongoing.write(0, number * second, &[0; 900], 900, None).unwrap();
         }

@@ -311,7 +311,9 @@ impl<W: Write> Writer<W> {
     ) -> Result<(), CaptureError> {
         self.records += 1;
         if self.format != FileFormat::Pcapng || interface >= self.interfaces {
-            return Err(self.unwritable("comments are of pcapng's packets alone; write pcapng instead".into()));
+            return Err(
+                self.unwritable("comments are of pcapng's packets alone; write pcapng instead".into())
+            );
         }
         let mut body = Vec::with_capacity(data.len() + 64);
         let captured = data.len() as u32;

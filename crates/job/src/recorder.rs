@@ -202,10 +202,11 @@ impl Inner {
         let unwritten: u64 = self.unwritten.iter().sum();
         let arrived = counted_at.iter().map(|(counted, _)| counted).sum();
         if full > 0 {
-            let mend =
-                "write to a faster disk, fewer bytes of each frame (`.capture.snap`), or fewer frames (`.capture.only`)";
+            let mend = "write to a faster disk, fewer bytes of each frame (`.capture.snap`), or fewer frames (`.capture.only`)";
             let (full, arrived) = (counted(full, "frame"), units::count(arrived));
-            let said = format!("{full} of {arrived} not captured: they came faster than they were written, and memory for them was full");
+            let said = format!(
+                "{full} of {arrived} not captured: they came faster than they were written, and memory for them was full"
+            );
             report.warnings.add(Code::FramesNotCaptured, (said, mend));
         }
         if let Some(why) = &self.failed {

@@ -355,7 +355,8 @@ fn attach(
         // What is asked of the first is asked of all.
         let Some((_, options)) = setup.rx.first() else { break };
         let mut options = with_room_for(options, own);
-        options.capture = recorder.zip(setup.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, number));
+        options.capture =
+            recorder.zip(setup.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, number));
         options.ignore_icmp_errors = setup.round_trip && !sends_icmp(&setup.job);
         let (meter, warning) = meters::attach(place, &options, setup.longest)?;
         if !setup.sends_there(place) {

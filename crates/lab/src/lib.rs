@@ -48,7 +48,9 @@ use rustix::io::Errno;
 
 pub use device::{Bottleneck, Device, Kind, Loss, share};
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
-pub use run::{ENV_HOST_NS, ENV_RECEIVER_NS, ENV_RX, ENV_TX, Running, run_command, run_command_beside, start};
+pub use run::{
+    ENV_HOST_NS, ENV_RECEIVER_NS, ENV_RX, ENV_TX, Running, run_command, run_command_beside, start,
+};
 
 /// The sender's interface.
 pub const SENDER_INTERFACE: &str = "tx0";

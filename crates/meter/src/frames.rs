@@ -305,9 +305,8 @@ mod tests {
         for (time, bytes) in times {
             copies.push(&Copied { time, bytes, length: 60, tag: None, signed: None });
         }
-        let shown = |copies: &Copies| {
-            copies.iter().map(|frame| (frame.time, frame.bytes[0])).collect::<Vec<_>>()
-        };
+        let shown =
+            |copies: &Copies| copies.iter().map(|frame| (frame.time, frame.bytes[0])).collect::<Vec<_>>();
         let later = copies.split_off(4);
         assert_eq!(shown(&copies), [(1, b'a'), (2, b'd'), (3, b'e'), (4, b'b')]);
         assert_eq!(shown(&later), [(8, b'f'), (9, b'c')]);

@@ -142,7 +142,8 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     constants.content_slots = options.content.slots();
     constants.arrivals_limit = times - 1;
     constants.ignore_icmp_errors = options.ignore_icmp_errors.into();
-    constants.capture_bytes = options.capture.as_ref().map_or(0, |capture| capture.bytes.clamp(1, frames::MOST));
+    constants.capture_bytes =
+        options.capture.as_ref().map_or(0, |capture| capture.bytes.clamp(1, frames::MOST));
     constants.exact_clock = options.is_exact().into();
     let counts_tags = options.tags_told && matches!(stamper, Stamper::Bound { .. });
     constants.ask_tags = counts_tags.into();
@@ -184,9 +185,14 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     };
     let frames = match &options.capture {
         None => None,
-        Some(_) => Some(PerfRings::open(skeleton.maps.frames.as_fd(), frames::room(cpus)).map_err(|error| {
-            ProgramError::System { what: "opening the rings that captured frames come by (perf_event_open)", error }
-        })?),
+        Some(_) => {
+            Some(PerfRings::open(skeleton.maps.frames.as_fd(), frames::room(cpus)).map_err(|error| {
+                ProgramError::System {
+                    what: "opening the rings that captured frames come by (perf_event_open)",
+                    error,
+                }
+            })?)
+        }
     };
     let clock = MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?;
     Ok(Loaded {

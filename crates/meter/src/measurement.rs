@@ -405,7 +405,8 @@ impl Measurement {
     /// is added up; frames that overtook one another on different ways are not seen.
     pub fn add(&mut self, other: Measurement) {
         // How each is measured is told of each where it is attached.
-        let Measurement { mode: _, reason: _, totals, streams, arrivals, stamps, tags_unseen, captured } = other;
+        let Measurement { mode: _, reason: _, totals, streams, arrivals, stamps, tags_unseen, captured } =
+            other;
         self.totals.add(&totals);
         for stats in streams {
             match self.streams.binary_search_by_key(&stats.stream, |own| own.stream) {

@@ -63,7 +63,8 @@ impl Source {
         let Source::Kernel { tables, frames, .. } = self else { return Ok(()) };
         let rings = tables.frames.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(capture), Some(rings)) = (&options.capture, rings) {
-            let failed = |error| ProgramError::System { what: "starting a thread for captured frames", error };
+            let failed =
+                |error| ProgramError::System { what: "starting a thread for captured frames", error };
             *frames = Some(Reader::start(rings, capture).map_err(failed)?);
         }
         Ok(())
@@ -298,7 +299,16 @@ impl Meter {
             Source::Socket(socket) => socket.captured(),
         };
         let (stamps, tags_unseen) = (self.stamps(), self.tags_unseen);
-        Measurement { mode: self.mode, reason: self.reason, totals, streams, arrivals, stamps, tags_unseen, captured }
+        Measurement {
+            mode: self.mode,
+            reason: self.reason,
+            totals,
+            streams,
+            arrivals,
+            stamps,
+            tags_unseen,
+            captured,
+        }
     }
 }
 
@@ -530,8 +540,14 @@ impl Tried<'_> {
         let compare = hardware.map(|hardware| &hardware.compare);
         // Its blocks hold any frame: no MTU counts.
         let target = Target { name: self.interface.to_owned(), index: self.ifindex, mtu: 0 };
-        match Socket::open(&target, options.promiscuous, options.clock, compare, tracker, options.capture.as_ref())
-        {
+        match Socket::open(
+            &target,
+            options.promiscuous,
+            options.clock,
+            compare,
+            tracker,
+            options.capture.as_ref(),
+        ) {
             Ok(socket) => Ok(Some(Source::Socket(socket))),
             Err(SocketError::Receive(RxError::Permission(_))) => {
                 Err(ProgramError::Permission { what: "opening a packet socket" }.into())

@@ -419,9 +419,12 @@ fn the_cheap_mode_tells_the_time_within_a_tick_and_measures_no_latency() {
 fn what_the_kernel_copies_is_what_its_twin_is_shown() {
     use crate::frames::{Capture, Captured, Copied, Copies, Reader};
     use std::sync::{Arc, Mutex};
-    for (needs, bytes, longest) in
-        [(Needs::Buffers, u32::MAX, 9000), (Needs::Buffers, 96, 9000), (Needs::Atomics, u32::MAX, 3000), (Needs::Links, 100, 3000)]
-    {
+    for (needs, bytes, longest) in [
+        (Needs::Buffers, u32::MAX, 9000),
+        (Needs::Buffers, 96, 9000),
+        (Needs::Atomics, u32::MAX, 3000),
+        (Needs::Links, 100, 3000),
+    ] {
         let taken: Arc<Mutex<Vec<(u64, Vec<u8>, u32, Option<(u32, u64)>)>>> = Arc::default();
         let theirs = Arc::clone(&taken);
         let to = move |copies: &Copies| {
@@ -429,7 +432,8 @@ fn what_the_kernel_copies_is_what_its_twin_is_shown() {
             theirs.lock().expect("a lock").extend(copies.iter().map(own));
         };
         let capture = Capture { bytes, to: Arc::new(to) };
-        let options = Options { streams: STREAMS, arrivals: 64, capture: Some(capture.clone()), ..Options::default() };
+        let options =
+            Options { streams: STREAMS, arrivals: 64, capture: Some(capture.clone()), ..Options::default() };
         let loaded = load(&options, needs);
         let rings = loaded.frames.lock().expect("a lock").take().expect("rings");
         let mut reader = Reader::start(rings, &capture).expect("a thread");
@@ -528,7 +532,8 @@ fn a_frame_costs_well_below_a_microsecond() {
     for (what, options, frame) in cases {
         let loaded = load(options, Needs::Buffers);
         let rings = loaded.frames.lock().expect("a lock").take();
-        let _reader = options.capture.as_ref().zip(rings).map(|(capture, rings)| Reader::start(rings, capture));
+        let _reader =
+            options.capture.as_ref().zip(rings).map(|(capture, rings)| Reader::start(rings, capture));
         let mut costs: Vec<u32> = (0..5).map(|_| run(&loaded.program, &frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);

@@ -13,6 +13,7 @@ use crate::note::{Note, Severity, Warnings};
 use crate::search::{SearchResult, Throughput, Trial};
 pub use crate::sections::bridge::{Impaired, Passage};
 pub use crate::sections::by_hand::{Adjustment, Change};
+pub use crate::sections::captured::Capture;
 pub use crate::sections::cloning::{
     Cloned, ClonedAnswers, ClonedBytes, ClonedConnections, ClonedDifference, ClonedFrames, ClonedNoise,
     ClonedSent, ClonedSessions,
@@ -36,7 +37,6 @@ pub use crate::sections::metering::{Collector, Metering};
 pub use crate::sections::pacing::{CatchUp, Departures, Pacing};
 pub use crate::sections::ports::PortResult;
 pub use crate::sections::received::{Loss, Rx, RxInterface};
-pub use crate::sections::captured::Capture;
 pub use crate::sections::reflection::Reflection;
 pub use crate::sections::requested::{FlowKind, FlowProfile, RequestedRate, Resolved, Source};
 pub use crate::sections::sent::{Core, Tx, TxInterface};

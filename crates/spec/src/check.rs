@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, Find, Search};
 use crate::{
-    Bridge, Capture, Collect, Edits, Engine, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab, Link, Live,
-    Meter, Pattern, Probe, Replay, Send, Sign, TCP,
+    Bridge, Capture, Collect, Edits, Engine, ExportFormat, Faults, FlowDirection, Flows, How, Impair, Lab,
+    Link, Live, Meter, Pattern, Probe, Replay, Send, Sign, TCP,
 };
 use std::time::Duration;
 
@@ -349,7 +349,11 @@ pub(crate) fn replay(job: &Replay) -> Result<(), Contradiction> {
         ],
     )?;
     let any = job.round_trip || job.lab.is_some() || job.links.iter().any(|link| link.measure.is_some());
-    own_lab(job.lab.as_ref(), &job.links, job.round_trip || job.write.is_some() || job.engine == Engine::Null)?;
+    own_lab(
+        job.lab.as_ref(),
+        &job.links,
+        job.round_trip || job.write.is_some() || job.engine == Engine::Null,
+    )?;
     metered(&job.meter, any, job.round_trip || job.sign == Sign::Always)?;
     job.edits.as_ref().map_or(Ok(()), edits)
 }
@@ -618,8 +622,14 @@ mod tests {
             ("kind: replay, captures: [a], links: [{on: a}], lab: {}", "links: a lab has ports"),
             ("kind: replay, captures: [a], write: b, lab: {}", "lab: there frames go"),
             ("kind: send, what: ipv4, lab: {ports: 4}", "lab.ports: this lab has two hosts"),
-            ("kind: send, what: ipv4, links: [{on: a}], meter: {pass: true}", "meter.pass: nothing is measured"),
-            ("kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcap}}", "meter.capture.file: a capture of"),
+            (
+                "kind: send, what: ipv4, links: [{on: a}], meter: {pass: true}",
+                "meter.pass: nothing is measured",
+            ),
+            (
+                "kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcap}}",
+                "meter.capture.file: a capture of",
+            ),
             (
                 "kind: send, what: ipv4, lab: {}, meter: {capture: {file: a.pcapng, around: 3}}",
                 "meter.capture.around: all frames",
@@ -629,7 +639,10 @@ mod tests {
                 "meter.capture.only: what befell",
             ),
             ("kind: measure, on: a, capture: {file: a.pcapng, files: 3}", "capture.files: there is but one"),
-            ("kind: measure, on: a, capture: {file: '-', rotate: 5s}", "capture.file: standard output is one"),
+            (
+                "kind: measure, on: a, capture: {file: '-', rotate: 5s}",
+                "capture.file: standard output is one",
+            ),
             (
                 "kind: replay, captures: [a], sides: auto, links: [{on: a}, {on: b, measure: c}]",
                 "links[1].measure: of two sides both",

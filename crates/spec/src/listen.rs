@@ -164,7 +164,10 @@ impl Kind for Measure {
     }
 
     fn asks(&self) -> Consent {
-        Consent { write: consent::written(self.capture.as_ref().map(|capture| &*capture.file)), ..Consent::default() }
+        Consent {
+            write: consent::written(self.capture.as_ref().map(|capture| &*capture.file)),
+            ..Consent::default()
+        }
     }
 
     fn yes_disrupt(&self) -> &[String] {

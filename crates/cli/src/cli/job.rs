@@ -110,10 +110,22 @@ impl Through {
 impl Metering {
     /// As a job has it: whether frames come back, and how they are measured.
     fn parts(self) -> (bool, spec::Meter) {
-        let Metering { round_trip, stream_histograms, clock, check_content, meter, timestamps, pass, capture } = self;
+        let Metering {
+            round_trip,
+            stream_histograms,
+            clock,
+            check_content,
+            meter,
+            timestamps,
+            pass,
+            capture,
+        } = self;
         let capture = capture.asked();
         let stream_histograms = Some(stream_histograms);
-        (round_trip, spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content, pass, capture })
+        (
+            round_trip,
+            spec::Meter { how: meter, timestamps, clock, stream_histograms, check_content, pass, capture },
+        )
     }
 }
 

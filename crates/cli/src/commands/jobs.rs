@@ -137,7 +137,8 @@ fn line(job: &Job) -> Line {
 fn writes_to_stdout(job: &Job) -> bool {
     match job {
         Job::Replay(replay) => {
-            replay.write.as_deref() == Some(Path::new("-")) || captures_to_stdout(replay.meter.capture.as_ref())
+            replay.write.as_deref() == Some(Path::new("-"))
+                || captures_to_stdout(replay.meter.capture.as_ref())
         }
         Job::Send(send) => captures_to_stdout(send.meter.capture.as_ref()),
         Job::Measure(measure) => captures_to_stdout(measure.capture.as_ref()),

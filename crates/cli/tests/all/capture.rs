@@ -97,10 +97,11 @@ fn several_files_take_turns_and_a_killed_capture_is_readable() {
     assert_eq!(number(&told["frames"]), 1000);
     let files = told["files"].as_array().expect("files");
     assert_eq!((number(&told["files_begun"]), files.len()), (6, 3));
-    let packets: usize = files.iter().map(|file| fields(file.as_str().expect("a name"), &["frame.len"]).len()).sum();
+    let packets: usize =
+        files.iter().map(|file| fields(file.as_str().expect("a name"), &["frame.len"]).len()).sum();
     assert!((400..=600).contains(&packets), "{packets} packets");
     // At most the last block is not whole.
-    let mut running = net.start(format!("{send} --capture {file}"));
+    let running = net.start(format!("{send} --capture {file}"));
     eventually("the file has frames", || std::fs::metadata(&file).is_ok_and(|data| data.len() > 500_000));
     running.signal("KILL");
     running.wait();
@@ -147,7 +148,7 @@ fn a_replay_in_a_lab_of_its_own_passes_both_directions_of_a_capture() {
         frame
     };
     let frames: Vec<_> = (0..100).flat_map(|_| [frame(7, 9), frame(9, 7)]).collect();
-    write_pcap(&capture.display().to_string(), 1, &frames);
+    write_pcap(capture.display().to_string(), 1, &frames);
     let line = format!(
         "netdyno replay {} --rate 2kpps --lab --lab-bottleneck 50mbps --json --capture {}",
         capture.display(),
@@ -162,9 +163,11 @@ fn a_replay_in_a_lab_of_its_own_passes_both_directions_of_a_capture() {
     assert_eq!(by_sender.into_values().collect::<Vec<_>>(), [100, 100]);
     // The job says the same.
     let job = dir.path().join("job.json");
-    std::fs::write(&job, run(format!("{line} --print-job").replace("--json ", "")).ok().stdout).expect("a written file");
+    std::fs::write(&job, run(format!("{line} --print-job").replace("--json ", "")).ok().stdout)
+        .expect("a written file");
     run(format!("netdyno run {} --json", job.display())).refused(&["out.pcapng", "because a file says so"]);
-    let lost = run("netdyno send ipv4/udp --rate 2kpps --count 400 --lab --lab-loss 1/100 --json").with(1).json();
+    let lost =
+        run("netdyno send ipv4/udp --rate 2kpps --count 400 --lab --lab-loss 1/100 --json").with(1).json();
     assert_eq!(number(&lost["result"]["loss"]["frames"]), 4);
 }
 
@@ -196,9 +199,12 @@ fn two_interfaces_without_sides_are_told_apart_by_what_the_capture_shows() {
         both.extend(crate::common::frames(&one));
     }
     write_pcap(&capture, 1, &both);
-    let ran = net.run(format!("netdyno replay {capture} --on tx0 --on2 tx1 --rate 2kpps --measure rx0 --measure2 rx1 --json"));
+    let ran = net.run(format!(
+        "netdyno replay {capture} --on tx0 --on2 tx1 --rate 2kpps --measure rx0 --measure2 rx1 --json"
+    ));
     let ran = ran.says(&["sides: auto: what clients send leaves by tx0"]);
     let sent = ran.json()["result"]["tx"]["interfaces"].clone();
-    let sent: Vec<u64> = sent.as_array().expect("two interfaces").iter().map(|of| number(&of["frames"])).collect();
+    let sent: Vec<u64> =
+        sent.as_array().expect("two interfaces").iter().map(|of| number(&of["frames"])).collect();
     assert_eq!(sent.iter().sum::<u64>(), 40);
 }

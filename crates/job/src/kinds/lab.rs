@@ -71,12 +71,15 @@ impl Own {
             bail!("lab.impair: that is a device of its own; leave out `dut`, `bottleneck` and `loss`");
         }
         let mut device = device(asked.dut, bottleneck, loss).or(asked.impair.as_ref().map(|_| PROGRAM));
-        if let Some(device) = device.as_mut().filter(|device| device.kind == Kind::Bridge && asked.dut.is_none()) {
+        if let Some(device) =
+            device.as_mut().filter(|device| device.kind == Kind::Bridge && asked.dut.is_none())
+        {
             device.kind = Kind::Hub;
         }
         let learns = device.is_some_and(|device| device.kind == Kind::Bridge);
         let device_cpus = device_cpus();
-        let lab = Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
+        let lab =
+            Lab::two_hosts(&::lab::Options { queues, device, device_cpus, ..::lab::Options::default() })?;
         let program = asked.impair.as_ref().map(|faults| Device::start_in(&lab, faults)).transpose()?;
         Ok(Own { lab, device: program, learns })
     }

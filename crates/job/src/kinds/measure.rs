@@ -104,7 +104,8 @@ fn run(args: &Measure, session: &Session) -> Result<Report> {
     let mut ends = Ends::none();
     ends.optional(&place, "measure")?;
     let recorder = args.capture.as_ref();
-    let recorder = recorder.map(|asked| Recorder::begin(asked, ("measure", std::slice::from_ref(&place.spec)), false));
+    let recorder =
+        recorder.map(|asked| Recorder::begin(asked, ("measure", std::slice::from_ref(&place.spec)), false));
     let recorder = recorder.transpose()?;
     let capture = recorder.as_ref().zip(args.capture.as_ref()).map(|(recorder, asked)| recorder.of(asked, 0));
     let options = meter::Options { capture, ..options };

@@ -197,7 +197,13 @@ impl Settings {
         let loss = job.loss.map(|lost| loss(lost.share.0, lost.seed.unwrap_or(1))).transpose()?.flatten();
         Ok(Settings {
             interface: first.on,
-            two: TwoSides { on2: second.on, sides, assumed, only_side: job.only_side, measure2: second.measure },
+            two: TwoSides {
+                on2: second.on,
+                sides,
+                assumed,
+                only_side: job.only_side,
+                measure2: second.measure,
+            },
             lab: job.lab,
             write: job.write,
             speed: job.speed.map(spec::Written::into_value),
@@ -328,8 +334,7 @@ fn run(job: Replay, session: Session) -> Result<Report> {
 /// That an interface cannot be had, or as [`replay`].
 pub fn find_and_replay(command: &'static str, mut settings: Settings, session: Session) -> Result<Report> {
     shared::check_pace(&settings.pace)?;
-    if let (true, Some(first), Some(second)) =
-        (settings.two.assumed, &settings.interface, &settings.two.on2)
+    if let (true, Some(first), Some(second)) = (settings.two.assumed, &settings.interface, &settings.two.on2)
     {
         let said = format!(
             "sides: {ASSUMED}: what clients send leaves by {first}, what servers send by {second}; `.sides` says otherwise"

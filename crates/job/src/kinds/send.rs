@@ -1,8 +1,8 @@
 //! `netdyno send`: frames of an expression or a scenario onto an interface.
 
 use super::Run;
-use super::resolve::resolve;
 use super::lab;
+use super::resolve::resolve;
 use super::shared;
 use super::shared::{Metering, Pace, Through};
 use super::what::{self, Made, Plugged, What};
@@ -56,7 +56,9 @@ fn sent(args: &Send, places: Option<[Place; 2]>, session: Session) -> Result<Rep
         job: args,
         pace: &pace,
         seed: seed(args, &what),
-        measured: places.is_some() || args.pattern == Pattern::Mesh || args.links.iter().any(|link| link.measure.is_some()),
+        measured: places.is_some()
+            || args.pattern == Pattern::Mesh
+            || args.links.iter().any(|link| link.measure.is_some()),
     };
     let (mut tx, ends) = match places {
         Some([near, far]) => {

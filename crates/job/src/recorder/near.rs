@@ -163,8 +163,7 @@ impl Followed {
             return Some((Event::Lost, said));
         }
         if number < self.forgotten {
-            let said =
-                format!("number {} came too late to tell whether it came before", shown(number));
+            let said = format!("number {} came too late to tell whether it came before", shown(number));
             return Some((Event::Late, said));
         }
         let gap = self.missing.range(..=number).next_back().map(|(from, end)| (*from, *end));
@@ -187,7 +186,10 @@ mod tests {
     const ALL: [Event; 4] = [Event::Lost, Event::Late, Event::Duplicated, Event::Reordered];
 
     /// The numbers that are captured, in the order in which they are, with what is said of some.
-    fn captured(near: &mut Near, numbers: impl IntoIterator<Item = (u32, u64)>) -> Vec<(u64, Option<String>)> {
+    fn captured(
+        near: &mut Near,
+        numbers: impl IntoIterator<Item = (u32, u64)>,
+    ) -> Vec<(u64, Option<String>)> {
         let mut written = Vec::new();
         for (stream, number) in numbers {
             let bytes = number.to_ne_bytes();

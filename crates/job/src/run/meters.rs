@@ -169,7 +169,10 @@ impl Meters {
             let mut measured = meter.finish();
             let strays = self.apart.as_ref().map_or(0, |apart| apart.take_strays(at, &mut measured));
             let Snapshot { frames, bytes, background, .. } = measured.totals;
-            (Part { frames, bytes, background, strays, attached, drops, captured: measured.captured }, measured)
+            (
+                Part { frames, bytes, background, strays, attached, drops, captured: measured.captured },
+                measured,
+            )
         };
         let (first, mut whole) = part((0, self.first));
         let mut parts = vec![first];
