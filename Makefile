@@ -20,7 +20,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # named, because plugins of the compiler are never static.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help demo build test test-drivers lint fuzz bench docs install uninstall clean
+.PHONY: help demo build test test-drivers lint fuzz bench docs packages install uninstall clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -56,6 +56,9 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 	$(if $(findstring --only,$(ARGS)),,$(SUDO) env NETDYNO=$(NETDYNO) ORACLE="$$(cargo test --locked -p netdyno-cli --test all --no-run \
 		--message-format=json | jq -r 'select(.executable and .target.name == "all") | .executable')" \
 		scripts/bench-clone $(if $(findstring --quick,$(ARGS)),1 . 1000,5))
+
+packages: build ## build a .deb, a static binary and an OCI image, with checksums, into target/packages
+	@scripts/packages
 
 docs: build ## write man pages, shell completions and the documents as a site to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions
