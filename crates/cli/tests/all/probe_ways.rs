@@ -217,7 +217,7 @@ streams:
     let sent = net.run(format!("netdyno send {scenario} --sign --on tx0 --engine packet --json")).json();
     assert_eq!(number(&sent["result"]["tx"]["frames"]), 900, "{sent}");
     // A frame that nobody signed.
-    net.run("netdyno send ipv4(src=10.0.0.3,dst=198.18.0.1)/udp(sport=3,dport=9) --no-sign --count 5 --on tx0 --rate 1kpps").ok();
+    net.run("netdyno send ipv4(src=10.0.0.3,dst=198.18.0.1)/udp(sport=3,dport=9) --no-sign --count 5 --on tx0 --topspeed").ok();
     std::thread::sleep(std::time::Duration::from_millis(300));
     probe.signal("INT");
     let report = probe.wait().ok().json();

@@ -106,14 +106,24 @@ typed() {
 		! grep -q '^interrupt: it ended' "$ROOM/$n.out" || status="$status by itself"
 		;;
 	stays)
+		local before tries
+		before=$(listening)
 		"${at[@]}" setsid bash "$ROOM/$n.sh" >"$ROOM/$n.out" 2>&1 </dev/null &
 		STAYS="$STAYS $n:$!"
+		# A server is ready when it listens. What neither listens nor says anything has its time.
+		for ((tries = 0; tries < 50; tries++)); do
+			[ "$(listening)" = "$before" ] && [ ! -s "$ROOM/$n.out" ] || break
+			sleep 0.1
+		done
 		sleep 0.5
 		return
 		;;
 	esac
 	echo "$status $(((${EPOCHREALTIME/./} - ${began/./}) / 1000))" >"$ROOM/$n.status"
 }
+
+# Sockets that wait for others, on both hosts.
+listening() { { ss -lntuxH; ip netns exec far ss -lntuxH; } | wc -l; }
 
 # What was to stay must be there still.
 ended() {
