@@ -425,7 +425,9 @@ fn what_the_kernel_copies_is_what_its_twin_is_shown() {
         (Needs::Atomics, u32::MAX, 3000),
         (Needs::Links, 100, 3000),
     ] {
-        let taken: Arc<Mutex<Vec<(u64, Vec<u8>, u32, Option<(u32, u64)>)>>> = Arc::default();
+        /// When it came, its bytes, how long it was, and its stream and number.
+        type Taken = (u64, Vec<u8>, u32, Option<(u32, u64)>);
+        let taken: Arc<Mutex<Vec<Taken>>> = Arc::default();
         let theirs = Arc::clone(&taken);
         let to = move |copies: &Copies| {
             let own = |of: Copied<'_>| (of.time, of.bytes.to_vec(), of.length, of.signed);

@@ -112,7 +112,7 @@ typed() {
 		STAYS="$STAYS $n:$!"
 		# A server is ready when it listens. What neither listens nor says anything has its time.
 		for ((tries = 0; tries < 50; tries++)); do
-			[ "$(listening)" = "$before" ] && [ ! -s "$ROOM/$n.out" ] || break
+			if [ "$(listening)" != "$before" ] || [ -s "$ROOM/$n.out" ]; then break; fi
 			sleep 0.1
 		done
 		sleep 0.5
