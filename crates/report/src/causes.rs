@@ -101,7 +101,7 @@ fn loss(report: &Report) -> Option<Cause> {
         );
         return Some(Cause::new(said, format!("`netdyno measure {to}` shows what arrives there at all")));
     }
-    if at_the_end + about(sent).min(lost.frames / 2) >= sent {
+    if at_the_end.saturating_add(about(sent).min(lost.frames / 2)) >= sent {
         let said = format!(
             "{to} counted them all (rx_packets rose by {}, {} were sent): they were lost behind the interface, in this machine's \
              receiving, or came with other contents than were sent",
@@ -165,18 +165,18 @@ fn ends(report: &Report) -> (String, String) {
 /// Were frames lost only where this sender caught up after it had been held up?
 fn in_bursts(report: &Report) -> Option<String> {
     let stalls = report.result.pacing.as_ref()?.catch_up.filter(|c| c.stalls > 0 && c.frames > 0)?;
-    let lost = |i: &&Interval| i.lost_frames.is_some_and(|n| n > 0);
     let late = |i: &&Interval| i.late_frames.is_some_and(|n| n > 0);
-    let sum = |of: Vec<&Interval>| of.iter().filter_map(|i| i.lost_frames).sum::<u64>();
-    let all = sum(report.intervals.iter().collect());
-    let in_late = sum(report.intervals.iter().filter(lost).filter(late).collect());
+    // As floating point: a result is read from a file, and may say anything.
+    let count = |i: &Interval| i.lost_frames.map_or(0.0, |n| n as f64);
+    let all: f64 = report.intervals.iter().map(count).sum();
+    let in_late: f64 = report.intervals.iter().filter(late).map(count).sum();
     // It says something only if there was time that went otherwise.
     let on_time = report.intervals.iter().filter(|i| !late(i) && i.tx_frames.is_some_and(|n| n > 0)).count();
-    (all > 0 && on_time >= 3 && on_time * 2 >= report.intervals.len() && in_late as f64 >= all as f64 * 0.9).then(|| {
+    (all > 0.0 && on_time >= 3 && on_time * 2 >= report.intervals.len() && in_late >= all * 0.9).then(|| {
         format!(
             "{} of the loss was while this sender caught up after {} of up to {}, faster than asked: a queue on the way was too \
              short for that burst",
-            units::percent(in_late as f64 / all as f64),
+            units::percent(in_late / all),
             units::counted(stalls.stalls, "stall"),
             units::time(stalls.longest_stall_ns)
         )
@@ -289,7 +289,7 @@ fn link(report: &Report, tx: &Tx, from: &str) -> Option<Cause> {
             units::bit_rate(speed as f64),
             units::frame_rate(most)
         );
-        Cause::new(said, format!("ask for no more than `.rate` {}", most.floor() as u64))
+        Cause::new(said, format!("ask for no more than `.rate` {most:.0}pps", most = most.floor()))
     })
 }
 
@@ -324,6 +324,28 @@ mod tests {
     fn said(report: &Report) -> (String, String) {
         let cause = of(report).expect("a cause");
         (cause.said, cause.next)
+    }
+
+    /// A result is read from a file, and may say anything.
+    #[test]
+    fn counts_of_any_size_are_added_up() {
+        let mut report = lossy(9_000, &[("rx_packets", u64::MAX, None)]);
+        assert!(said(&report).0.contains("rx0 counted them all"));
+        report = lossy(9_000, &[("rx_packets", 9_000, None)]);
+        let interval =
+            |late| Interval { tx_frames: Some(10), late_frames: Some(late), ..Interval::default() };
+        report.intervals = vec![interval(0); 3];
+        let lost = Interval { lost_frames: Some(u64::MAX), ..interval(1) };
+        report.intervals.extend([lost.clone(), lost]);
+        let stalls = CatchUp { stalls: 2, frames: 5, longest_stall_ns: 5_000_000, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(stalls), ..Pacing::default() });
+        assert!(said(&report).0.contains("100 % of the loss was while this sender caught up"), "{report:?}");
+        let counters = crate::InterfaceCounters {
+            tx_errors: Some(u64::MAX),
+            tx_dropped: Some(u64::MAX),
+            ..crate::InterfaceCounters::default()
+        };
+        assert!(!crate::expected::counters(&counters));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::model::Report;
 use crate::sections::counters::{InterfaceCounters, Witness};
 use crate::sections::pacing::Pacing;
 
-/// Was everything done, and is there nothing to warn of?
+/// Was everything done as asked?
 pub(crate) fn run(report: &Report) -> bool {
     report.result.verdict == Verdict::Done
 }
@@ -33,9 +33,9 @@ pub(crate) fn pacing(pacing: &Pacing, frames: u64) -> bool {
 pub(crate) fn counters(c: &InterfaceCounters) -> bool {
     let seen = matches!(c.confirmed_by, None | Some(Witness::Interface | Witness::Driver));
     let dropped = c.queue.as_ref().is_some_and(|queue| queue.dropped > 0);
-    let errors = c.tx_errors.unwrap_or(0) + c.tx_dropped.unwrap_or(0);
+    let errors = [c.tx_errors, c.tx_dropped].into_iter().flatten().any(|rise| rise > 0);
     seen && !dropped
-        && errors == 0
+        && !errors
         && (c.missing_frames == 0 || c.confirmed_by == Some(Witness::Driver))
         && c.foreign_frames.saturating_mul(100) <= c.sent_frames
 }
