@@ -2,6 +2,7 @@
 //! Each is told the command that does it, made of what was typed.
 
 use anyhow::{Result, bail};
+use report::units::shell_word;
 use std::path::Path;
 use wire::proto::Protocol;
 
@@ -63,8 +64,7 @@ fn advice(word: &str, there: bool, typed: &[String]) -> Option<String> {
             "{word} is a test of netperf, between two hosts: netdyno netserver on the other, netdyno netperf -H HOST -t {word} here"
         ));
     }
-    let known = plugins_known(name);
-    known.then(|| {
+    plugin::find(name).is_ok().then(|| {
         let other = if name == "imix" {
             "; as sizes of other frames: --size imix"
         } else if Protocol::by_name(name).is_some() {
@@ -76,34 +76,19 @@ fn advice(word: &str, there: bool, typed: &[String]) -> Option<String> {
     })
 }
 
-/// Whether there is a plugin of that name.
-fn plugins_known(name: &str) -> bool {
-    plugin::find(name).is_ok()
-}
-
 /// The command line as it was typed, with other words in place of one, and perhaps another verb.
 fn mended(typed: &[String], word: &str, instead: &[&str], verb: Option<&str>) -> String {
     let mut words = vec!["netdyno".to_owned()];
     for (i, typed) in typed.iter().enumerate().skip(1) {
         if typed == word {
-            words.extend(instead.iter().map(|word| quoted(word)));
+            words.extend(instead.iter().map(|word| shell_word(word)));
         } else if let (1, Some(verb)) = (i, verb) {
             words.push(verb.to_owned());
         } else {
-            words.push(quoted(typed));
+            words.push(shell_word(typed));
         }
     }
     words.join(" ")
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:,=@%+".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

@@ -103,6 +103,16 @@ pub fn clock(ns: u64) -> String {
     }
 }
 
+/// A word as one would type it: quoted where the shell would otherwise read it differently.
+pub fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 /// A ratio as percent, `0.0023 %`. What is not quite nothing or not quite all never reads as if it were.
 pub fn percent(ratio: f64) -> String {
     let p = ratio * 100.0;

@@ -1,45 +1,22 @@
 //! `netdyno search socket-buffer` and `netdyno search transactions`: searches between two endpoints.
 
-use super::{Output, explained_word, readable, word};
-use ::lab::Loss;
+use super::lab::OwnLab;
+use super::{Output, explained_word, word};
 use clap::{Args, ValueHint};
 use spec::{
-    Buffers, Confidence, Cores, Dut, EndpointRate, EndpointTest, Family, Faults, Ratio, ReceiveMethod,
-    SendMethod, Written,
+    Buffers, Confidence, Cores, EndpointRate, EndpointTest, Family, Ratio, ReceiveMethod, SendMethod, Written,
 };
 use std::path::PathBuf;
 use std::time::Duration;
-use traffic::Rate;
 
 /// The test that is done again and again, and between whom.
 #[derive(Debug, Clone, Args)]
 pub struct Between {
     /// The server (netdyno endpoint serve): HOST or HOST:PORT. Its port, if none is said, is 12866.
-    #[arg(value_name = "HOST", required_unless_present_any = ["lab", "resume"])]
+    #[arg(value_name = "HOST", required_unless_present_any = ["lab", "resume"], conflicts_with = "lab")]
     pub host: Option<String>,
-    /// Try it in a lab of its own: two hosts, the server at one of them, gone when this ends (docs/lab.md).
-    #[arg(long, conflicts_with = "host")]
-    pub lab: bool,
-    /// What stands between the hosts of the lab: a bridge or a router. Default: a router if it has a limit or a loss, else one
-    /// cable.
-    #[arg(long, value_name = "KIND", requires = "lab", value_parser = word::<Dut>())]
-    pub lab_dut: Option<Dut>,
-    /// The most that the device in the lab forwards (200mbps; 200mbps-l1 on the wire).
-    #[arg(long, value_name = "RATE", requires = "lab")]
-    pub lab_bottleneck: Option<Written<Rate>>,
-    /// What waits before that bottleneck, in bytes. Default: 5 ms of its rate.
-    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
-    pub lab_queue: Option<Written<u64>>,
-    /// Tokens that the bottleneck saves up, in bytes. Default: 5 ms of its rate.
-    #[arg(long, value_name = "BYTES", requires = "lab_bottleneck")]
-    pub lab_burst: Option<Written<u64>>,
-    /// What the device in the lab loses, evenly: 1%, 1/1000.
-    #[arg(long, value_name = "SHARE", requires = "lab", value_parser = readable::<Loss>)]
-    pub lab_loss: Option<String>,
-    /// Put a device with known faults into the lab: what `netdyno impair` does, its options written without dashes
-    /// ('delay 5ms', docs/impair.md).
-    #[arg(long, value_name = "FAULTS", requires = "lab", value_parser = super::impair::words, conflicts_with_all = ["lab_dut", "lab_bottleneck", "lab_loss"])]
-    pub lab_impair: Option<Faults>,
+    #[command(flatten)]
+    pub lab: OwnLab,
     /// Only this Internet protocol: 4 or 6.
     #[arg(long, value_name = "VERSION", default_value = "any", value_parser = word::<Family>())]
     pub family: Family,
@@ -184,15 +161,7 @@ pub struct Transactions {
 
 impl Between {
     fn parts(self, test: EndpointTest) -> (spec::Endpoint, Option<spec::Lab>, Option<PathBuf>, Output) {
-        let lab = self.lab.then_some(spec::Lab {
-            dut: self.lab_dut,
-            bottleneck: self.lab_bottleneck,
-            queue: self.lab_queue,
-            burst: self.lab_burst,
-            loss: self.lab_loss,
-            impair: self.lab_impair,
-            ports: None,
-        });
+        let lab = self.lab.asked(None);
         let endpoint = spec::Endpoint {
             test,
             host: self.host.unwrap_or_default(),

@@ -122,7 +122,8 @@ fn list(json: bool) -> Result<u8> {
 
 /// A command line that sets these options.
 fn pasted(plugin: &str, set: &Map<String, Value>) -> String {
-    let mut words = vec!["netdyno".to_owned(), "craft".to_owned(), "--plugin".to_owned(), quoted(plugin)];
+    let mut words =
+        vec!["netdyno".to_owned(), "craft".to_owned(), "--plugin".to_owned(), units::shell_word(plugin)];
     for (name, value) in set {
         let value = match value {
             Value::String(text) => text.clone(),
@@ -131,7 +132,7 @@ fn pasted(plugin: &str, set: &Map<String, Value>) -> String {
             }
             value => value.to_string(),
         };
-        words.extend(["--set".to_owned(), quoted(&format!("{name}={value}"))]);
+        words.extend(["--set".to_owned(), units::shell_word(&format!("{name}={value}"))]);
     }
     words.extend(["--count", "10", "--show"].map(str::to_owned));
     words.join(" ")
@@ -143,15 +144,6 @@ fn plain(item: &Value) -> Option<String> {
         Value::String(text) if !text.contains(',') && !text.starts_with('[') => Some(text.clone()),
         Value::Number(_) | Value::Bool(_) => Some(item.to_string()),
         _ => None,
-    }
-}
-
-/// As a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
     }
 }
 

@@ -48,18 +48,7 @@ pub(super) fn cards(all: &[Conversation]) -> String {
             Esc(&conversations::heading(c)),
             Esc(&sentence)
         );
-        let header = [
-            "exchange",
-            "said",
-            "captured answer",
-            "answer",
-            "first byte",
-            "captured",
-            "last byte",
-            "captured",
-            "",
-        ];
-        let mut grid = Grid::new(header);
+        let mut grid = Grid::new(conversations::EXCHANGES);
         let mut numbered: Vec<(usize, &Exchange)> = c.exchanges.iter().enumerate().collect();
         numbered.sort_by_key(|(_, e)| e.difference.is_none());
         numbered.truncate(MOST_EXCHANGES);

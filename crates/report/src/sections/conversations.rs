@@ -198,24 +198,17 @@ pub(crate) fn what_went(c: &Conversation) -> String {
     )
 }
 
+/// Columns of a table of exchanges; the last says whether the answers were equal.
+pub(crate) const EXCHANGES: [&str; 9] =
+    ["exchange", "said", "captured answer", "answer", "first byte", "captured", "last byte", "captured", ""];
+
 fn one(c: &Conversation) -> String {
     let mut out = heading(c) + "\n";
     if c.outcome == Outcome::Failed {
         return out;
     }
     out += &(what_went(c) + "\n");
-    let header = [
-        "exchange",
-        "said",
-        "captured answer",
-        "answer",
-        "first byte",
-        "captured",
-        "last byte",
-        "captured",
-        "",
-    ];
-    let mut table = Table::with_header(header);
+    let mut table = Table::with_header(EXCHANGES);
     let time = |ns: Option<u64>| ns.map(units::time);
     for (nth, exchange) in c.exchanges.iter().enumerate().take(LISTED) {
         let verdict = match &exchange.difference {

@@ -224,22 +224,12 @@ pub(crate) fn card(report: &Report) -> String {
     let command = match report.command_line.as_slice() {
         [] => String::new(),
         words => {
-            let quoted: Vec<_> = words.iter().map(|w| shell_word(w)).collect();
+            let quoted: Vec<_> = words.iter().map(|w| units::shell_word(w)).collect();
             format!("<div class=\"card\"><pre>{}</pre></div>\n", Esc(&quoted.join(" ")))
         }
     };
     match (command, facts.card("")) {
         (command, facts) if command.is_empty() && facts.is_empty() => String::new(),
         (command, facts) => format!("<h2>What was asked</h2>\n{command}{facts}"),
-    }
-}
-
-/// As one would type it: quoted where the shell would otherwise read it differently.
-fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
