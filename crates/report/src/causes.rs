@@ -336,7 +336,7 @@ mod tests {
             |late| Interval { tx_frames: Some(10), late_frames: Some(late), ..Interval::default() };
         report.intervals = vec![interval(0); 3];
         let lost = Interval { lost_frames: Some(u64::MAX), ..interval(1) };
-        report.intervals.extend([lost.clone(), lost]);
+        report.intervals.extend([lost, lost]);
         let stalls = CatchUp { stalls: 2, frames: 5, longest_stall_ns: 5_000_000, ..CatchUp::default() };
         report.result.pacing = Some(Pacing { catch_up: Some(stalls), ..Pacing::default() });
         assert!(said(&report).0.contains("100 % of the loss was while this sender caught up"), "{report:?}");

@@ -5,16 +5,18 @@ use std::fmt;
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
+    /// Words behind the last row, which no column is as wide as.
+    note: String,
 }
 
 impl Table {
     pub fn with_header<const N: usize>(header: [&str; N]) -> Self {
-        Self { rows: vec![header.map(str::to_owned).to_vec()] }
+        Self::with_columns(header)
     }
 
     /// With as many columns as there are names.
     pub fn with_columns<'n>(header: impl IntoIterator<Item = &'n str>) -> Self {
-        Self { rows: vec![header.into_iter().map(str::to_owned).collect()] }
+        Self { rows: vec![header.into_iter().map(str::to_owned).collect()], note: String::new() }
     }
 
     /// Adds a row; a cell that is `None` is a dash.
@@ -27,6 +29,11 @@ impl Table {
         let mut row = vec![crate::units::printable(label)];
         row.extend(cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned())));
         self.rows.push(row);
+    }
+
+    /// Puts words behind the last row.
+    pub fn note(&mut self, text: String) {
+        self.note = text;
     }
 
     /// As text of no more than so many columns, if labels that are cut in their middles make that possible.
@@ -63,11 +70,14 @@ impl fmt::Display for Table {
         let width =
             |column: usize| self.rows.iter().filter_map(|r| r.get(column)).map(|c| c.chars().count()).max();
         let widths: Vec<usize> = (0..columns).map(|c| width(c).unwrap_or(0)).collect();
-        for row in &self.rows {
+        for (number, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
                 let padding = " ".repeat(width.saturating_sub(cell.chars().count()));
                 line += &if i == 0 { format!("{cell}{padding}") } else { format!("  {padding}{cell}") };
+            }
+            if number + 1 == self.rows.len() && !self.note.is_empty() {
+                line = format!("{}  {}", line.trim_end(), self.note);
             }
             writeln!(f, "{}", line.trim_end())?;
         }

@@ -100,12 +100,11 @@ pub(crate) fn text(report: &Report) -> String {
     }
     if let Some(loss) = result.loss {
         let share = Some(units::percent(loss.ratio));
-        let how =
-            loss.by_count_only.then(|| conclusion::by_count(report).trim_start_matches(", ").to_owned());
-        table.row(
-            "lost",
-            [Some(units::count(loss.frames)), share, how, None, None].map(|c| c.or(Some(String::new()))),
-        );
+        let none = || Some(String::new());
+        table.row("lost", [Some(units::count(loss.frames)), share, none(), none(), none()]);
+        if loss.by_count_only {
+            table.note(conclusion::by_count(report).trim_start_matches(", ").to_owned());
+        }
     }
     if result.tx.is_none() && result.rx.is_none() { String::new() } else { table.to_string() }
 }
