@@ -12,7 +12,6 @@ mod memory;
 mod output;
 mod wording;
 
-use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -25,7 +24,7 @@ fn main() -> ExitCode {
         Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return failed(&error),
     };
-    let cli = match cli::Cli::try_parse_from(words) {
+    let cli = match cli::help::parse(words) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap tells by the status it would exit with.

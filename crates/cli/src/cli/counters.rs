@@ -7,12 +7,7 @@ use std::time::Duration;
 use traffic::rate::parse_duration;
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
-    netdyno counters                              all counters that are not zero\n  \
-    netdyno counters -- iperf3 -c server          what changed while a command ran\n  \
-    netdyno counters -w before.json               a snapshot, for `netdyno counters before.json after.json`\n  \
-    netdyno counters --interval 1s                what changes, second by second\n\
-    Counters are of a whole network namespace, softnet's of the whole host.")]
+#[command(after_help = "Counters are of a whole network namespace, softnet's of the whole host.")]
 pub struct Counters {
     /// Two snapshots that -w wrote, the earlier one first: what changed between them.
     #[arg(value_name = "FILE", num_args = 0..=2, value_hint = ValueHint::FilePath)]

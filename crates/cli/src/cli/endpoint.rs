@@ -10,7 +10,7 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(after_help = "At the far end: netdyno endpoint serve. Without any: docs/endpoint.md.")]
+#[command(after_help = "The server is the far end: netdyno endpoint serve there, first.")]
 pub struct Endpoint {
     #[command(subcommand)]
     pub serve: Option<Serve>,

@@ -71,9 +71,7 @@ pub struct Between {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "For example:  netdyno search socket-buffer server --buffers 4Ki..4Mi --report out
-              netdyno search socket-buffer --lab --lab-impair 'delay 5ms'
-At the far end: netdyno endpoint serve (docs/endpoint.md).")]
+#[command(after_help = "The server is the far end: netdyno endpoint serve there, first.")]
 pub struct SocketBuffer {
     #[command(flatten)]
     pub between: Between,
@@ -120,10 +118,7 @@ pub struct SocketBuffer {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "For example:  netdyno search transactions server --p99 200us
-              netdyno search transactions server --test udp-rr --percentile 99.9 --below 1ms --report out
-              netdyno search transactions --lab --p99 1ms
-At the far end: netdyno endpoint serve (docs/endpoint.md).")]
+#[command(after_help = "The server is the far end: netdyno endpoint serve there, first.")]
 pub struct Transactions {
     #[command(flatten)]
     pub between: Between,

@@ -14,6 +14,7 @@ pub mod edit;
 mod info;
 pub mod jobs;
 pub mod lab;
+mod man;
 mod plugin;
 mod resume;
 mod synth;
@@ -23,9 +24,7 @@ use crate::cli::plugin::ByPlugin;
 use crate::cli::{Cli, Command};
 use crate::compat::tcpreplay::Tool;
 use crate::output::conclude;
-use anyhow::{Context, Result};
-use clap::CommandFactory;
-use std::path::Path;
+use anyhow::Result;
 
 /// Runs what was asked for; returns the exit status.
 pub fn dispatch(cli: Cli) -> Result<u8> {
@@ -82,13 +81,6 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Counters(args) => counters::run(&args),
         Command::Beforeafter(args) => beforeafter::run(&args),
         Command::Completions { shell } => completions::run(shell),
-        Command::Man { folder } => man(&folder).map(|()| 0),
+        Command::Man { folder } => man::run(&folder),
     }
-}
-
-/// A page for the program and one for each verb.
-fn man(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), folder)
-        .with_context(|| format!("writing man pages into {}", folder.display()))
 }

@@ -163,7 +163,8 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     let trial = run(
         "netdyno trial --lab --plugin simpleudp --set dst_ip=198.18.0.2 --rate 2kpps --duration 500ms --json",
     );
-    let trial = trial.result();
+    // Whether a busy machine's sender kept the load is another question.
+    let trial = trial.json();
     assert_eq!(trial["resolved"]["source"]["name"], json!("simpleudp"));
     // A sender that is held up sends fewer in the time that it has.
     let first = &trial["result"]["trials"][0];

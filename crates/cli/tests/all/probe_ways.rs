@@ -60,7 +60,7 @@ fn the_inside_of_tunnels_is_metered_by_each_way() {
     for how in WAYS {
         let probe = probing(&net, &format!("--meter {how} --inner --count 3"));
         net.run(format!(
-            "netdyno send {outside}/{inside} --no-sign --on tx0 --rate 1kpps --count 3 --engine packet"
+            "netdyno send {outside}/{inside} --no-sign --on tx0 --topspeed --count 3 --engine packet"
         ))
         .ok();
         let report = probe.wait().ok().json();

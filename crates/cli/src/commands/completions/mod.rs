@@ -1,16 +1,15 @@
 //! `netdyno completions`: clap's script for the shell, and behind it what only the program knows: the names of plugins and of
 //! their options, which it is asked for with each Tab (`plugin list --words`, `plugin info NAME --words`).
 
-use crate::cli::Cli;
+use crate::cli::help;
 use crate::output::print;
 use anyhow::{Result, bail};
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 /// Prints the script for a shell.
 pub fn run(shell: Shell) -> Result<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "netdyno", &mut script);
+    clap_complete::generate(shell, &mut help::command(), "netdyno", &mut script);
     let script = String::from_utf8_lossy(&script).into_owned();
     print(&match shell {
         Shell::Bash => script + include_str!("plugins.bash"),

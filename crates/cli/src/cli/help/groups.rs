@@ -1,0 +1,265 @@
+//! Tables: which verb stands in which group of the overview, which option under which heading, and what to read on.
+
+/// The verbs as `netdyno --help` lists them.
+pub const VERBS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Begin here",
+        &[
+            ("demo", "watch it work, in a lab of its own: no set-up, no hardware"),
+            ("doctor", "what this machine and an interface can do, and what to change"),
+            ("lab", "run a command between two hosts with a cable or a device"),
+        ],
+    ),
+    (
+        "Traffic",
+        &[
+            ("send", "send frames of a packet expression, a scenario or a plugin"),
+            ("replay", "send captures: as captured, faster, at a rate, looped"),
+            ("live", "play a capture's client against a real server"),
+            ("plugin", "plugins that say traffic: list, describe, begin, test"),
+        ],
+    ),
+    (
+        "Captures",
+        &[
+            ("craft", "build frames into a capture file, or show them layer by layer"),
+            ("edit", "edit a capture: addresses, tags, ports, lengths, checksums"),
+            ("info", "what captures hold: rates, sizes, protocols, flows"),
+            ("synth", "make a capture that looks like an Internet access link"),
+        ],
+    ),
+    (
+        "Devices under test",
+        &[
+            ("trial", "one load: sent, measured, passed or not"),
+            ("search", "the highest rate without loss, latency, bursts (RFC 2544)"),
+            ("measure", "count what arrives: frames, loss, order, latency"),
+            ("reflect", "send frames back: the far end of `send --round-trip`"),
+            ("bridge", "pass frames between two interfaces, edited on the way"),
+            ("impair", "be a device with faults: delay, loss, reordering"),
+        ],
+    ),
+    (
+        "Hosts, servers and flows",
+        &[
+            ("endpoint", "TCP and UDP between two hosts: streams, transactions"),
+            ("clone", "copy live TCP sessions onto a test server"),
+            ("probe", "meter flows and export NetFlow v5, v9 or IPFIX"),
+            ("collect", "receive flow records, check what is missing, write them"),
+            ("counters", "what the kernel counted, or what changed meanwhile"),
+            ("beforeafter", "subtract two listings of counters (netstat -s, ethtool -S)"),
+        ],
+    ),
+    (
+        "Jobs and results",
+        &[
+            ("run", "run the job in a file, or several side by side"),
+            ("rerun", "run an earlier result's job again, and compare"),
+            ("report", "show an earlier result again, also as JSON or CSV"),
+            ("compare", "what differs between results, and whether beyond the noise"),
+        ],
+    ),
+    (
+        "Command lines of other tools, as they are",
+        &[
+            ("tcpreplay", "replay captures"),
+            ("tcpreplay-edit", "replay captures, edited by tcprewrite's options"),
+            ("tcprewrite", "edit captures"),
+            ("tcpprep", "say which side sent each packet of a capture"),
+            ("tcpbridge", "bridge two interfaces"),
+            ("tcpliveplay", "play a capture's client against a real server"),
+            ("tcpcapinfo", "list the records of damaged captures"),
+            ("iperf3", "TCP and UDP, as client or server, with any iperf3"),
+            ("netperf", "against any netserver"),
+            ("netserver", "for any netperf"),
+            ("nprobe", "meter flows with nProbe's options"),
+            ("softflowd", "meter flows with softflowd's options"),
+            ("tcpcopy", "copy live TCP sessions"),
+            ("intercept", "not needed: says so"),
+            ("mirror", "not needed: names the command that copies without it"),
+        ],
+    ),
+    (
+        "For the shell",
+        &[
+            ("help", "help of a verb: netdyno help send, netdyno help search latency"),
+            ("completions", "print a completion script for a shell"),
+            ("man", "write the manual pages into a folder"),
+        ],
+    ),
+];
+
+/// The headings of options, in the order they are shown in; options of no heading come first.
+pub const ORDER: [&str; 10] =
+    ["Options", "Traffic", "Lab", "Search", "Rate", "Measure", "Limits", "Output", "Edits", "Expert"];
+
+/// Which option of which verbs (of all, where none is named) stands under which heading. The first line that has both says.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("", "Output", "json csv json-lines report quiet verbose print-job tui metrics metrics-name"),
+    ("", "Expert", "yes-disrupt"),
+    ("", "Lab", "lab lab-dut lab-bottleneck lab-queue lab-burst lab-loss lab-impair ports"),
+    (
+        "",
+        "Expert",
+        "calibration core tx-timestamps catch-up spin stream-histograms clock meter timestamps streams no-real-time \
+         no-learning loss-seed busy-poll remote-cores",
+    ),
+    (
+        "send replay craft trial search measure",
+        "Traffic",
+        "plugin set plugin-config on on2 sides only-side mesh both-ways back gateway size seed sign no-sign resolve preload \
+         stream unique-ip oversize skip-corrupt loss write collect format command packets-per-flow order host family \
+         token-file parallel request response nodelay congestion dscp from device test buffers burst method receive-method gso gro show",
+    ),
+    (
+        "search",
+        "Search",
+        "axis goal precision short max min trial-duration warm-up retries continue step repetitions throughput max-flows \
+         max-burst floor rates confirm probe cache idle-timeout active-timeout confidence iterations enough p99 below \
+         percentile",
+    ),
+    ("trial", "Measure", "goal floor retries warm-up"),
+    ("send replay trial search measure", "Rate", "rate topspeed speed duration count loop engine cores"),
+    (
+        "send replay trial search measure",
+        "Measure",
+        "measure measure2 round-trip check-content pass drop capture capture-snap capture-rotate capture-rotate-size \
+         capture-files capture-only capture-around",
+    ),
+    ("impair", "Expert", "fault-seed buffer"),
+    (
+        "endpoint",
+        "Traffic",
+        "family token-file parallel threads hold size request response burst rate duration bytes transactions",
+    ),
+    ("endpoint", "Measure", "warm-up confidence iterations connect-timeout"),
+    (
+        "endpoint",
+        "Expert",
+        "send-buffer receive-buffer remote-send-buffer remote-receive-buffer cork congestion pacing dscp mptcp method \
+         receive-method gso gro batch cores from device",
+    ),
+    (
+        "clone",
+        "Limits",
+        "max-sessions max-new max-rate ramp max-cpu max-memory stop-file noise-target idle-time gap-time forget-after threads",
+    ),
+    ("clone", "Expert", "vni tunnel-port max-flows allow-public-target adopt"),
+    (
+        "probe",
+        "Expert",
+        "template-id template-refresh domain end-timeout input-index output-index export-rate sample-at-random \
+         sample-seed signatures",
+    ),
+];
+
+/// Options of the other groups that `-h` leaves out.
+const RARE: &str = "capture-snap capture-rotate capture-rotate-size capture-files capture-only capture-around \
+    metrics-name lab-queue lab-burst cork batch only-side";
+
+/// What to read on, of each verb: pages of docs, then other verbs.
+const SEE: &[(&str, &str, &str)] = &[
+    ("demo", "screen measuring", "lab send report"),
+    ("doctor", "engines", "send"),
+    ("lab", "lab", "send trial impair"),
+    ("send", "recipes expressions scenarios engines measuring", "craft replay trial doctor"),
+    ("replay", "replay recipes from-tcpreplay measuring", "edit info synth send"),
+    ("live", "live", "replay endpoint"),
+    ("plugin", "plugins writing-plugins from-xdperf", "send craft"),
+    ("craft", "expressions scenarios recipes", "send info"),
+    ("edit", "editing from-tcpreplay", "replay craft info"),
+    ("info", "replay", "edit synth"),
+    ("synth", "synth", "info replay"),
+    ("trial", "method measuring", "search lab send"),
+    ("search", "method flows-at-scale endpoint", "trial compare"),
+    ("measure", "measuring", "send reflect"),
+    ("reflect", "reflecting", "send measure"),
+    ("bridge", "bridging", "impair edit"),
+    ("impair", "impair", "bridge lab"),
+    ("endpoint", "endpoint from-iperf3 from-netperf", "counters search iperf3 netperf"),
+    ("clone", "clone from-tcpcopy from-goreplay", "live"),
+    ("probe", "flows from-nprobe from-softflowd", "collect search"),
+    ("collect", "flows", "probe"),
+    ("counters", "counters", "beforeafter endpoint"),
+    ("beforeafter", "counters", "counters"),
+    ("run", "jobs", "rerun report"),
+    ("rerun", "jobs compare", "run compare"),
+    ("report", "report", "compare rerun"),
+    ("compare", "compare", "rerun report"),
+    ("tcprewrite", "from-tcpreplay", "edit"),
+    ("tcpbridge", "from-tcpreplay bridging", "bridge"),
+    ("iperf3", "from-iperf3", "endpoint"),
+    ("nprobe", "from-nprobe", "probe"),
+    ("softflowd", "from-softflowd", "probe"),
+    ("tcpcopy", "from-tcpcopy", "clone"),
+    ("intercept", "from-tcpcopy", "clone"),
+    ("mirror", "from-tcpcopy", "clone"),
+    ("man", "installing", "completions"),
+    ("completions", "installing", "man"),
+];
+
+/// Variables that are heeded.
+pub const ENVIRONMENT: &[(&str, &str)] = &[
+    ("NO_COLOR", "not empty: no colours, neither in help nor on the screen of --tui"),
+    ("TERM", "dumb: no progress line that is written over"),
+    ("COLUMNS", "the width that text is folded to where no terminal tells it"),
+    (
+        "XDG_CACHE_HOME",
+        "where made captures and compiled plugins are kept, in a folder netdyno; else ~/.cache",
+    ),
+    ("XDG_DATA_HOME", "where plugins are looked for by their names, in netdyno/plugins; else ~/.local/share"),
+    (
+        "NETDYNO_COMPAT",
+        "4.5.5: the drop-ins of the tcpreplay suite make that version's mistakes, too (docs/compat.md)",
+    ),
+    ("IPERF3_PASSWORD", "the password of netdyno iperf3 --username"),
+];
+
+/// Whether a verb is no other tool's.
+pub fn is_ours(path: &str) -> bool {
+    let verb = path.split(' ').next().unwrap_or_default();
+    let theirs = VERBS.iter().find(|(heading, _)| heading.starts_with("Command lines"));
+    !theirs.is_some_and(|(_, verbs)| verbs.iter().any(|(name, _)| *name == verb))
+}
+
+/// The heading of a verb's option.
+pub fn heading(verb: &str, option: &str) -> Option<&'static str> {
+    let has = |words: &str, word: &str| words.split_whitespace().any(|each| each == word);
+    let found = OPTIONS
+        .iter()
+        .find(|(verbs, _, options)| (verbs.is_empty() || has(verbs, verb)) && has(options, option));
+    found.map(|(_, heading, _)| *heading)
+}
+
+/// Where a heading stands among the others.
+pub fn rank(heading: Option<&str>) -> usize {
+    heading.map_or(0, |heading| ORDER.iter().position(|each| *each == heading).unwrap_or(0))
+}
+
+/// Whether `-h` leaves an option out.
+pub fn is_rare(verb: &str, heading: Option<&str>, option: &str) -> bool {
+    heading == Some("Expert")
+        || heading == Some("Edits") && verb != "edit"
+        || RARE.split_whitespace().any(|each| each == option)
+}
+
+fn seen(path: &str) -> (&'static str, &'static str) {
+    let verb = path.split(' ').next().unwrap_or_default();
+    SEE.iter().find(|(name, _, _)| *name == verb).map_or(("", ""), |(_, pages, verbs)| (pages, verbs))
+}
+
+/// The pages to read on.
+pub fn docs(path: &str) -> Vec<&'static str> {
+    seen(path).0.split_whitespace().collect()
+}
+
+/// The verbs to read on.
+pub fn related(path: &str) -> Vec<&'static str> {
+    seen(path).1.split_whitespace().collect()
+}
+
+/// All options that the tables name.
+#[cfg(test)]
+pub fn named() -> impl Iterator<Item = &'static str> {
+    OPTIONS.iter().flat_map(|(_, _, options)| options.split_whitespace()).chain(RARE.split_whitespace())
+}

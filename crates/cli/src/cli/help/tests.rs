@@ -1,0 +1,202 @@
+use super::*;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+fn paths(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        let path = format!("{path} {}", below.get_name()).trim().to_owned();
+        paths(below, &path, found);
+        found.push((path, below.clone()));
+    }
+}
+
+fn all() -> Vec<(String, Command)> {
+    let mut found = Vec::new();
+    paths(&command(), "", &mut found);
+    assert!(found.len() > 50, "{} commands", found.len());
+    found
+}
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+fn help(line: &str) -> String {
+    parse(words(line)).expect_err("help").to_string()
+}
+
+/// What the documents say, on one line, spaces alike.
+fn documents() -> String {
+    fn read(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).expect("a folder of documents") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                read(&path, text);
+            } else if path.extension().is_some_and(|end| end == "md") {
+                text.push_str(&std::fs::read_to_string(path).expect("a page"));
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
+    let mut text = std::fs::read_to_string(root.join("README.md")).expect("README.md");
+    read(&root.join("docs"), &mut text);
+    one_line(&text)
+}
+
+fn one_line(text: &str) -> String {
+    text.replace("\\\n", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_example_stands_in_the_documents_whose_commands_are_typed() {
+    let documents = documents();
+    for (path, examples) in examples::EXAMPLES {
+        for example in *examples {
+            for line in one_line_each(example.line) {
+                assert!(documents.contains(&line), "{path}: no page has\n{line}");
+            }
+        }
+    }
+}
+
+fn one_line_each(lines: &str) -> Vec<String> {
+    lines.replace("\\\n", " ").lines().map(one_line).collect()
+}
+
+#[test]
+fn every_example_is_of_the_verb_it_stands_with() {
+    let known: BTreeSet<String> = all().into_iter().map(|(path, _)| path).collect();
+    for (path, examples) in examples::EXAMPLES {
+        assert!(known.contains(*path), "there is no {path}");
+        for example in *examples {
+            let verb = path.split(' ').next().expect("a verb");
+            let named = format!("netdyno {verb}");
+            assert!(example.line.contains(&named) || verb == "endpoint", "{path}: {}", example.line);
+        }
+    }
+}
+
+#[test]
+fn every_verb_of_ours_has_an_example_a_status_and_where_to_read_on() {
+    for (path, _) in all().into_iter().filter(|(path, _)| is_ours(path) && !path.contains(' ')) {
+        let help = help(&format!("netdyno {path} --help"));
+        for part in ["Examples:", "xit status", "See also:"] {
+            assert!(help.contains(part), "{path}: no {part}\n{help}");
+        }
+    }
+}
+
+#[test]
+fn every_verb_stands_in_one_group_and_every_line_fits() {
+    let listed: Vec<&str> =
+        groups::VERBS.iter().flat_map(|(_, verbs)| *verbs).map(|(verb, _)| *verb).collect();
+    let there: BTreeSet<String> =
+        command().get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    for verb in &there {
+        assert_eq!(listed.iter().filter(|each| *each == verb).count(), 1, "{verb}");
+    }
+    let more: Vec<_> = listed.iter().filter(|verb| !there.contains(**verb)).collect();
+    assert_eq!(more, [&"help"]);
+    for line in help("netdyno --help").lines() {
+        assert!(line.chars().count() <= WIDTH, "{line}");
+    }
+    for (path, examples) in examples::EXAMPLES {
+        let longest =
+            examples.iter().flat_map(|each| each.line.lines()).map(|line| line.chars().count() + 4).max();
+        assert!(longest.is_some_and(|longest| longest <= WIDTH + 4), "{path}: {longest:?}");
+    }
+}
+
+#[test]
+fn every_page_and_verb_to_read_on_is_there() {
+    let docs_folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").join("docs");
+    let known: BTreeSet<String> = all().into_iter().map(|(path, _)| path).collect();
+    for (path, _) in all() {
+        for page in docs(&path) {
+            assert!(docs_folder.join(format!("{page}.md")).exists(), "{path}: docs/{page}.md");
+        }
+        for verb in related(&path) {
+            assert!(known.contains(verb), "{path}: {verb}");
+        }
+    }
+}
+
+/// A heading for some options only would leave the others under no heading among those that have one.
+#[test]
+fn of_a_verb_with_many_options_each_has_a_heading() {
+    for verb in [
+        "send",
+        "replay",
+        "trial",
+        "search throughput",
+        "search flows",
+        "search latency",
+        "search transactions",
+    ] {
+        let (_, command) = all().into_iter().find(|(path, _)| path == verb).expect("a verb");
+        let bare =
+            |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set() && arg.get_help_heading().is_none();
+        let without: Vec<_> = command.get_arguments().filter(bare).map(Arg::get_id).collect();
+        assert!(without.is_empty(), "{verb}: {without:?}");
+        let headings: Vec<_> = command
+            .get_arguments()
+            .filter(|arg| !arg.is_positional())
+            .map(|arg| groups::rank(arg.get_help_heading()))
+            .collect();
+        // What asks for help stands behind all.
+        let but_help = headings.get(..headings.len() - 2).expect("options");
+        assert!(but_help.is_sorted(), "{verb}: {headings:?}");
+    }
+}
+
+#[test]
+fn every_option_of_the_tables_is_one() {
+    let there: BTreeSet<String> = all()
+        .iter()
+        .flat_map(|(_, command)| command.get_arguments())
+        .filter_map(|arg| arg.get_long().map(str::to_owned))
+        .collect();
+    for option in groups::named() {
+        assert!(there.contains(option), "there is no --{option}");
+    }
+}
+
+#[test]
+fn short_help_is_short_and_says_that_there_is_more() {
+    for verb in ["send", "replay", "trial", "measure"] {
+        let (short, long) = (help(&format!("netdyno {verb} -h")), help(&format!("netdyno {verb} --help")));
+        assert!(short.contains("--rate") || verb == "measure", "{short}");
+        assert!(!short.contains("--stream-histograms") && long.contains("--stream-histograms"), "{verb}");
+        assert!(
+            short.contains(&format!("more options")) && short.contains(&format!("netdyno help {verb}")),
+            "{short}"
+        );
+        assert!(short.lines().count() * 2 < long.lines().count(), "{verb}");
+        assert!(long.contains("Exit status: 0 done as asked"), "{long}");
+    }
+}
+
+#[test]
+fn help_of_a_verb_is_what_the_verb_says_of_itself() {
+    for verb in ["send", "search latency", "clone doctor", "plugin"] {
+        assert_eq!(help(&format!("netdyno help {verb}")), help(&format!("netdyno {verb} --help")), "{verb}");
+    }
+    for line in ["netdyno help", "netdyno help help", "netdyno help --help"] {
+        assert_eq!(help(line), help("netdyno --help"), "{line}");
+    }
+    assert!(parse(words("netdyno help nosuch")).expect_err("no verb").to_string().contains("nosuch"));
+    let asked = |line: &str| asking(words(line));
+    assert_eq!(asked("netdyno help netperf"), words("netdyno netperf -h"));
+    assert_eq!(asked("netdyno help tcpreplay"), words("netdyno tcpreplay --help"));
+    assert_eq!(asked("netdyno craft help"), words("netdyno craft help"));
+}
+
+#[test]
+fn of_what_is_said_the_first_sentence_is_cut_where_it_ends() {
+    assert_eq!(sentence("Send for this long: 5s, 200ms, 1m30s"), "Send for this long: 5s, 200ms, 1m30s");
+    assert_eq!(sentence("Once. Default: 1. Of that"), "Once");
+    assert_eq!(sentence("At e.g. port 9"), "At e.g. port 9");
+    let long = "How frames leave: xdp (made in the kernel, as XDP live frames), afxdp (AF_XDP sockets, one of the interface's queues)";
+    assert_eq!(sentence(long), "How frames leave");
+}
