@@ -58,7 +58,7 @@ fn readable<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<String, St
 #[derive(Debug, Parser)]
 #[command(name = "netdyno", version, propagate_version = true, disable_help_subcommand = true)]
 #[command(
-    after_help = "Begin with `netdyno demo`; `netdyno help VERB` has examples. 51 tasks, a line each: docs/recipes.md.\n\
+    after_help = "Begin with `netdyno demo`; `netdyno help VERB` has examples. 52 tasks, a line each: docs/recipes.md.\n\
     Exit status: 0 done as asked, 1 done but short of what was asked, 2 not done."
 )]
 pub struct Cli {

@@ -292,6 +292,17 @@ proptest! {
 }
 
 #[test]
+fn several_captures_are_each_sent_whole() {
+    // The longest of each ends where no template may begin.
+    let sides = [41, 38, 23].map(|payload| {
+        let frames = [captured(false, [1, 2], payload, true), captured(true, [4, 3], payload / 2, true)];
+        capture(&frames, true, true).streams.remove(0)
+    });
+    let program = Program::interleaved(sides.into(), [0, 1, 1, 2, 0], Schedule::TopSpeed);
+    assert_same(&program, 40, Pages::Kept);
+}
+
+#[test]
 fn passes_far_into_a_run_have_their_addresses() {
     let program = capture(&[captured(false, [1, 2], 40, true), captured(true, [4, 3], 40, true)], true, true);
     // The last one's sequence numbers come round after two frames.

@@ -17,6 +17,9 @@ use std::path::PathBuf;
 
 /// The seed of the capture: the same on every machine.
 const SEED: u64 = 1;
+/// The usual capture takes twice its 368 MB: as it was read, and where the kernel reads it. With less to spare than this a small
+/// one has to do, before the kernel ends us for want of memory.
+const ENOUGH_MEMORY: u64 = 1 << 30;
 
 pub fn run(args: Demo) -> Result<u8> {
     // First, what fails at once if it does.
@@ -28,12 +31,24 @@ pub fn run(args: Demo) -> Result<u8> {
         }
     };
     say("lab: two hosts joined by a cable, tx0 -> rx0 (network namespaces, gone when this ends)");
+    let available = engine::memory::available();
+    let (name, profile, like) = match available >= ENOUGH_MEMORY {
+        true => ("bigflows", Profile::BIGFLOWS, "bigFlows.pcap"),
+        false => ("smallflows", Profile::SMALLFLOWS, "smallFlows.pcap"),
+    };
+    if args.capture.is_none() && available < ENOUGH_MEMORY {
+        say(&format!(
+            "capture: a small one, because {} MB of memory are free, and the usual one takes about {} MB",
+            available >> 20,
+            ENOUGH_MEMORY >> 20
+        ));
+    }
     let file = match &args.capture {
         Some(file) => file.clone(),
         None => {
-            let (file, made) = cached(&say)?;
+            let (file, made) = cached(&profile, name, &say)?;
             let from = if made { "made" } else { "kept from an earlier run" };
-            say(&format!("capture: {} ({from})", synth::describe(&Profile::BIGFLOWS, &file)));
+            say(&format!("capture: {} ({from})", synth::describe(&profile, &file)));
             file
         }
     };
@@ -73,7 +88,7 @@ pub fn run(args: Demo) -> Result<u8> {
     report.command_line = crate::output::command_line();
     if args.capture.is_none() {
         report.resolved.source = Some(report::Source::Synthetic {
-            description: "an Internet access link with the published totals of bigFlows.pcap".to_owned(),
+            description: format!("an Internet access link with the published totals of {like}"),
         });
         report.resolved.seed = Some(SEED);
     }
@@ -81,20 +96,20 @@ pub fn run(args: Demo) -> Result<u8> {
 }
 
 /// The synthesised capture, made once and kept. Says whether it was made now.
-fn cached(say: &dyn Fn(&str)) -> Result<(PathBuf, bool)> {
+fn cached(profile: &Profile, name: &str, say: &dyn Fn(&str)) -> Result<(PathBuf, bool)> {
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
         .unwrap_or_else(std::env::temp_dir)
         .join("netdyno");
-    let file = cache.join(format!("bigflows-{}-{SEED}.pcap", ::synth::GENERATION));
+    let file = cache.join(format!("{name}-{}-{SEED}.pcap", ::synth::GENERATION));
     if file.is_file() {
         return Ok((file, false));
     }
     say("capture: synthesising an Internet access link (once; it is kept)");
     std::fs::create_dir_all(&cache)
         .with_context(|| format!("making {} (set XDG_CACHE_HOME to keep it elsewhere)", cache.display()))?;
-    synth::write(&file, Profile::BIGFLOWS, SEED)?;
+    synth::write(&file, *profile, SEED)?;
     Ok((file, true))
 }

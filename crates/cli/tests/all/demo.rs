@@ -62,3 +62,18 @@ fn a_capture_that_is_none_fails_before_anything_else() {
     let dir = folder();
     demo(&dir, "--capture /etc/hostname").refused(&["/etc/hostname is not a capture"]);
 }
+
+#[test]
+fn with_little_memory_a_small_capture_is_replayed() {
+    let dir = folder();
+    let mut demo = command(format!(
+        "prlimit --as=1000000000 netdyno demo --json --duration 500ms --rate 5mbps --report {}",
+        path(&dir, "report")
+    ));
+    demo.env("XDG_CACHE_HOME", dir.path());
+    let ran = start(demo).wait().says(&["capture: a small one, because", "smallflows-"]);
+    let report = ran.result();
+    assert!(number(&report["result"]["rx"]["frames"]) > 0, "{report}");
+    let source = report["resolved"]["source"].to_string();
+    assert!(source.contains("smallFlows.pcap"), "{source}");
+}

@@ -4,6 +4,8 @@ use super::{ARENA, Compiler, DATA, LENGTH_SLOT, SPARE_SLOT};
 use crate::XdpError;
 use crate::asm::{FP, If, Op, R0, R1, R2, R3, R4, R5, R6, R8, R9, Size, helper};
 use crate::layout::{self, stream as words};
+use bpf::Memory;
+use traffic::Templates;
 use traffic::program::Stream;
 use traffic::templates::Addresses;
 use wire::checksum::{fold, sum};
@@ -31,7 +33,17 @@ const ADDRESSES_MOST: u64 = 0x1ff;
 /// Templates stand at multiples of this, so that 32 bits reach far.
 const ALIGN: usize = 4;
 
-impl Compiler<'_> {
+/// Copies a stream's templates to the places that they were given.
+pub(super) fn write(arena: &mut Memory, begin: usize, templates: &Templates) {
+    let mut at = begin;
+    for i in 0..templates.len() {
+        let frame = templates.get(i);
+        arena.write(at, frame);
+        at = (at + frame.len()).next_multiple_of(ALIGN);
+    }
+}
+
+impl<'p> Compiler<'p> {
     /// Emits what makes a captured stream's frame. Its words are at `base`.
     pub(super) fn captured(&mut self, s: usize, base: u32) -> Result<(), XdpError> {
         let plan = &self.plans[s];
@@ -41,7 +53,7 @@ impl Compiler<'_> {
         let count = (entries.len() / ENTRY as usize) as u64;
         let at = self.table(entries);
         let _ = base;
-        let reach = self.arena.len();
+        let reach = self.arena;
 
         let (inside, same_pass, whole) = (self.asm.label(), self.asm.label(), self.asm.label());
         self.asm.load(Size::D, R1, R9, words::LENGTH as i16);
@@ -119,9 +131,10 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Puts the stream's templates into the arena, and makes their table.
-    fn collect(&mut self, stream: &Stream) -> Result<Vec<u8>, XdpError> {
+    /// Gives the stream's templates places in the arena, and makes their table.
+    fn collect(&mut self, stream: &'p Stream) -> Result<Vec<u8>, XdpError> {
         let templates = &stream.templates;
+        self.captured.push((self.arena, templates));
         let mut entries = Vec::with_capacity(templates.len() * ENTRY as usize);
         for i in 0..templates.len() {
             let frame = templates.get(i);
@@ -141,18 +154,17 @@ impl Compiler<'_> {
                 facts |= more;
                 signing = how;
             }
-            let at = u32::try_from(self.arena.len() / ALIGN)
-                .map_err(|_| XdpError::TooMuchData { bytes: self.arena.len() })?;
+            let at =
+                u32::try_from(self.arena / ALIGN).map_err(|_| XdpError::TooMuchData { bytes: self.arena })?;
             entries.extend(at.to_ne_bytes());
             entries.extend((facts as u32).to_ne_bytes());
             entries.extend(signing.to_ne_bytes());
-            self.arena.extend_from_slice(frame);
-            self.arena.resize(self.arena.len().next_multiple_of(ALIGN), 0);
+            self.arena = (self.arena + frame.len()).next_multiple_of(ALIGN);
         }
         // Room behind the last, so that a copy of the longest from any place stays inside.
-        self.arena.resize(self.arena.len() + templates.longest() as usize, 0);
-        if self.arena.len() > super::LARGEST_TABLE {
-            return Err(XdpError::TooMuchData { bytes: self.arena.len() });
+        self.arena = (self.arena + templates.longest() as usize).next_multiple_of(ALIGN);
+        if self.arena > super::LARGEST_TABLE {
+            return Err(XdpError::TooMuchData { bytes: self.arena });
         }
         Ok(entries)
     }

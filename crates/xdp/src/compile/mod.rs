@@ -31,7 +31,7 @@ use bpf::{Insn, Memory};
 use engine::clock::Clock;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use traffic::{Program, Schedule};
+use traffic::{Program, Schedule, Templates};
 
 /// How frames leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +152,10 @@ struct Compiler<'p> {
     data: Vec<u8>,
     /// Tables of what bytes change in a CRC, by how many bytes stand behind them.
     changes: BTreeMap<usize, u32>,
-    arena: Vec<u8>,
+    /// Bytes of the captured frames, and where those of each stream begin. They are copied once, to where the program reads
+    /// them: a capture may be a good part of the memory there is.
+    arena: usize,
+    captured: Vec<(usize, &'p Templates)>,
     state: BTreeMap<u32, u64>,
     state_end: u32,
     paced: bool,
@@ -187,7 +190,8 @@ impl<'p> Compiler<'p> {
             frame,
             data: Vec::new(),
             changes: BTreeMap::new(),
-            arena: Vec::new(),
+            arena: 0,
+            captured: Vec::new(),
             state: BTreeMap::new(),
             state_end: layout::STREAMS,
             paced,
@@ -261,15 +265,14 @@ impl<'p> Compiler<'p> {
         for (&at, &value) in &self.state {
             state.store(at as usize, value);
         }
-        let table = |name, bytes: Vec<u8>| {
-            if bytes.is_empty() {
-                return Ok(None);
-            }
-            let mut table = memory(name, bytes.len())?;
-            table.write(0, &bytes);
-            Ok(Some(table))
-        };
-        let tables = [table(c"netdyno_data", self.data)?, table(c"netdyno_arena", self.arena)?];
+        let table = |name, bytes: usize| (bytes > 0).then(|| memory(name, bytes)).transpose();
+        let mut tables = [table(c"netdyno_data", self.data.len())?, table(c"netdyno_arena", self.arena)?];
+        if let Some(data) = &mut tables[0] {
+            data.write(0, &self.data);
+        }
+        if let Some(arena) = &mut tables[1] {
+            self.captured.iter().for_each(|(begin, templates)| captured::write(arena, *begin, templates));
+        }
         link(&mut code, |map| match map {
             STATE => Some(state.descriptor()),
             DATA => tables[0].as_ref().map(Memory::descriptor),

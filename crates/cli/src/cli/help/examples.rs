@@ -56,12 +56,16 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
                 "netdyno send ipv4/udp --lab --rate 10kpps --count 20k",
             ),
             example(
-                "Many flows at a rate, out of one interface and into another",
-                "netdyno send 'ipv4(src=10.0.0.0/16)/udp(sport=1024..65535)' \\\n    --on eth1 --measure eth2 --rate 10kpps --duration 2s --report out",
+                "Many flows at a rate, from one host of a lab to the other",
+                "netdyno lab -- netdyno send 'ipv4/udp(sport=1024..65535)' --on tx0 \\\n    --rate 10kpps --duration 2s --measure rx0",
             ),
             example(
-                "What an interface can take, 64-byte frames",
-                "netdyno send ipv4/udp --size 64 --on eth1 --topspeed --duration 1s",
+                "Out of an interface and into another, on a screen of rates, loss, latency",
+                "netdyno send 'ipv4/udp' --on eth1 --measure eth2 --rate 10kpps --tui",
+            ),
+            example(
+                "The most that an interface takes, 64-byte frames",
+                "netdyno lab -- netdyno send ipv4/udp --size 64 --on tx0 \\\n    --topspeed --duration 1s",
             ),
             example(
                 "Of several streams, as a file says them",
@@ -396,5 +400,5 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[example("Not needed any more", "netdyno intercept -i bond0 -F 'tcp and port 80' -l intercept.log")],
     ),
     ("completions", &[example("For bash", "netdyno completions bash >netdyno.bash")]),
-    ("man", &[example("To read one", "netdyno man pages; man pages/netdyno-send.1")]),
+    ("man", &[example("Then: man pages/netdyno-send.1", "netdyno man pages")]),
 ];

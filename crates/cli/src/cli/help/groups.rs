@@ -95,7 +95,7 @@ pub const ORDER: [&str; 10] =
 
 /// Which option of which verbs (of all, where none is named) stands under which heading. The first line that has both says.
 const OPTIONS: &[(&str, &str, &str)] = &[
-    ("", "Output", "json csv json-lines report quiet verbose print-job tui metrics metrics-name"),
+    ("", "Output", "report json csv json-lines tui metrics metrics-name quiet verbose print-job"),
     ("", "Expert", "yes-disrupt"),
     ("", "Lab", "lab lab-dut lab-bottleneck lab-queue lab-burst lab-loss lab-impair ports"),
     (
@@ -107,19 +107,20 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "send replay craft trial search measure",
         "Traffic",
-        "plugin set plugin-config on on2 sides only-side mesh both-ways back gateway size seed sign no-sign resolve preload \
-         stream unique-ip oversize skip-corrupt loss write collect format command packets-per-flow order host family \
-         token-file parallel request response nodelay congestion dscp from device test buffers burst method receive-method gso gro show",
+        "on on2 sides only-side collect mesh both-ways back gateway test buffers size packets-per-flow order format seed sign \
+         no-sign resolve unique-ip preload stream oversize skip-corrupt loss write show plugin set plugin-config command \
+         family token-file parallel request response burst receive-method gso gro nodelay congestion dscp from device",
     ),
     (
         "search",
         "Search",
-        "axis goal precision short max min trial-duration warm-up retries continue step repetitions throughput max-flows \
-         max-burst floor rates confirm probe cache idle-timeout active-timeout confidence iterations enough p99 below \
-         percentile",
+        "method axis goal precision max min rates trial-duration short warm-up p99 below percentile enough throughput \
+         max-flows max-burst step repetitions confirm confidence iterations retries floor probe cache idle-timeout \
+         active-timeout continue",
     ),
+    ("craft", "Traffic", "count rate"),
     ("trial", "Measure", "goal floor retries warm-up"),
-    ("send replay trial search measure", "Rate", "rate topspeed speed duration count loop engine cores"),
+    ("send replay trial search measure", "Rate", "rate topspeed speed duration count loop cores engine"),
     (
         "send replay trial search measure",
         "Measure",
@@ -130,14 +131,14 @@ const OPTIONS: &[(&str, &str, &str)] = &[
     (
         "endpoint",
         "Traffic",
-        "family token-file parallel threads hold size request response burst rate duration bytes transactions",
+        "rate duration bytes transactions parallel threads hold size request response burst family token-file",
     ),
     ("endpoint", "Measure", "warm-up confidence iterations connect-timeout"),
     (
         "endpoint",
         "Expert",
         "send-buffer receive-buffer remote-send-buffer remote-receive-buffer cork congestion pacing dscp mptcp method \
-         receive-method gso gro batch cores from device",
+         receive-method gso gro batch cores from device nodelay",
     ),
     (
         "clone",
@@ -156,6 +157,58 @@ const OPTIONS: &[(&str, &str, &str)] = &[
 /// Options of the other groups that `-h` leaves out.
 const RARE: &str = "capture-snap capture-rotate capture-rotate-size capture-files capture-only capture-around \
     metrics-name lab-queue lab-burst cork batch only-side";
+
+/// Of which verbs (of all), which option, and what `-h` says of it.
+const BRIEF: &[(&str, &str, &str)] = &[
+    (
+        "send craft",
+        "what",
+        "A packet, such as 'ipv4(src=10.0.0.0/16)/udp(dport=53)' (docs/expressions.md), or a scenario FILE.yaml",
+    ),
+    (
+        "trial search",
+        "what",
+        "A packet, such as 'ipv4/udp(dport=53)'. Default: UDP between 198.18.0.0/15 (RFC 2544)",
+    ),
+    ("send replay search trial", "rate", "10kpps, 500mbps, 40% (of the link), 100kfps (new flows), top"),
+    ("send craft", "size", "Frame size with FCS: 64, 64..1518, random(64..1518), imix, 64:7,1518:1"),
+    ("trial search", "size", "Frame sizes with FCS, one after the other: 64,512,1518, rfc2544, imix"),
+    ("", "engine", "How frames leave: the fastest that is possible here, or one of these"),
+    ("send replay trial search", "cores", "Send with several cores: how many (4), or which CPUs (0-3,6)"),
+    ("", "report", "Write a page with plots, report.html, result.json and CSV into this folder"),
+    ("", "json", "Print the result as one JSON object"),
+    ("", "json-lines", "Print how the run stands as a line of JSON each second"),
+    ("", "csv", "Print CSV: intervals or trials, or the results (--csv=figures)"),
+    ("", "metrics", "Serve metrics for Prometheus while the run lasts (127.0.0.1:9100)"),
+    ("", "tui", "Show the run full-screen while it lasts (docs/screen.md)"),
+    ("", "print-job", "Do nothing but print the job, a file for `netdyno run`"),
+    ("", "lab", "Do it in a lab of its own: two hosts, and a device if one is asked for"),
+    ("", "lab-dut", "What stands in the lab"),
+    ("", "lab-bottleneck", "The most that the device in the lab forwards: 200mbps"),
+    ("", "lab-impair", "Put a device with known faults into the lab: 'delay 500us loss 1%'"),
+    ("send trial search craft", "plugin", "Have a plugin say what to send (`netdyno plugin list`)"),
+    ("send trial search craft", "set", "Set an option of the plugin: dst_ip=10.0.0.1"),
+    ("send trial search craft", "plugin-config", "The plugin's options out of a file, YAML or JSON"),
+    (
+        "trial search",
+        "goal",
+        "What it has to keep to pass: loss=0.1%, p99=50us, reorder=0%; several with commas",
+    ),
+    ("trial search", "floor", "Take this off latencies: device, cable, a time, an earlier result"),
+    (
+        "send replay measure",
+        "capture",
+        "Capture what arrives into this file (NAME.pcapng; - is standard output)",
+    ),
+    ("send replay", "check-content", "Check the payload of each frame against what was sent"),
+    ("send", "resolve", "Find the Ethernet address of the next hop, by ARP or neighbour solicitation"),
+    ("replay", "sides", "Which side sent each frame: auto, cidr=..., port, a cache of tcpprep, files"),
+    ("replay", "unique-ip", "New flows with each loop: addresses change, checksums stay right"),
+    ("replay", "sign", "Sign frames that have room for it, so that --measure tells loss, order and latency"),
+    ("endpoint", "confidence", "Repeat until the mean is so sure: 99%,5%"),
+    ("endpoint", "rate", "Load of all connections together: 20ktps, 500mbps, 100kpps, 10kcps"),
+    ("endpoint", "size", "Bytes of a stream's message, or of a datagram (131072; 1472)"),
+];
 
 /// What to read on, of each verb: pages of docs, then other verbs.
 const SEE: &[(&str, &str, &str)] = &[
@@ -222,13 +275,21 @@ pub fn is_ours(path: &str) -> bool {
     !theirs.is_some_and(|(_, verbs)| verbs.iter().any(|(name, _)| *name == verb))
 }
 
-/// The heading of a verb's option.
-pub fn heading(verb: &str, option: &str) -> Option<&'static str> {
-    let has = |words: &str, word: &str| words.split_whitespace().any(|each| each == word);
-    let found = OPTIONS
-        .iter()
-        .find(|(verbs, _, options)| (verbs.is_empty() || has(verbs, verb)) && has(options, option));
-    found.map(|(_, heading, _)| *heading)
+/// The heading of a verb's option, and where it stands below that.
+pub fn heading(verb: &str, option: &str) -> Option<(&'static str, usize)> {
+    OPTIONS.iter().filter(|(verbs, _, _)| is_of(verbs, verb)).find_map(|(_, heading, options)| {
+        Some((*heading, options.split_whitespace().position(|each| each == option)?))
+    })
+}
+
+/// What `-h` says of an option whose first sentence is not short enough, or leaves out what is asked for first.
+pub fn brief(verb: &str, option: &str) -> Option<&'static str> {
+    BRIEF.iter().find(|(verbs, name, _)| *name == option && is_of(verbs, verb)).map(|(_, _, text)| *text)
+}
+
+/// Whether a line of a table is of this verb.
+fn is_of(verbs: &str, verb: &str) -> bool {
+    verbs.is_empty() || verbs.split(' ').any(|each| each == verb)
 }
 
 /// Where a heading stands among the others.
@@ -261,5 +322,10 @@ pub fn related(path: &str) -> Vec<&'static str> {
 /// All options that the tables name.
 #[cfg(test)]
 pub fn named() -> impl Iterator<Item = &'static str> {
-    OPTIONS.iter().flat_map(|(_, _, options)| options.split_whitespace()).chain(RARE.split_whitespace())
+    let briefly = BRIEF.iter().map(|(_, name, _)| *name).filter(|name| *name != "what");
+    OPTIONS
+        .iter()
+        .flat_map(|(_, _, options)| options.split_whitespace())
+        .chain(RARE.split_whitespace())
+        .chain(briefly)
 }

@@ -97,19 +97,25 @@ fn arranged(command: Command, path: &str) -> Command {
     let all = of(path);
     let mut short = listed(all.get(..2).unwrap_or(all));
     if hidden > 0 {
+        let edits = command
+            .get_arguments()
+            .any(|arg| arg.get_help_heading() == Some("Edits") && arg.is_hide_short_help_set());
+        let edits = if edits { " (edits of frames among them)" } else { "" };
         let more = if all.len() > 2 { ", and more examples" } else { "" };
-        let _ = write!(short, "{hidden} more options{more}: netdyno help {path}");
+        let _ = write!(short, "{hidden} more options{edits}{more}: netdyno help {path}");
     }
     let mut long = listed(all);
     if let Some(said) = &said {
-        let _ = writeln!(long, "{said}");
+        let _ = writeln!(long, "{said}\n");
     }
+    // A heading begins behind an empty line: clap folds it with the line before otherwise.
     if ours && !said.as_ref().is_some_and(|said| said.contains("Exit status")) {
-        let status: Vec<String> = STATUS.iter().map(|(status, means)| format!("{status} {means}")).collect();
-        let _ = writeln!(long, "{} {}", header("Exit status:"), status.join(", "));
+        let status: Vec<String> =
+            STATUS.iter().map(|(status, means)| format!("  {status}  {means}\n")).collect();
+        let _ = writeln!(long, "{}\n{}", header("Exit status:"), status.concat());
     }
     if let Some(see) = see_also(path) {
-        let _ = writeln!(long, "{} {see}", header("See also:"));
+        let _ = writeln!(long, "{}\n  {see}", header("See also:"));
     }
     let short = [short.trim_end(), said.as_deref().unwrap_or_default()].join("\n");
     command
@@ -143,22 +149,33 @@ fn listed(examples: &[Example]) -> String {
 
 /// Where to read on.
 fn see_also(path: &str) -> Option<String> {
-    let verbs = related(path).iter().map(|verb| format!("netdyno {verb}"));
-    let said: Vec<String> = docs(path).iter().map(|page| format!("docs/{page}.md")).chain(verbs).collect();
+    let verbs = related(path).into_iter().map(|verb| format!("netdyno {verb}"));
+    let said: Vec<String> =
+        docs(path).into_iter().map(|page| format!("docs/{page}.md")).chain(verbs).collect();
     (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// A verb's options in groups, in the groups' order, with a sentence for `-h` and all for `--help`.
 fn grouped(command: Command, verb: &str) -> Command {
     let command = command.mut_args(|arg| {
-        let heading = match (arg.get_help_heading(), arg.get_long()) {
-            (None, Some(long)) => groups::heading(verb, long),
-            (heading, _) => heading
-                .map(|heading| *groups::ORDER.iter().find(|name| **name == heading).unwrap_or(&"Options")),
+        let name = arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
+        let arg = brief(verb, &name, arg);
+        if arg.is_positional() {
+            return arg;
+        }
+        let declared =
+            arg.get_help_heading().and_then(|heading| groups::ORDER.iter().find(|name| **name == heading));
+        let (heading, place) = match (declared, groups::heading(verb, &name)) {
+            (Some(declared), _) => (Some(*declared), None),
+            (None, Some((heading, place))) => (Some(heading), Some(place)),
+            (None, None) => (None, None),
         };
-        let rare = groups::is_rare(verb, heading, arg.get_long().unwrap_or_default());
-        let arg = if arg.is_positional() { arg } else { arg.help_heading(heading).hide_short_help(rare) };
-        brief(arg)
+        let rare = groups::is_rare(verb, heading, &name);
+        let arg = arg.help_heading(heading).hide_short_help(rare);
+        match place {
+            Some(place) => arg.display_order(place),
+            None => arg,
+        }
     });
     // Which group comes first is said by the order of the options: each is taken out and put behind the others.
     let mut options: Vec<(usize, String)> = command
@@ -179,27 +196,33 @@ fn grouped(command: Command, verb: &str) -> Command {
         .arg(version.help("Print version"))
 }
 
-/// Of what is said of an option the first sentence for `-h`.
-fn brief(arg: Arg) -> Arg {
+/// What `-h` says of an option: the table's words, or the first sentence and the default.
+fn brief(verb: &str, name: &str, arg: Arg) -> Arg {
     let Some(whole) = arg.get_help().map(ToString::to_string) else { return arg };
-    let first = sentence(&whole).to_owned();
-    if first == whole { arg } else { arg.help(first).long_help(whole) }
+    let said = groups::brief(verb, name).map_or_else(|| shortened(&whole), str::to_owned);
+    if said == whole { arg } else { arg.help(said).long_help(whole) }
 }
 
-/// The first sentence, of a long one what stands before its details.
+fn shortened(text: &str) -> String {
+    let first = sentence(text);
+    let default =
+        text.split_once(". Default: ").map(|(_, rest)| sentence(rest)).filter(|default| default.len() <= 30);
+    default.map_or_else(|| first.to_owned(), |default| format!("{first} (default: {default})"))
+}
+
+/// The first sentence; of one that is long what stands before its details.
 fn sentence(text: &str) -> &str {
-    const LONG: usize = 90;
+    const LONG: usize = 100;
     // Behind the dot of an abbreviation no sentence begins.
     let begins = |rest: &str| rest.starts_with(|c: char| c.is_uppercase() || c == '-' || c == '`');
     let end = text.match_indices(". ").find(|(at, _)| text.get(at + 2..).is_some_and(begins));
-    let first = end.map_or(text, |(at, _)| text.get(..at).unwrap_or(text));
+    let first = end.and_then(|(at, _)| text.get(..at)).unwrap_or(text);
     if first.len() <= LONG {
         return first;
     }
-    let detail = [": ", "; ", " (", ", "]
-        .iter()
-        .find_map(|mark| first.match_indices(mark).find(|(at, _)| (20..=LONG).contains(at)));
-    detail.map_or(first, |(at, _)| first.get(..at).unwrap_or(first))
+    let detail =
+        [": ", "; ", " ("].iter().find_map(|mark| first.find(mark).filter(|at| (15..=LONG).contains(at)));
+    detail.and_then(|at| first.get(..at)).unwrap_or(first)
 }
 
 #[cfg(test)]
