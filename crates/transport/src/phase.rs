@@ -277,6 +277,12 @@ pub(crate) fn heedful(socket: &impl AsFd) -> io::Result<()> {
     sys::set_timeout(socket, libc::SO_SNDTIMEO, LOOK)
 }
 
+/// What is received from `socket` is what is there: nothing is waited for.
+pub(crate) fn hasty(socket: &impl AsFd) -> io::Result<()> {
+    // Not by O_NONBLOCK, which whoever sends through the socket would have as well. Less than a tick is a tick.
+    sys::set_timeout(socket, libc::SO_RCVTIMEO, Duration::from_millis(1))
+}
+
 /// A call that found nothing to do for now, or was interrupted.
 pub(crate) fn is_again(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::TimedOut)

@@ -6,7 +6,7 @@ use crate::sys::{self, Batch};
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How datagrams are received.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ impl Receiving {
 const MESSAGES: usize = 256;
 /// Bytes of buffers, at most.
 const BUFFERS: usize = 4 << 20;
+/// How long what has arrived may take when a phase is stopped, at most.
+const REST: Duration = Duration::from_millis(100);
 
 /// Receives over a socket until it is over. Datagrams that `header` does not know are others', and are not counted; with
 /// [`super::Bare`] all count. `sequence` follows their numbers.
@@ -48,16 +50,25 @@ pub fn receive<H: Header>(
     };
     let start = done.began;
     let mut dropped_before = None;
+    let mut rest = None;
     let end = loop {
-        if let Some(end) = until.over(Instant::now()) {
-            break end;
+        let now = Instant::now();
+        match (until.over(now), rest) {
+            (None, _) => {}
+            // What had arrived by then did arrive, however late this thread is.
+            (Some(End::Stopped), None) if phase::hasty(socket).is_ok() => rest = Some(now + REST),
+            (Some(End::Stopped), Some(until)) if now < until => {}
+            (Some(end), _) => break end,
         }
         if until.counted(done.count) || until.bytes.is_some_and(|bytes| done.bytes >= bytes) {
             break End::Amount;
         }
         let got = match batch.receive(socket) {
             Ok(got) => got,
-            Err(error) if phase::is_again(&error) => continue,
+            Err(error) if phase::is_again(&error) => match rest {
+                Some(_) => break End::Stopped,
+                None => continue,
+            },
             Err(error) => break End::Failed(error),
         };
         let now = Instant::now();

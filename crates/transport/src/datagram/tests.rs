@@ -98,3 +98,19 @@ fn datagrams_without_a_header_are_counted_by_size() {
     let done = receive(&other, &Receiving::new(100), &Bare, &until, &Progress::new(), &mut Sequence::new());
     assert_eq!((done.count, done.bytes), (10, 10));
 }
+
+#[test]
+fn what_had_arrived_when_it_was_stopped_is_received() {
+    let (one, other) = pair();
+    for number in 0..50_u8 {
+        one.send(&[number; 100]).expect("sends");
+    }
+    let (stop, progress) = (Stop::new(), Progress::new());
+    stop.set();
+    let begun = Instant::now();
+    let received =
+        receive(&other, &Receiving::new(100), &Bare, &Until::stopped(&stop), &progress, &mut Sequence::new());
+    assert!(matches!(received.end, End::Stopped), "{received:?}");
+    assert_eq!((received.count, received.bytes, progress.count()), (50, 5_000, 50));
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}

@@ -152,10 +152,15 @@ fn serve(
             .concat();
     let mut buffer = vec![0; 256 << 10];
     let mut events: Vec<epoll::Event> = Vec::with_capacity(256);
-    while !stop.load(Relaxed) {
+    loop {
         events.clear();
+        let over = stop.load(Relaxed);
         let patience = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
         let _ = epoll::wait(&epoll, spare_capacity(&mut events), Some(&patience));
+        // What has come is seen, however late this thread is.
+        if over && (events.is_empty() || holds.load(Relaxed)) {
+            break;
+        }
         for event in &events {
             let data = event.data.u64();
             if data == u64::MAX {

@@ -339,10 +339,10 @@ fn shares_and_a_flood_of_syns_cost_the_way_nothing() {
     let mac = link.split_whitespace().nth(2).expect("an address");
     let flood = format!(
         "netdyno send eth(dst={})/ipv4(src=random(10.88.0.0/16),dst=10.77.1.1)/tcp(sport=random(1024..65535),dport=80,flags=S) \
-         --on c0 --rate 20kpps --count 20000",
+         --on c0 --rate 20kpps --count 20000 --json",
         mac
     );
-    start(inside(&three.clients, &flood)).wait().ok();
+    start(inside(&three.clients, &flood)).wait().result();
     oracle::run(&three.clients, "10.77.1.1:80", Load { requests: 400, ..LOAD });
     let (ran, forwarded) = stopped(agent);
     ran.ok();

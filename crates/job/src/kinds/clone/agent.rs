@@ -11,6 +11,7 @@
 use super::ceiling::{Ceiling, Order, cpu_time};
 use super::copies::now_real;
 use super::link::{Happened, Link};
+use super::worker::LAST;
 use super::{ANSWERS, BATCH, Place, key, safety, target};
 use anyhow::{Context, Result, bail};
 use clone::fragments::Fragments;
@@ -310,7 +311,15 @@ impl Agent<'_> {
 
     fn run(&mut self, ring: &mut Slots, loopback: bool, over: impl Fn() -> bool) {
         let (mut woken, mut deaf) = (false, false);
-        while !over() {
+        let mut last = None;
+        loop {
+            if over() {
+                // What came before the end is forwarded: a busy machine is behind.
+                let until = *last.get_or_insert_with(|| Instant::now() + LAST);
+                if deaf || Instant::now() >= until {
+                    break;
+                }
+            }
             // As in `worker`: a ring that is ready and has nothing has an error, which is taken by waiting for it.
             let patience = if woken || deaf { Duration::from_millis(1) } else { Duration::ZERO };
             let count = match ring.advance(patience) {
@@ -332,6 +341,9 @@ impl Agent<'_> {
                 }
             }
             ring.give_back();
+            if count == 0 && last.is_some() {
+                break;
+            }
             self.tick(ring);
             self.step();
             woken = false;

@@ -18,7 +18,7 @@ use port::rx::{Kind, Rx};
 use rustix::event::epoll;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use traffic::schedule::Speed;
 use wire::LinkType;
 use wire::flow::FlowKey;
@@ -32,6 +32,8 @@ const NAP: Duration = Duration::from_micros(40);
 const FEW: usize = 64;
 /// Batches of captures on other hosts that are taken before copies are looked at.
 const AT_ONCE: usize = 16;
+/// How long what was captured before the end may take, at most.
+pub(super) const LAST: Duration = Duration::from_millis(500);
 const TICK_NS: u64 = 10_000_000;
 const TOLD_NS: u64 = 50_000_000;
 const SWEEP_NS: u64 = 10_000_000_000;
@@ -229,7 +231,15 @@ impl Worker {
         let mut deaf = epoll::add(self.copies.epoll(), &ring, data, epoll::EventFlags::IN).is_err();
         let mut counted_ns = 0;
         let mut woken = false;
-        while !self.shared.over.load(Relaxed) {
+        let mut last = None;
+        loop {
+            if self.shared.over.load(Relaxed) {
+                // What came before the end is copied, unless nothing may be: a busy machine is behind.
+                let until = *last.get_or_insert_with(|| Instant::now() + LAST);
+                if self.shared.lost.load(Relaxed) || deaf || Instant::now() >= until {
+                    break;
+                }
+            }
             // A ring that is ready and has nothing has an error (the interface went down), which is taken by waiting for it; else
             // it would be ready for ever.
             let patience = if deaf || woken { Duration::from_millis(1) } else { Duration::ZERO };
@@ -249,6 +259,9 @@ impl Worker {
                 }
             }
             ring.give_back();
+            if count == 0 && last.is_some() {
+                break;
+            }
             let now_ns = now_real();
             self.tick(now_ns);
             if now_ns.saturating_sub(counted_ns) > TOLD_NS {
