@@ -20,7 +20,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # named, because plugins of the compiler are never static.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 
-.PHONY: help demo build test test-drivers lint fuzz bench docs packages install uninstall clean
+.PHONY: help demo build test test-drivers test-packages lint fuzz bench docs packages install uninstall clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -59,6 +59,11 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 
 packages: build ## build a .deb, a static binary and an OCI image, with checksums, into target/packages
 	@scripts/packages
+
+test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels
+	@scripts/setup test
+	@scripts/setup drivers
+	@scripts/test-packages
 
 docs: build ## write man pages, shell completions and the documents as a site to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions
