@@ -19,8 +19,12 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # What is built here runs on older releases, too: nothing is linked at run time. Such a binary is one for a target that is
 # named, because plugins of the compiler are never static.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# The names of sources, which panics tell, without the folders that they happen to be in: it is the same binary in any (the last
+# that matches counts).
+REMAP = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo --remap-path-prefix=$(CURDIR)=netdyno \
+	--remap-path-prefix=$(abspath $(TARGET))=target
 
-.PHONY: help demo build test test-drivers lint fuzz bench docs packages install uninstall clean
+.PHONY: help demo build test test-drivers test-packages lint fuzz bench docs packages install uninstall clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,7 +34,7 @@ demo: build ## install what is missing, build, and watch traffic being sent and 
 
 build: ## install what is missing and build target/release/netdyno
 	@scripts/setup
-	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) RUSTFLAGS="-C target-feature=+crt-static" \
+	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" \
 		cargo build --release --locked -p netdyno-cli --features static --target $(HOST)
 	@mkdir -p $(TARGET)/release && ln -f $(TARGET)/$(HOST)/release/netdyno $(NETDYNO)
 
@@ -59,6 +63,11 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 
 packages: build ## build a .deb, a static binary and an OCI image, with checksums, into target/packages
 	@scripts/packages
+
+test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels
+	@scripts/setup test
+	@scripts/setup drivers
+	@scripts/test-packages
 
 docs: build ## write man pages, shell completions and the documents as a site to target/docs
 	mkdir -p $(TARGET)/docs/man $(TARGET)/docs/completions

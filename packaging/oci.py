@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes an image of one layer from a folder, as an archive that podman, skopeo and docker load. Needs no daemon, no root.
 
-    packaging/oci.py FOLDER VERSION EPOCH REVISION ARCHITECTURE ARCHIVE
+    packaging/oci.py FOLDER VERSION EPOCH REVISION ARCHITECTURE LEVEL ARCHIVE
 
-The same input gives the same bytes: files belong to root and are of EPOCH, in the order of their names.
+LEVEL is of compression. The same input gives the same bytes: files belong to root and are of EPOCH, in the order of their names.
 """
 
 import gzip
@@ -15,8 +15,8 @@ import tarfile
 from datetime import datetime, timezone
 from pathlib import Path
 
-folder, version, epoch, revision, architecture, archive = sys.argv[1:]
-folder, epoch = Path(folder), int(epoch)
+folder, version, epoch, revision, architecture, level, archive = sys.argv[1:]
+folder, epoch, level = Path(folder), int(epoch), int(level)
 created = datetime.fromtimestamp(epoch, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -52,7 +52,7 @@ with tarfile.open(fileobj=layer, mode="w", format=tarfile.GNU_FORMAT) as tar:
         else:
             add(tar, name, path.read_bytes(), path.stat().st_mode & 0o755)
 layer = layer.getvalue()
-compressed = gzip.compress(layer, compresslevel=6, mtime=0)
+compressed = gzip.compress(layer, compresslevel=level, mtime=0)
 
 
 def digest(data):

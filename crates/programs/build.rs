@@ -13,7 +13,8 @@ const MEND: &str = "What runs in the kernel is compiled by clang 14 or newer (se
 const PROGRAMS: [&str; 7] = ["bridge", "guard", "heads", "meter", "reflect", "segments", "steer"];
 
 fn main() {
-    let bpf = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let bpf = here.join("bpf");
     println!("cargo:rerun-if-changed={}", bpf.display());
     println!("cargo:rerun-if-env-changed=CLANG");
 
@@ -24,6 +25,8 @@ fn main() {
 
     let mut args =
         vec!["-Wall".to_owned(), "-Wextra".to_owned(), "-Werror".to_owned(), format!("-I{}", bpf.display())];
+    // BTF has the sources' names, and a binary should be the same wherever it is built.
+    args.push(format!("-ffile-prefix-map={}=programs", here.display()));
     // <linux/bpf.h> wants <asm/types.h>, which Debian keeps in a folder named after the architecture.
     args.extend(
         triplets()
