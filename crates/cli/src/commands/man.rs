@@ -21,7 +21,12 @@ fn pages(command: &Command, path: &str, folder: &Path) -> Result<()> {
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         pages(below, format!("{path} {}", below.get_name()).trim_start(), folder)?;
     }
-    let man = Man::new(command.clone()).manual("netdyno");
+    let mut shown = command.clone();
+    // As help has it: all options in a row tell nothing.
+    let usage = shown.render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim().to_owned();
+    let version = format!("netdyno {}", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(shown.override_usage(usage)).manual("netdyno").source(version);
     let file = folder.join(man.get_filename());
     let page = page(&man, command, path).with_context(|| format!("making {}", file.display()))?;
     std::fs::write(&file, page).with_context(|| format!("writing {}", file.display()))
@@ -58,13 +63,18 @@ fn page(man: &Man, command: &Command, path: &str) -> std::io::Result<Vec<u8>> {
         }
     }
     let notes = help::notes(path);
-    if !notes.is_empty() {
+    // What a verb says of its own exit status has a place of its own.
+    let (notes, own) = notes.split_once("Exit status: ").unwrap_or((&notes, ""));
+    if !notes.trim().is_empty() {
         rest.control("SH", ["NOTES"]);
         for line in notes.lines() {
             rest.text([roman(line)]);
         }
     }
-    if help::is_ours(path) && !notes.contains("Exit status") {
+    if !own.is_empty() {
+        rest.control("SH", ["EXIT STATUS"]);
+        rest.text([roman(own)]);
+    } else if help::is_ours(path) {
         rest.control("SH", ["EXIT STATUS"]);
         for (status, means) in help::STATUS {
             tagged(&mut rest, status, means);

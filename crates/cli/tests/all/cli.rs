@@ -30,6 +30,8 @@ fn every_verb_has_help() {
         assert!(general.contains(&format!("\n  {verb} ")), "{verb} is not in:\n{general}");
         let help = run(format!("netdyno {verb} --help")).ok();
         assert!(help.stdout.contains(&format!("Usage: netdyno {verb}")), "{}", help.stdout);
+        assert!(help.stdout.contains("Examples:") && help.stdout.contains("xit status"), "{}", help.stdout);
+        assert_eq!(run(format!("netdyno help {verb}")).ok().stdout, help.stdout);
         assert_eq!(help.stderr, "");
     }
 }
@@ -44,7 +46,22 @@ fn every_verb_has_a_man_page_that_man_can_read() {
     }
     for page in pages {
         let text = std::fs::read_to_string(dir.path().join("man").join(&page)).expect("a page");
-        assert!(text.contains(".SH NAME") && text.contains(".SH SYNOPSIS"), "{page}: {text}");
+        for section in [".SH NAME", ".SH SYNOPSIS", ".SH \"SEE ALSO\""] {
+            assert!(text.contains(section), "{page}: no {section} in {text}");
+        }
+    }
+    for verb in VERBS {
+        let mut man = command(format!("man -P cat {}", path(&dir, &format!("man/netdyno-{verb}.1"))));
+        man.env("MANWIDTH", "80").env("LC_ALL", "C.UTF-8");
+        let ran = start(man).wait().ok();
+        assert_eq!(ran.stderr, "", "{verb}");
+        for section in ["NAME", "SYNOPSIS", "EXAMPLES", "EXIT STATUS", "SEE ALSO"] {
+            assert!(
+                ran.stdout.lines().any(|line| line == section),
+                "{verb}: no {section} in\n{}",
+                ran.stdout
+            );
+        }
     }
 }
 
