@@ -40,6 +40,8 @@ def judged: . as $line
       # Each session copied once, each answer the same, from whom it is to be; nothing of the agent is left.
       elif has("copied") then {ok: (.rc == 0 and .copied == 20 and .same == 20 and .own == .wanted_own and .left == 0),
             text: "\(.copied) of 20 copied, \(.same) answers the same\(if .wanted_own > 0 then ", \(.own) from their clients" else "" end)", note: .said}
+      # The capture of what was measured has just that.
+      elif has("captured") and whole then {ok: (.captured == .received), text: "\(.received), \(.captured) in the capture"}
       elif has("told") then {ok: .told, text: (if .told then "told" else "not told" end), note: (.reasons // [] | join("; "))}
       elif has("others_waited_ms") then {ok: (whole and .others_waited_ms < 3000), text: "\(.received) of \(.frames), others waited at most \(.others_waited_ms) ms"}
       elif .cell == "vlan" and whole and (tagged | not) then {ok: false, text: "\(.bytes) bytes of \(124 * .frames), unsaid"}

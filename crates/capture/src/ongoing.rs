@@ -137,6 +137,14 @@ impl Ongoing {
         if self.plan.rotate.is_some_and(|length| self.since.elapsed() >= length) {
             self.next_file(now)?;
         }
+        self.flush_in_time()
+    }
+
+    /// The same for one that no frames come for any more: it is whole as it is, and no further file begins.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush_in_time(&mut self) -> Result<(), CaptureError> {
         if self.writer.waiting() > 0 && (self.plan.is_stdout() || self.flushed.elapsed() >= FLUSH) {
             self.flush()?;
         }

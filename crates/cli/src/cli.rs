@@ -283,6 +283,9 @@ pub struct Capture {
     /// Capture this many bytes of each frame; 0: all.
     #[arg(long, value_name = "BYTES", requires = "capture")]
     pub capture_snap: Option<Written<u64>>,
+    /// Capture this many frames, the first ones, and then no more; measuring goes on.
+    #[arg(long, value_name = "N", requires = "capture")]
+    pub capture_count: Option<Written<u64>>,
     /// Begin a new file after this long: FILE then is what names begin with (cap-20261126T013000Z.pcapng).
     #[arg(long, value_name = "TIME", requires = "capture")]
     pub capture_rotate: Option<Written<Duration>>,
@@ -307,6 +310,7 @@ impl Capture {
         Some(spec::Capture {
             file: self.capture?,
             snap: self.capture_snap,
+            count: self.capture_count,
             rotate: self.capture_rotate,
             rotate_size: self.capture_rotate_size,
             files: self.capture_files,

@@ -2,7 +2,8 @@
 //! Each is told the command that does it, made of what was typed.
 
 use anyhow::{Result, bail};
-use report::units::shell_word;
+use report::units::{printable, shell_word};
+use spec::Job;
 use std::path::Path;
 use wire::proto::Protocol;
 
@@ -19,27 +20,77 @@ pub fn check(what: Option<&str>) -> Result<()> {
     let Some(word) = what else { return Ok(()) };
     // Another word may be a path that is no text.
     let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    match advice(word, Path::new(word).exists(), &typed) {
+    match advice(word, Path::new(word).exists(), By::Typed(&typed)) {
         Some(advice) => bail!(advice),
         None => Ok(()),
     }
 }
 
-fn advice(word: &str, there: bool, typed: &[String]) -> Option<String> {
+/// The same of what stands in a file of jobs, in the words of such a file.
+///
+/// # Errors
+/// As of [`check`].
+pub fn check_job(job: &Job) -> Result<()> {
+    let bench =
+        |bench: &spec::Bench| [("bench.what", bench.what.clone()), ("bench.back", bench.back.clone())];
+    let words = match job {
+        Job::Send(send) => vec![("what", Some(send.what.clone()))],
+        Job::Trial(trial) => bench(&trial.bench).to_vec(),
+        Job::Search(search) => bench(&search.bench).to_vec(),
+        _ => Vec::new(),
+    };
+    for (member, word) in words {
+        let advice = word.and_then(|word| advice(&word, Path::new(&word).exists(), By::File));
+        if let Some(advice) = advice {
+            bail!("{member}: {}", printable(&advice));
+        }
+    }
+    Ok(())
+}
+
+/// Who is told.
+#[derive(Clone, Copy)]
+enum By<'a> {
+    /// Whoever typed this command line.
+    Typed(&'a [String]),
+    /// Whoever wrote a file of jobs.
+    File,
+}
+
+impl By<'_> {
+    /// How the capture `word` is sent.
+    fn replay(self, word: &str) -> String {
+        match self {
+            // No option of a search is one of a replay.
+            By::Typed(typed) if typed.get(1).is_some_and(|verb| verb == "search") => {
+                format!("netdyno replay {} --on IFACE", shell_word(word))
+            }
+            By::Typed(typed) => mended(typed, word, &[word], Some("replay")),
+            By::File => format!("a job of `kind: replay` with `captures: [{word}]`"),
+        }
+    }
+
+    /// How a plugin takes the place of `word`.
+    fn plugin(self, word: &str, name: &str) -> String {
+        match self {
+            By::Typed(typed) => mended(typed, word, &["--plugin", name], None),
+            By::File => format!("write `plugin: {{name: {name}}}` in its place"),
+        }
+    }
+}
+
+fn advice(word: &str, there: bool, by: By<'_>) -> Option<String> {
     let lower = word.to_ascii_lowercase();
     let ending = |text: &str| Path::new(text).extension().map(|end| end.to_string_lossy().into_owned());
     let stem = |text: &str| Path::new(text).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let plain = lower.strip_suffix(".gz").or_else(|| lower.strip_suffix(".zst")).unwrap_or(&lower);
     let end = ending(plain).unwrap_or_default();
     if CAPTURES.contains(&end.as_str()) && !word.contains('(') {
-        let command = mended(typed, word, &[word], Some("replay"));
+        let command = by.replay(word);
         let made = stem(plain).and_then(|stem| {
             let plugin =
                 ["tcp_port_scan", "udp_port_scan"].into_iter().find(|name| stem.starts_with(*name))?;
-            Some(format!(
-                "; the frames of that article are made without it: {}",
-                mended(typed, word, &["--plugin", plugin], None)
-            ))
+            Some(format!("; the frames of that article are made without it: {}", by.plugin(word, plugin)))
         });
         return Some(if there {
             format!("{word} is a capture: {command}")
@@ -66,13 +117,16 @@ fn advice(word: &str, there: bool, typed: &[String]) -> Option<String> {
     }
     plugin::find(name).is_ok().then(|| {
         let other = if name == "imix" {
-            "; as sizes of other frames: --size imix"
+            match by {
+                By::Typed(_) => "; as sizes of other frames: --size imix",
+                By::File => "; as sizes of other frames: `size: imix`",
+            }
         } else if Protocol::by_name(name).is_some() {
             "; a layer of that name stands behind others (docs/expressions.md)"
         } else {
             ""
         };
-        format!("{word} is a plugin: {}{other}", mended(typed, word, &["--plugin", name], None))
+        format!("{word} is a plugin: {}{other}", by.plugin(word, name))
     })
 }
 
@@ -120,12 +174,48 @@ mod tests {
             ("send a.pcap.gz --on eth0", true, "netdyno replay a.pcap.gz --on eth0"),
             ("send stl/imix.py --on eth0", true, "scenario"),
             ("send TCP_STREAM --on eth0", false, "netdyno netperf -H HOST -t TCP_STREAM"),
+            ("search loss dns --lab", false, "dns is a plugin: netdyno search loss --plugin dns --lab"),
+            ("search throughput a.pcap --lab", true, "a.pcap is a capture: netdyno replay a.pcap --on IFACE"),
         ] {
             let typed: Vec<String> =
                 std::iter::once("netdyno").chain(line.split(' ')).map(str::to_owned).collect();
-            let advice = advice(&typed[2], there, &typed).unwrap_or_default();
+            let word = if typed[1] == "search" { &typed[3] } else { &typed[2] };
+            let advice = advice(word, there, By::Typed(&typed)).unwrap_or_default();
             assert!(advice.contains(said), "{line}: {advice}");
         }
+    }
+
+    #[test]
+    fn words_in_a_file_of_jobs_are_told_what_to_write() {
+        let told = |job: &str| {
+            let job = format!("schema: netdyno.job/1\n{job}");
+            let file = spec::File::read(&job, "jobs.yaml").expect("a file of jobs");
+            check_job(&file.jobs[0]).expect_err("advice").to_string()
+        };
+        for (job, said) in [
+            (
+                "kind: send\nwhat: dns\nlinks: [{on: eth0}]\n",
+                "what: dns is a plugin: write `plugin: {name: dns}` in its place",
+            ),
+            (
+                "kind: send\nwhat: missing.pcap\nlinks: [{on: eth0}]\n",
+                "a capture is sent by a job of `kind: replay` with `captures: [missing.pcap]`",
+            ),
+            (
+                "kind: trial\nrate: 1kpps\nbench: {what: imix, lab: {}}\n",
+                "bench.what: imix is a plugin: write `plugin: {name: imix}` in its place; as sizes of other frames: `size: imix`",
+            ),
+            (
+                "kind: trial\nrate: 1kpps\nbench: {what: ipv4/udp, back: dns, both_ways: true, lab: {}}\n",
+                "bench.back: dns",
+            ),
+            ("kind: send\nwhat: stl/imix.py\nlinks: [{on: eth0}]\n", "what: stl/imix.py is a script"),
+        ] {
+            let told = told(job);
+            assert!(told.contains(said), "{job}: {told}");
+        }
+        let fine = "schema: netdyno.job/1\nkind: send\nwhat: ipv4/udp\nlinks: [{on: eth0}]\n";
+        assert!(check_job(&spec::File::read(fine, "jobs.yaml").expect("a file of jobs").jobs[0]).is_ok());
     }
 
     #[test]
@@ -133,8 +223,8 @@ mod tests {
         for word in
             ["ipv4/udp", "arp", "ether", "tcp_port_scn", "-", "load.yaml", "raw(\"x.pcap\")", "IP()/UDP()"]
         {
-            assert_eq!(advice(word, false, &[]), None, "{word}");
+            assert_eq!(advice(word, false, By::File), None, "{word}");
         }
-        assert_eq!(advice("imix", true, &[]), None, "a file of that name");
+        assert_eq!(advice("imix", true, By::File), None, "a file of that name");
     }
 }

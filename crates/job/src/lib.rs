@@ -19,6 +19,7 @@ pub mod calibration;
 mod carrier;
 mod claims;
 mod cores;
+mod device_counters;
 mod distrusted;
 pub mod engines;
 pub mod environment;

@@ -34,6 +34,8 @@ struct Inner {
     /// What the wall clock was ahead of the meters' when it began.
     ahead: i64,
     begun: u64,
+    /// No more frames than these are wanted.
+    wanted: Option<u64>,
     frames: u64,
     bytes: u64,
     /// Frames of each interface that came and could not be written.
@@ -86,6 +88,7 @@ impl Recorder {
             near,
             ahead,
             begun,
+            wanted: asked.count.as_deref().copied(),
             frames: 0,
             bytes: 0,
             unwritten: vec![0; interfaces.len()],
@@ -120,8 +123,16 @@ impl Inner {
         clocks::monotonic().wrapping_add_signed(self.ahead)
     }
 
+    /// Are all frames there that are wanted?
+    fn is_full(&self) -> bool {
+        self.wanted.is_some_and(|wanted| self.frames >= wanted)
+    }
+
     fn take(&mut self, interface: u32, copies: &Copies) {
         for frame in copies.iter() {
+            if self.is_full() {
+                break;
+            }
             match &mut self.near {
                 None => self.write(interface, &frame, None),
                 Some(near) => match near.judge(&frame) {
@@ -137,14 +148,22 @@ impl Inner {
                 },
             }
         }
-        if self.failed.is_none()
-            && let Err(error) = self.file.tick(self.now())
-        {
+        if self.failed.is_some() {
+            return;
+        }
+        let now = self.now();
+        // Another file would be empty, and might take the place of one that is not.
+        let kept = if self.is_full() { self.file.flush_in_time() } else { self.file.tick(now) };
+        if let Err(error) = kept {
             self.fail(&error);
         }
     }
 
     fn write(&mut self, interface: u32, frame: &Copied<'_>, comment: Option<&str>) {
+        // Neighbours of one event may be more than are wanted.
+        if self.is_full() {
+            return;
+        }
         if self.failed.is_some() {
             self.miss(interface);
             return;
@@ -204,9 +223,12 @@ impl Inner {
         if full > 0 {
             let mend = "write to a faster disk, fewer bytes of each frame (`.capture.snap`), or fewer frames (`.capture.only`)";
             let (full, arrived) = (counted(full, "frame"), units::count(arrived));
-            let said = format!(
+            let mut said = format!(
                 "{full} of {arrived} not captured: they came faster than they were written, and memory for them was full"
             );
+            if self.is_full() {
+                said += "; whether before or after the last frame that was wanted is not known";
+            }
             report.warnings.add(Code::FramesNotCaptured, (said, mend));
         }
         if let Some(why) = &self.failed {
@@ -220,6 +242,7 @@ impl Inner {
             frames: self.frames,
             bytes: self.bytes,
             missed_frames: full + unwritten,
+            wanted_frames: self.wanted,
             events: self.near.as_ref().map(Near::events),
             files_begun: begun,
             files: match begun {

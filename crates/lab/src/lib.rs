@@ -47,6 +47,7 @@ use port::netlink::NetlinkError;
 use rustix::io::Errno;
 
 pub use device::{Bottleneck, Device, Kind, Loss, share};
+pub use loss::lost_by_rule;
 pub use namespace::{Located, Namespace, NamespaceRef, resolve};
 pub use run::{
     ENV_HOST_NS, ENV_RECEIVER_NS, ENV_RX, ENV_TX, Running, run_command, run_command_beside, start,

@@ -2,7 +2,7 @@
 //!
 //! The rule counts what it lost: `ip netns exec dut nft list ruleset` inside the lab shows it.
 
-use port::netlink::{Message, REQUEST, Socket};
+use port::netlink::{Attributes, DUMP, Message, REQUEST, Socket};
 
 use crate::{Host, LabError};
 
@@ -13,6 +13,9 @@ const NFTABLES: u16 = 10;
 const NEW_TABLE: u16 = 0;
 const NEW_CHAIN: u16 = 3;
 const NEW_RULE: u16 = 6;
+const GET_RULE: u16 = 7;
+/// struct nfgenmsg.
+const HEADER: usize = 4;
 
 const FAMILY_NETDEV: u8 = 5;
 const HOOK_INGRESS: u32 = 0;
@@ -60,6 +63,33 @@ pub fn lose(port: &Host, frames: u32, of: u32) -> Result<(), LabError> {
     let failed = |source| LabError::Netlink { doing: format!("make {name} lose frames (nftables)"), source };
     let mut socket = port.namespace.run_in(Socket::netfilter)?.map_err(failed)?;
     socket.batch(vec![end(BATCH_BEGIN), table, chain], rule, end(BATCH_END)).map_err(failed)
+}
+
+/// Frames that the rule at `port` has lost; `None` where there is none.
+///
+/// # Errors
+/// That the kernel does not answer.
+pub fn lost_by_rule(port: &Host) -> Result<Option<u64>, LabError> {
+    let name = port.interface;
+    let failed = |source| LabError::Netlink { doing: format!("read what {name} lost (nftables)"), source };
+    let mut socket = port.namespace.run_in(Socket::netfilter)?.map_err(failed)?;
+    let ask = Message::new(NFTABLES << 8 | GET_RULE, DUMP).fixed(&header(FAMILY_NETDEV, 0)).attr_str(1, name);
+    let rules = socket.request(ask).map_err(failed)?;
+    Ok(rules.iter().find_map(|rule| tallied(rule, name)))
+}
+
+/// What the counter of a rule of this table says.
+fn tallied(rule: &[u8], table: &str) -> Option<u64> {
+    let attributes = Attributes::after(rule, HEADER);
+    if attributes.str(1)? != table {
+        return None;
+    }
+    let mut expressions = attributes.nested(4);
+    let counter = expressions.find_map(|(_, expression)| {
+        let expression = Attributes(expression);
+        (expression.str(1)? == "counter").then(|| expression.nested(2))
+    })?;
+    Some(u64::from_be_bytes(counter.get(2)?.try_into().ok()?))
 }
 
 /// struct nfgenmsg: family, version, resource.

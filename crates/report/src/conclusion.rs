@@ -139,9 +139,22 @@ pub fn sentence(report: &Report) -> String {
     text + "."
 }
 
-/// Why, as far as the result tells: `Likely cause: ...`. Empty where it was done as asked, or the verdict says all.
+/// Why, as far as the result tells: `Likely cause: ...`, or of a search `What stopped it: ...`. Empty where it was done as asked,
+/// or the verdict says all.
 pub fn cause(report: &Report) -> String {
+    if let Some((said, _)) = causes::said(report) {
+        return format!("What stopped it: {said}.");
+    }
     causes::of(report).map(|cause| format!("Likely cause: {}.", cause.said)).unwrap_or_default()
+}
+
+/// What to type next by the cause; empty where nothing follows from it.
+pub(crate) fn remedy(report: &Report) -> String {
+    let next = match causes::said(report) {
+        Some((_, next)) => next,
+        None => causes::of(report).map(|cause| cause.next),
+    };
+    next.filter(|next| !next.is_empty()).map(|next| format!("Next: {next}.")).unwrap_or_default()
 }
 
 /// What the user may want to do now; `page` is the written report.html, if any.
@@ -155,7 +168,9 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         Verdict::Done => Some("Add `.report` to keep this result with plots.".to_owned()),
         // The verdict has named the mend.
         Verdict::Short { .. } if result.round_trip && result.loss.is_some_and(|l| l.ratio == 1.0) => None,
-        Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => None,
+        Verdict::Short { .. } if result.search.is_some() || !result.trials.is_empty() => {
+            Some(remedy(report)).filter(|next| !next.is_empty())
+        }
         Verdict::Short { .. } if result.endpoint_search.is_some() => None,
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
             Some("`netdyno clone doctor`, with the same `.on` and `.to`, says which step of a connection is missing.".to_owned())
@@ -165,9 +180,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
             "Send each side by an interface of its own (`.links[1].on` IFACE `.sides` auto), or one side (`.only_side` first)."
                 .to_owned(),
         ),
-        Verdict::Short { .. } if causes::of(report).is_some_and(|cause| !cause.next.is_empty()) => {
-            causes::of(report).map(|cause| format!("Next: {}.", cause.next))
-        }
+        Verdict::Short { .. } if !remedy(report).is_empty() => Some(remedy(report)),
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.frames > 0) => {
             Some("Lower `.rate` to find where loss begins.".to_owned())
         }

@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::causes::{Cause, Stopped};
 use crate::distribution::{Bucket, Distribution};
 use crate::note::{Note, Severity, Warnings};
 use crate::search::{SearchResult, Throughput, Trial};

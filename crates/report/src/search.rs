@@ -1,5 +1,6 @@
 //! What a search came to, and its trials: the part of the model that `netdyno search` and `netdyno trial` fill.
 
+use crate::causes::{Cause, Stopped};
 use crate::model::Totals;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -103,6 +104,10 @@ pub struct Trial {
     /// `sender short`, `sender uneven`, `receiver lost` (the tester's own receiver did), `unconfirmed` (nobody saw the
     /// frames leave), `latency unknown`, `port lost` (a port of the tester had no link).
     pub verdict: String,
+    /// What most likely lost its frames or kept the sender from its load; left out where it did neither, and where the verdict
+    /// says it all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// What was known after it, one entry for each goal that is searched for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bounds: Vec<Bounds>,
@@ -181,6 +186,11 @@ impl FlowTrial {
     pub fn records_per_message(&self) -> f64 {
         self.records as f64 / self.messages.max(1) as f64
     }
+}
+
+/// Does a verdict say that it was the tester who failed, and nothing of the device?
+pub(crate) fn is_the_testers(verdict: &str) -> bool {
+    matches!(verdict, "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown")
 }
 
 /// Between which loads the answer lies.
@@ -306,6 +316,9 @@ pub struct SizeResult {
     /// The longest time without an arrival.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outage_ns: Option<Spread>,
+    /// What kept it from more; as long as anything is `unfinished`, what ends the loads that can be tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<Stopped>,
     /// What was begun and did not come to its end: how far it came, which is no result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unfinished: Vec<Unfinished>,

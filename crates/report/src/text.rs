@@ -60,27 +60,18 @@ fn shown(line: &Line, options: Options<'_>) -> String {
     }
 }
 
-/// The label, then the facts with commas between, on as many lines as they need. Empty without facts.
+/// Stands for a space at which a line does not end; what is shown has no control characters.
+const GLUE: &str = "\0";
+
+/// The label, then the facts with commas between, on as many lines as they need. Empty without facts. One that is too long for
+/// a line by itself is folded between its words, others stay whole.
 fn wrapped(label: &str, facts: &[String], width: usize) -> String {
-    let mut out = String::new();
-    let mut line = format!("{label:<LABEL$}");
-    for (i, fact) in facts.iter().enumerate() {
-        let comma = if i + 1 < facts.len() { "," } else { "" };
-        if i > 0 && line.chars().count() + fact.chars().count() + 2 > width {
-            out += &format!("{line}\n");
-            line = " ".repeat(LABEL);
-        }
-        // One that is too long for a line by itself is folded between its words.
-        for word in format!("{fact}{comma}").split(' ') {
-            let begun = line.chars().count() > LABEL && !line.trim().is_empty();
-            if begun && line.chars().count() + word.chars().count() + 1 > width {
-                out += &format!("{line}\n");
-                line = " ".repeat(LABEL);
-            }
-            line += &format!(" {word}");
-        }
+    let fits = |fact: &str| LABEL + 1 + fact.chars().count() < width;
+    let whole = |fact: &String| if fits(fact) { fact.replace(' ', GLUE) } else { fact.clone() };
+    match facts.iter().map(whole).collect::<Vec<_>>().join(", ").as_str() {
+        "" => String::new(),
+        facts => folded(label, facts, width).replace(GLUE, " "),
     }
-    if facts.is_empty() { out } else { format!("{out}{line}\n") }
 }
 
 /// The label, then the text on as many lines as it needs.

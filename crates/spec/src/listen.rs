@@ -70,6 +70,9 @@ pub struct Capture {
     /// So many bytes of each. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snap: Option<Written<u64>>,
+    /// The first so many frames, and then no more; measuring goes on. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<Written<u64>>,
     /// A new file after so long. Their names have the time at which they begin behind that of `file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotate: Option<Written<Duration>>,

@@ -485,8 +485,8 @@ impl Trial {
 }
 
 impl Kind {
-    /// The plugin that says what is sent.
-    pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
+    /// What is sent and where, of searches that need frames.
+    pub fn bench(&mut self) -> Option<&mut Bench> {
         let common = match self {
             Kind::Throughput(Throughput { common, .. })
             | Kind::Latency(Latency { common, .. })
@@ -497,7 +497,7 @@ impl Kind {
             | Kind::Soak(Soak { common, .. }) => common,
             Kind::Flows(_) | Kind::SocketBuffer(_) | Kind::Transactions(_) => return None,
         };
-        Some(&mut common.bench.by_plugin)
+        Some(&mut common.bench)
     }
 
     /// What is searched for, and what all searches of a device share but the one for flows.

@@ -188,6 +188,11 @@ pub fn run_file(args: &Run) -> Result<u8> {
         })?;
     }
     needed(&consent, &jobs).context(name.clone())?;
+    for (number, job) in jobs.iter().enumerate() {
+        crate::hints::check_job(job).with_context(|| {
+            if jobs.len() == 1 { name.clone() } else { format!("{name}: jobs[{number}]") }
+        })?;
+    }
     match &jobs[..] {
         [job] => {
             let report = attended(job, consent, &args.output).context(name)?;

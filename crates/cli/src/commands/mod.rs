@@ -60,7 +60,11 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Info(args) => info::run(args),
         Command::Synth(args) => synth::run(args),
         Command::Search(mut args) => {
-            args.kind.by_plugin().map_or(Ok(()), ByPlugin::find)?;
+            if let Some(bench) = args.kind.bench() {
+                crate::hints::check(bench.what.as_deref())?;
+                crate::hints::check(bench.back.as_deref())?;
+                bench.by_plugin.find()?;
+            }
             jobs::search(args.kind)
         }
         Command::Run(args) => jobs::run_file(&args),

@@ -86,6 +86,54 @@ fn what_befell_frames_is_captured_with_its_neighbours_and_said() {
 }
 
 #[test]
+fn a_capture_of_so_many_frames_has_the_first_and_measuring_goes_on() {
+    let net = Net::new();
+    for how in ["xdp", "packet"] {
+        let file = net.file("first.pcapng");
+        let line = format!(
+            "netdyno send ipv4/udp(sport=1000..1599) --on tx0 --rate 2kpps --count 600 --measure rx0 --meter {how} --json \
+             --capture {file} --capture-count 100"
+        );
+        let report = net.run(line).json();
+        let told = &report["result"]["capture"];
+        let counts = [&told["frames"], &told["wanted_frames"], &told["arrived_frames"]].map(number);
+        assert_eq!(counts, [100, 100, 600], "{how}");
+        assert!(told["missed_frames"].is_null(), "{told}");
+        assert_eq!(number(&report["result"]["latency_ns"]["count"]), 600, "{how}");
+        let counted = run(format!("capinfos -c -M {file}")).ok().stdout;
+        assert!(
+            counted.lines().any(|line| line.starts_with("Number of packets") && line.ends_with(" 100")),
+            "{counted}"
+        );
+        let listed = run(format!("tcpdump -nr {file}")).ok().stdout;
+        assert_eq!(listed.lines().count(), 100, "{how}");
+        let ports: Vec<String> = fields(&file, &["udp.srcport"]).concat();
+        let expected: Vec<String> = (1000..1100).map(|port: u32| port.to_string()).collect();
+        assert_eq!(ports, expected, "{how}");
+    }
+    // No later file takes the place of the one that has them.
+    let file = net.file("kept.pcapng");
+    let line = format!(
+        "netdyno send ipv4/udp --on tx0 --rate 1kpps --duration 3s --measure rx0 --json --capture {file} --capture-count 100 \
+         --capture-rotate 1s --capture-files 1"
+    );
+    let told = net.run(line).json()["result"]["capture"].clone();
+    assert_eq!([&told["frames"], &told["files_begun"]].map(number), [100, 1], "{told}");
+    // Of those that something befell the first, with their neighbours, however many there are.
+    let file = net.file("lost.pcapng");
+    let line = format!(
+        "netdyno send ipv4/udp --lab --lab-loss 1/100 --rate 2kpps --count 1000 --json --capture {file} --capture-only lost \
+         --capture-count 20"
+    );
+    let told = run(line).with(1).json()["result"]["capture"].clone();
+    assert_eq!(number(&told["frames"]), 20, "{told}");
+    assert_eq!(fields(&file, &["frame.len"]).len(), 20);
+    run(format!("netdyno send ipv4/udp --lab --count 1 --capture {file} --capture-count 0"))
+        .with(2)
+        .says(&["--capture-count", "above zero"]);
+}
+
+#[test]
 fn several_files_take_turns_and_a_killed_capture_is_readable() {
     let net = Net::new();
     let file = net.file("turns.pcapng");

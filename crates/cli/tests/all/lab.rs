@@ -164,6 +164,14 @@ fn a_loss_in_the_device_is_told_from_one_at_the_ends() {
     for words in ["Likely cause: tx0 transmitted all and no counter of losses rose at tx0 or rx0", "Next: "] {
         assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
     }
+    // A lab of the command's own knows its device, and its interfaces are gone with it.
+    let own = send.replace("--on tx0 --measure rx0", "--lab --lab-bottleneck 5mbps");
+    let ran = run(&own).with(1);
+    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["Likely cause: the lab's dut1 dropped", "its tbf_dropped rose", "with the same --lab finds"]
+    {
+        assert!(said.contains(words), "{words}: {}", ran.stdout);
+    }
     let ran = run(format!("netdyno lab --loss 100% -- {send}")).with(1);
     let words = "nothing reached rx0 (its rx_packets rose by";
     assert!(ran.stdout.contains(words) && ran.stdout.contains("`netdyno measure rx0`"), "{}", ran.stdout);

@@ -240,6 +240,62 @@ fn it_follows_the_terminals_size_and_shows_what_matters_most_on_a_tiny_one() {
     terminal.ended();
 }
 
+/// All that a shell command writes to a terminal of 80 by 24.
+fn written_to_a_terminal(net: &Net, command: &str) -> String {
+    let file = net.file("typed");
+    let netdyno = env!("CARGO_BIN_EXE_netdyno");
+    let line = command.replace("netdyno ", &format!("{netdyno} "));
+    std::fs::write(&file, format!("stty rows 24 cols 80\n{line}\n")).expect("a written file");
+    let python = "import pty, sys\nsys.exit(pty.spawn(['sh', sys.argv[1]]) >> 8)";
+    let mut typed = net.command("python3 -c");
+    typed.args([python, file.as_str()]);
+    start(typed).wait().stdout
+}
+
+/// The codes of colours in it: 30 to 37, 40 to 47, their bright ones, those of palettes (38, 48), and their defaults (39, 49).
+fn colours(written: &str) -> Vec<String> {
+    let codes = written.split("\x1b[").skip(1).filter_map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && !";:".contains(c))?;
+        rest[end..].starts_with('m').then(|| rest[..end].to_owned())
+    });
+    let is_colour = |code: &String| {
+        let numbers = code.split([';', ':']).filter_map(|n| n.parse::<u32>().ok());
+        numbers.into_iter().any(|n| matches!(n, 30..=49 | 90..=107))
+    };
+    codes.filter(is_colour).collect()
+}
+
+#[test]
+fn nothing_is_coloured_where_nobody_wants_colours() {
+    let net = Net::new();
+    let seen = |how: &str, command: &str, shows: &str| {
+        let written = written_to_a_terminal(&net, &format!("env {how} {command}"));
+        assert!(written.contains(shows), "no `{shows}` of {command}: {written:?}");
+        colours(&written)
+    };
+    let screen = format!("{SEND} --rate 1kpps --duration 2s --tui");
+    let progress = format!("{} --rate 1kpps --duration 1s", SEND.replace(" --json", ""));
+    // A terminal with colours gets some, else what follows would prove nothing.
+    assert!(!seen("-u NO_COLOR TERM=xterm-256color", &screen, "RUNNING").is_empty());
+    assert!(!seen("NO_COLOR= TERM=xterm-256color", &screen, "RUNNING").is_empty(), "empty is not set");
+    for value in ["1", "0", "false"] {
+        let how = format!("NO_COLOR={value} TERM=xterm-256color");
+        assert_eq!(seen(&how, &screen, "RUNNING"), [""; 0], "NO_COLOR={value}");
+    }
+    for how in ["NO_COLOR=1 TERM=xterm-256color", "-u NO_COLOR TERM=dumb", "NO_COLOR=yes TERM=dumb"] {
+        for (command, shows) in [
+            (progress.as_str(), "received"),
+            ("netdyno --help", "Usage"),
+            ("netdyno send --help", "--rate"),
+            ("netdyno send --no-such-option", "unexpected argument"),
+            ("netdyno doctor lo", "lo"),
+            ("netdyno search loss --lab --size 1518 --max 500pps --trial-duration 50ms", "500"),
+        ] {
+            assert_eq!(seen(how, command, shows), [""; 0], "{how} {command}");
+        }
+    }
+}
+
 #[test]
 fn where_there_can_be_no_screen_that_is_said_and_nothing_is_sent() {
     let net = Net::new();

@@ -58,6 +58,93 @@ fn finds_the_rate(method: &str, report: &Value, determined: bool) {
     assert!(trials.len() > 4 && found["reached"] == true, "{found}");
     let failed = trials.iter().find(|trial| trial["verdict"] == "loss").expect("a load too high");
     assert!(real(&failed["loss_ratio"]) > 0.0 && number(&failed["lost_frames"]) > 0, "{failed}");
+    assert_eq!(failed["cause"]["counter"]["name"], "tbf_dropped", "{failed}");
+    let stopped = &report["result"]["search"]["sizes"][0]["stopped"];
+    assert_eq!((&stopped["at"], &stopped["cause"]["by"]), (&"trial".into(), &"counter".into()), "{stopped}");
+    assert_eq!(stopped["cause"]["counter"]["place"], "the lab's dut1", "{stopped}");
+}
+
+#[test]
+fn what_a_labs_device_lost_is_named_by_the_counter_that_rose() {
+    let _turn = alone();
+    let folder = TempDir::new().expect("a folder");
+    let twice = "--size 1518 --rate 3300pps --duration 500ms";
+    for (device, impair, place, counter) in [
+        ("--lab-bottleneck 20mbps --lab-queue 8k --lab-burst 6k", None, "the lab's dut1", "tbf_dropped"),
+        ("--lab-loss 1/10", None, "the lab's dut0", "nft_dropped"),
+        ("", Some("loss 10%"), "the lab's dut0", "impair_lost"),
+        ("--both-ways --lab-loss 1/10", None, "the lab's dut", "nft_dropped"),
+        ("--ports 4 --lab-loss 1/10", None, "the lab's dut", "nft_dropped"),
+        ("--mesh --lab-loss 1/10", None, "the lab's dut", "nft_dropped"),
+    ] {
+        let line =
+            format!("netdyno trial --lab {device} {twice} --json --report {}", folder.path().display());
+        let mut trial = command(&line);
+        trial.args(impair.map(|faults| ["--lab-impair", faults]).into_iter().flatten());
+        let report = start(trial).wait().with(1).json();
+        let row = &report["result"]["trials"][0];
+        if !judged(row["verdict"] == "loss") {
+            // Of a busy machine's own losses nothing is said here.
+            assert!(says_nothing(row), "{row}");
+            continue;
+        }
+        let cause = &row["cause"];
+        let told = &cause["counter"];
+        assert_eq!((&cause["by"], &told["name"]), (&"counter".into(), &counter.into()), "{device}: {row}");
+        assert!(told["place"].as_str().is_some_and(|at| at.starts_with(place)), "{device}: {row}");
+        let (rise, lost) = (number(&told["rise"]), number(&row["lost_frames"]));
+        assert!(rise > 0 && rise <= lost, "{device}: {row}");
+        if device.is_empty() || device.starts_with("--lab") {
+            assert_eq!(rise, lost, "{device}: {row}");
+        }
+        let shown = run(format!("netdyno report {}", folder.path().display())).with(1).stdout;
+        let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(&format!("Likely cause: {place}")), "{shown}");
+        assert!(
+            said.contains(&format!(" {counter} rose")) && said.contains("with the same --lab"),
+            "{shown}"
+        );
+        let page = std::fs::read_to_string(folder.path().join("report.html")).expect("a page");
+        assert!(page.contains("Likely cause: ") && page.contains(counter), "{device}");
+    }
+}
+
+#[test]
+fn a_sender_that_is_the_limit_is_named_with_what_limits_it() {
+    let _turn = alone();
+    // No machine that this runs on sends so many.
+    let trial = "netdyno trial --lab --size 64 --rate 50mpps --duration 300ms";
+    let report = run(format!("{trial} --json")).with(1).json();
+    let row = &report["result"]["trials"][0];
+    assert_eq!(row["verdict"], "sender short", "{row}");
+    let by = row["cause"]["by"].as_str().expect("a cause");
+    assert!(["cpu", "interface", "machine", "unknown"].contains(&by), "{row}");
+    let text = run(trial).with(1).stdout;
+    let limited = ["the CPU limits", "the interface limits", "this machine limits", "cannot be told"];
+    assert!(text.contains("Likely cause:") && limited.iter().any(|limit| text.contains(limit)), "{text}");
+    assert!(text.contains("Next: "), "{text}");
+    assert!(!text.contains("doctor tx0"), "the host has no tx0: {text}");
+}
+
+#[test]
+fn a_search_whose_trials_all_pass_says_what_ended_its_loads() {
+    let _turn = alone();
+    let search = "netdyno search throughput --lab --size 1518 --trial-duration 200ms --method bisect";
+    let ran = run(format!("{search} --max 500pps --json"));
+    let (report, determined) = ran.searched();
+    let stopped = &report["result"]["search"]["sizes"][0]["stopped"];
+    if determined {
+        assert_eq!(stopped["at"], "asked", "{report}");
+    }
+    let text = run(format!("{search} --max 500pps")).stdout;
+    assert!(text.contains("What stopped it: "), "{text}");
+    // More than any sender reaches: it is the limit, or what came of its highest load.
+    let report = run(format!("{search} --max 50mpps --precision 20% --json")).json();
+    let stopped = &report["result"]["search"]["sizes"][0]["stopped"];
+    let passed =
+        report["result"]["trials"].as_array().expect("trials").iter().all(|t| t["verdict"] == "passed");
+    assert_eq!(stopped["at"], if passed { "sender" } else { "trial" }, "{report}");
+    assert!(stopped["cause"]["said"].as_str().is_some_and(|said| !said.is_empty()), "{stopped}");
 }
 
 #[test]

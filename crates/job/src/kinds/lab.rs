@@ -1,9 +1,11 @@
 //! The device in the middle of a lab, as it is asked for.
 
+use crate::device_counters::DeviceCounters;
 use crate::impaired::Device;
 use crate::place::Place;
 use ::lab::{Bottleneck, Kind, Lab, Located, Loss};
 use anyhow::{Result, anyhow, bail};
+use report::Report;
 use spec::Dut;
 use std::time::Duration;
 use traffic::Rate;
@@ -96,11 +98,24 @@ impl Own {
         Ok([at(&self.lab.sender)?, at(&self.lab.receiver)?])
     }
 
-    /// It is over: says what its device did.
+    /// What its device counts from now on.
+    pub fn counters(&self) -> DeviceCounters {
+        DeviceCounters::begin(&self.lab, self.device.as_ref().map(Device::snapshot))
+    }
+
+    /// It is over: says what its device did, and puts into the result what it counted.
     ///
     /// # Errors
     /// That the device ended before.
-    pub fn finish(self, session: impl FnOnce(String)) -> Result<()> {
+    pub fn finish(
+        self,
+        mut counters: DeviceCounters,
+        report: &mut Report,
+        session: impl FnOnce(String),
+    ) -> Result<()> {
+        let did = self.device.as_ref().map(Device::snapshot);
+        let (sender, receiver) = (self.lab.sender.interface, self.lab.receiver.interface);
+        report.result.counters.extend(counters.rises(&self.lab, did, &[sender], &[receiver]));
         let Some(device) = self.device else { return Ok(()) };
         let done = device.finish();
         let passages = done.passages([::lab::device::DEVICE_NEAR, ::lab::device::DEVICE_FAR]);

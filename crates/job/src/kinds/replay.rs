@@ -359,8 +359,9 @@ pub fn find_and_replay(command: &'static str, mut settings: Settings, session: S
         settings.between_learns = Some(own.learns);
         let rx = shared::metered(far, &settings.metering, paced)?;
         let board = std::sync::Arc::clone(&session.board);
-        let report = replay(command, settings, (vec![near], vec![rx]), session)?;
-        own.finish(|said| board.say(report::Note::info(Code::Begun, said)))?;
+        let counters = own.counters();
+        let mut report = replay(command, settings, (vec![near], vec![rx]), session)?;
+        own.finish(counters, &mut report, |said| board.say(report::Note::info(Code::Begun, said)))?;
         return Ok(report);
     }
     let rx = shared::measuring_place(&settings.metering, &settings.through, paced, sending)?;

@@ -33,8 +33,9 @@ fn run(args: &Send, session: Session) -> Result<Report> {
     let Some(asked) = &args.lab else { return sent(args, None, session) };
     let own = lab::Own::make(asked, Through::of(args.through(), &session.consent).queues())?;
     let board = Arc::clone(&session.board);
-    let report = sent(args, Some(own.places()?), session)?;
-    own.finish(|said| board.say(report::Note::info(Code::Begun, said)))?;
+    let counters = own.counters();
+    let mut report = sent(args, Some(own.places()?), session)?;
+    own.finish(counters, &mut report, |said| board.say(report::Note::info(Code::Begun, said)))?;
     Ok(report)
 }
 

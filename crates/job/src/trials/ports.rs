@@ -222,6 +222,11 @@ impl Ports {
         self.lab.is_some() || self.ways.iter().any(Way::is_on_this_machine)
     }
 
+    /// What the lab's own device has done so far, if that is a program of ours.
+    pub fn did(&self) -> Option<[::impair::Did; 2]> {
+        self.device.as_ref().map(Device::snapshot)
+    }
+
     /// Finds the user's ports, or makes a lab.
     pub fn find(bench: &Bench, consent: &Consent) -> Result<Ports> {
         let on: Vec<&String> = bench.links.iter().filter_map(|link| link.on.as_ref()).collect();

@@ -9,6 +9,7 @@ use super::show::Show;
 use super::softirq::PacketThreads;
 use super::watch::Watch;
 use crate::claims;
+use crate::device_counters::DeviceCounters;
 use crate::kinds::shared::{self, Through};
 use crate::kinds::what::Plugged;
 use crate::mesh;
@@ -19,8 +20,9 @@ use crate::run::{self, Setup};
 use crate::session::Session;
 use anyhow::{Context, Result, anyhow, bail};
 use engine::{Awake, Job, Priority};
+use report::causes::{self, Where};
 use report::search::FlowTrial;
-use report::{Code, Environment, Note, Report, Said, Warnings};
+use report::{Cause, Code, Environment, Note, Report, Said, Warnings};
 use snapshot::Board;
 use spec::{Bench, Engine as EngineName, How, Timestamps};
 use std::collections::BTreeMap;
@@ -46,6 +48,10 @@ pub struct Ran {
     pub port_lost: Option<String>,
     /// The report of the first way, for what it says of the machine and the engine.
     pub report: Report,
+    /// What most likely lost frames: of the way that lost most.
+    pub lost_by: Option<Cause>,
+    /// What most likely kept a sender from its load: of the way that is furthest from it.
+    pub short_by: Option<Cause>,
     /// What a probe's records came to.
     pub flows: Option<FlowTrial>,
 }
@@ -54,7 +60,17 @@ impl Ran {
     /// Nothing, because it was stopped or a port was lost.
     fn ended(stopped: bool, port_lost: Option<String>) -> Ran {
         let (outcome, report) = (Outcome::default(), Report::new("trial"));
-        Ran { outcome, frames_per_second: 0.0, repeated: 0, stopped, port_lost, report, flows: None }
+        Ran {
+            outcome,
+            frames_per_second: 0.0,
+            repeated: 0,
+            stopped,
+            port_lost,
+            report,
+            lost_by: None,
+            short_by: None,
+            flows: None,
+        }
     }
 }
 
@@ -474,16 +490,20 @@ impl Rig {
         };
         let _awake = Awake::keep(&cpus);
         let waited_ns = || self.packet_threads.as_ref().and_then(PacketThreads::waited_ns);
+        let mut device = rig.ports.lab.as_ref().map(|lab| DeviceCounters::begin(lab, rig.ports.did()));
         let waited_before = waited_ns();
         let reports = rig.all_ways(offer, &stops, &watches, &onlookers);
-        let (reports, dues): (Vec<_>, Vec<_>) =
+        let (mut reports, dues): (Vec<_>, Vec<_>) =
             reports.into_iter().collect::<Result<Vec<_>>>()?.into_iter().unzip();
+        let machine_waited_ns = waited_ns().unwrap_or(0).saturating_sub(waited_before.unwrap_or(0));
+        rig.add_what_the_device_counted(&mut device, &mut reports);
         let events: Vec<_> =
             reports.iter().flat_map(|report| report.result.link_events.iter().cloned()).collect();
         let mut outcome = Outcome::default();
         let in_a_lab = self.packet_threads.is_some();
-        let machine_waited_ns = waited_ns().unwrap_or(0).saturating_sub(waited_before.unwrap_or(0));
         let lab_device = self.ports.lab.as_ref().is_some_and(|lab| lab.device.is_some());
+        let place = self.place();
+        let (mut lost_by, mut short_by) = (Worst::default(), Worst::default());
         let mut rate = 0.0f64;
         let (mut late, mut arrived) = (0, false);
         let ways = self.ports.ways.iter().enumerate().zip(dues);
@@ -509,6 +529,12 @@ impl Rig {
             late += if events.is_empty() { self.late_in(report) } else { 0 };
             arrived |= report.result.rx.as_ref().is_some_and(|rx| rx.totals.frames > 0);
             rate += report.result.tx.as_ref().map_or(0.0, |tx| tx.totals.frames_per_second);
+            if events.is_empty() {
+                // What the lab's device refused never left.
+                let lost = || causes::loss(report, place).or_else(|| causes::rate(report, place));
+                lost_by.look(one.lost(), lost);
+                short_by.look(one.intended.saturating_sub(one.sent), || causes::rate(report, place));
+            }
             add(&mut outcome, &one);
             if offer.closely {
                 add_losses_over_time(&mut outcome, offer, report, watch, way.width());
@@ -538,7 +564,35 @@ impl Rig {
         // A device that is reset takes its links down, which is what is timed (RFC 6201).
         let port_lost = crate::carrier::told(&events).filter(|_| offer.command.is_none());
         report.result.link_events = events;
-        Ok(Ran { outcome, frames_per_second, repeated: 0, stopped, port_lost, report, flows })
+        let (lost_by, short_by) = (lost_by.cause, short_by.cause);
+        Ok(Ran {
+            outcome,
+            frames_per_second,
+            repeated: 0,
+            stopped,
+            port_lost,
+            report,
+            lost_by,
+            short_by,
+            flows,
+        })
+    }
+
+    /// Where trials are done, for what to type next.
+    pub fn place(&self) -> Where {
+        if self.ports.lab.is_some() { Where::InALab } else { Where::Here }
+    }
+
+    /// Each way's result gets what the lab's device counted where its frames went, and the names of its ports, which causes
+    /// are told by.
+    fn add_what_the_device_counted(&self, device: &mut Option<DeviceCounters>, reports: &mut [Report]) {
+        for (report, way) in reports.iter_mut().zip(&self.ports.ways) {
+            report.resolved.interfaces = way.names();
+            let Some((lab, device)) = self.ports.lab.as_ref().zip(device.as_mut()) else { continue };
+            let [senders, receivers] = [way.sender_names().collect(), way.receiver_names().collect()]
+                .map(|names: Vec<&String>| names.into_iter().map(String::as_str).collect::<Vec<_>>());
+            report.result.counters.extend(device.rises(lab, self.ports.did(), &senders, &receivers));
+        }
     }
 
     /// The first number in the signatures of a way's frames in this trial: others than those of the trials before, and of the
@@ -680,6 +734,22 @@ impl Rig {
         }
     }
 }
+
+/// The cause of the way that is worst off.
+#[derive(Debug, Default)]
+struct Worst {
+    frames: u64,
+    cause: Option<Cause>,
+}
+
+impl Worst {
+    fn look(&mut self, frames: u64, cause: impl FnOnce() -> Option<Cause>) {
+        if frames > self.frames {
+            *self = Worst { frames, cause: cause() };
+        }
+    }
+}
+
 /// When frames were lost, and how long nothing came.
 fn add_losses_over_time(outcome: &mut Outcome, offer: &Offer, report: &Report, watch: &Watch, width: usize) {
     let seen = watch.seen();

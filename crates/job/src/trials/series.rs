@@ -255,6 +255,7 @@ pub const PORT_LOST: &str = "port lost";
 /// A trial as the report has it.
 pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
     let outcome = &ran.outcome;
+    let verdict = if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) };
     let stage = match wanted.stage {
         Stage::WarmUp => "warm_up",
         Stage::Search => "search",
@@ -301,7 +302,13 @@ pub fn row(wanted: &Wanted, ran: &Ran, goal: &Goal) -> Trial {
         lost_at_end_frames: outcome.lost_at_end,
         repeated: ran.repeated,
         flows: ran.flows,
-        verdict: if ran.port_lost.is_some() { PORT_LOST } else { goal.verdict(outcome) }.to_owned(),
+        cause: match verdict {
+            // These say all that is known.
+            PORT_LOST | "sender uneven" | "unconfirmed" => None,
+            "sender short" => ran.short_by.clone(),
+            _ => ran.lost_by.clone(),
+        },
+        verdict: verdict.to_owned(),
         ..Trial::default()
     }
 }

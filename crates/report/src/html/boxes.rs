@@ -122,7 +122,7 @@ pub(super) fn repeated(trials: &[Trial]) -> Vec<Chart> {
             && a.duration_ns == b.duration_ns
             && a.then_load == b.then_load
     };
-    for trial in trials.iter().filter(|t| t.duration_ns > 0 && !super::search::is_the_testers(&t.verdict)) {
+    for trial in trials.iter().filter(|t| t.duration_ns > 0 && !crate::search::is_the_testers(&t.verdict)) {
         match groups.iter_mut().find(|(_, of)| of.first().is_some_and(|first| alike(first, trial))) {
             Some((_, of)) => of.push(trial),
             None => {

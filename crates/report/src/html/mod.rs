@@ -150,14 +150,9 @@ fn header(report: &Report) -> String {
 /// Why it fell short, and what to type next.
 fn cause(report: &Report) -> String {
     let cause = conclusion::cause(report);
-    if cause.is_empty() {
-        return cause;
-    }
-    format!(
-        "<p class=\"cause\">{}</p><p class=\"cause\">{}</p>",
-        Esc(&cause),
-        Esc(&conclusion::next_step(report, None))
-    )
+    let paragraphs = [cause, conclusion::remedy(report)];
+    let shown = paragraphs.iter().filter(|text| !text.is_empty());
+    shown.map(|text| format!("<p class=\"cause\">{}</p>", Esc(text))).collect()
 }
 
 fn tiles(report: &Report) -> String {

@@ -21,6 +21,9 @@ pub struct Capture {
     /// Frames that were to be captured and were not: there was no room for them in memory, or the file could not be written.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed_frames: u64,
+    /// No more frames than these were wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted_frames: Option<u64>,
     /// Where only frames were captured that something befell, with their neighbours: how often.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
@@ -47,6 +50,9 @@ fn facts(of: &Capture) -> Vec<String> {
     };
     let what = match of.events {
         Some(events) => format!("{} around {}", counted(of.frames, "frame"), counted(events, "event")),
+        None if of.wanted_frames == Some(of.frames) && of.frames < of.arrived_frames => {
+            format!("the first {} of {}", count(of.frames), counted(of.arrived_frames, "frame"))
+        }
         None if of.frames == of.arrived_frames => format!("all {}", counted(of.frames, "frame")),
         None => format!("{} of {}", count(of.frames), counted(of.arrived_frames, "frame")),
     };

@@ -14,7 +14,8 @@ pub struct HostCounter {
     /// The interface at whose end it was read, or `this machine`.
     pub place: String,
     /// Who counts: `interface` (`ip -s link`), `driver` (`ethtool -S`), `stack` (`nstat`), `cores`
-    /// (`/proc/net/softnet_stat`).
+    /// (`/proc/net/softnet_stat`); of a lab's device also `queue` (`tc -s qdisc`), `rule` (nftables) and `impair` (its
+    /// program).
     pub source: String,
     /// Its name there.
     pub name: String,

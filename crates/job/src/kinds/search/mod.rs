@@ -11,8 +11,9 @@ use super::shared;
 use crate::session::Session;
 use crate::trials::{Offer, Rig, Series, frame_sizes, frames_per_second, mean_bytes, nanos};
 use anyhow::{Result, bail};
+use report::causes::{self, StoppedAt};
 use report::search::{SearchResult, SizeResult};
-use report::{Code, Note, Report, Sentence, Warnings, units};
+use report::{Cause, Code, Note, Report, Sentence, Stopped, Warnings, units};
 use spec::{Axis, Find, Finding, Search};
 use std::time::Duration;
 use traffic::expr::Size;
@@ -143,7 +144,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
         series.size_number = (number + 1, many);
         series.size_name.clone_from(&name);
         series.size = size.clone();
-        let ranged = before.sizes.get(number).map(|size| (size.least, size.greatest));
+        let ranged = before.sizes.get(number);
         let Some(mut sized) = range(&mut series, &common, name, size, ranged, &mut notes)? else {
             search.complete = false;
             search.untried_sizes = names[number..].to_vec();
@@ -182,6 +183,9 @@ struct Notes {
 }
 
 fn finish(mut report: Report, mut series: Series, mut search: SearchResult, notes: Notes) -> Report {
+    for size in &mut search.sizes {
+        size.stopped = stopped(size, &series.rows);
+    }
     search.sending_ns = series.sending_ns();
     search.elapsed_ns = nanos(series.elapsed());
     if let Some(environment) = series.rig.environment.take() {
@@ -259,6 +263,25 @@ fn flows_by_default(find: &Find, bench: &mut spec::Bench) {
     }
 }
 
+/// What keeps a search from more, as long as no trial does.
+fn ends(at: StoppedAt, cause: Option<Cause>) -> Option<Stopped> {
+    Some(Stopped { at, cause, ..Stopped::default() })
+}
+
+/// What kept the search of a size from more: what its trials say, or if none failed, what ended the loads that were tried.
+fn stopped(size: &SizeResult, trials: &[report::search::Trial]) -> Option<Stopped> {
+    if !size.unfinished.is_empty() {
+        return size.stopped.clone();
+    }
+    let greatest = || {
+        let found = size.throughput.iter().flatten().next().map(|found| found.frames_per_second);
+        let found = found.or(size.flows.as_ref().map(|found| found.flows_per_second));
+        let all = found.is_some_and(|found| found >= size.greatest * (1.0 - 1e-9));
+        size.stopped.clone().filter(|_| all)
+    };
+    causes::stopped(size, trials).or_else(greatest)
+}
+
 /// The loads that can be tried: what was asked for, what the link carries, and what the sender can do. `None` when
 /// interrupted.
 fn range(
@@ -266,7 +289,7 @@ fn range(
     common: &Common<'_>,
     name: String,
     size: Size,
-    known: Option<(f64, f64)>,
+    known: Option<&SizeResult>,
     notes: &mut Notes,
 ) -> Result<Option<Sized>> {
     let mean = mean_bytes(&size);
@@ -283,8 +306,9 @@ fn range(
             .transpose()?,
         ..SizeResult::default()
     };
-    if let Some((least, greatest)) = known {
-        (result.least, result.greatest) = (least, greatest);
+    if let Some(known) = known {
+        (result.least, result.greatest) = (known.least, known.greatest);
+        result.stopped = known.stopped.clone().filter(|stopped| stopped.at != StoppedAt::Trial);
         return Ok(Some(Sized { name, size, result }));
     }
     // Of flows the load is their number.
@@ -294,6 +318,7 @@ fn range(
     };
     if let Some((least, greatest)) = flows::given(&job.find)? {
         (result.least, result.greatest) = (least, greatest);
+        result.stopped = ends(StoppedAt::Asked, None);
         return Ok(Some(Sized { name, size, result }));
     }
     let of_flows = matches!(job.find, Find::Flows(_));
@@ -317,10 +342,12 @@ fn range(
     let wanted = asked.or(theoretical);
     let schedule = wanted.map_or(Schedule::TopSpeed, crate::trials::schedule);
     let offer = Offer { schedule, flows, tried: of_flows, ..Offer::steady(1.0, probe_ns, &size) };
-    let mut can = 0.0f64;
+    let (mut can, mut limit) = (0.0f64, None);
     for _ in 0..PROBES {
         let Some(ran) = series.run(&offer, &|_| None)? else { return Ok(None) };
-        can = can.max(ran.frames_per_second);
+        if ran.frames_per_second > can {
+            (can, limit) = (ran.frames_per_second, causes::rate(&ran.report, series.rig.place()));
+        }
         // What it reached once it can do; that it did not may be a moment's stall.
         if wanted.is_none_or(|wanted| can >= wanted * REACHED) {
             break;
@@ -339,6 +366,11 @@ fn range(
             most
         }
         None => (can * SURE).floor(),
+    };
+    result.stopped = match asked {
+        _ if wanted.is_none_or(|wanted| result.greatest < wanted) => ends(StoppedAt::Sender, limit),
+        Some(_) => ends(StoppedAt::Asked, None),
+        None => ends(StoppedAt::Link, None),
     };
     result.least = least(result.greatest)?;
     if result.least >= result.greatest {

@@ -4,8 +4,8 @@
 use super::super::charts::{Chart, FRAME};
 use super::super::marks;
 use super::super::plot::{Frame, Labels, Scale, Svg, rates_scale, round_up, tick_number};
-use super::{Lost, is_the_testers};
-use crate::search::{Bounds, LossAt, SearchResult, SizeResult, Trial};
+use super::Lost;
+use crate::search::{Bounds, LossAt, SearchResult, SizeResult, Trial, is_the_testers};
 use crate::units;
 
 /// Values that are written beside their points at most.

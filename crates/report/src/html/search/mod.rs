@@ -83,11 +83,6 @@ pub(super) fn tiles(report: &Report) -> Vec<(String, String, String)> {
     tiles
 }
 
-/// Did the tester itself fall short in a trial of this verdict?
-pub(super) fn is_the_testers(verdict: &str) -> bool {
-    matches!(verdict, "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown")
-}
-
 /// What went missing at a point of the loss curve, and with whom: the curve's own ratio has both.
 #[derive(Clone, Copy)]
 struct Lost {

@@ -306,6 +306,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
         "p50",
         "p99.9",
         "tries",
+        "likely cause",
     ]);
     for t in all.iter().take(MOST_TRIALS) {
         let latency = |get: fn(&crate::search::TrialLatency) -> u64| {
@@ -353,6 +354,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
                 latency(|d| d.p50),
                 latency(|d| d.p999),
                 (u64::from(t.repeated) + 1).to_string(),
+                t.cause.as_ref().map_or(DASH.into(), crate::causes::Cause::brief),
             ],
         );
     }

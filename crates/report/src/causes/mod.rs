@@ -1,10 +1,20 @@
 //! What most likely lost frames, or kept the sender from its rate, and what to type next: by what the result has of counters,
 //! intervals and latency. Each cause names its evidence; where there is none it says so, because a guess costs a reader more
 //! time than no answer.
+//!
+//! Of a run it is derived when its result is shown. Of a trial it is kept ([`crate::search::Trial::cause`]), because a search
+//! has hundreds, and keeps the evidence of none; what stopped a search follows from those ([`search`]).
+
+mod search;
 
 use crate::model::{HostCounter, Interval, Report, Totals, Tx, Verdict};
 use crate::note::Code;
 use crate::units::{self, printable};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub(crate) use search::said;
+pub use search::{Stopped, StoppedAt, stopped};
 
 /// Bytes of each frame on the wire beside those of layer 2 without FCS.
 const ON_THE_WIRE: f64 = 24.0;
@@ -13,18 +23,116 @@ fn about(frames: u64) -> u64 {
     (frames / 50).max(8)
 }
 
+/// Interfaces of a lab's device are called so in results, because the host has none of these names.
+pub const OF_THE_LAB: &str = "the lab's ";
+
 /// A cause with what to do next; both are sentences without their full stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
+    /// Of which kind it is.
+    pub by: By,
     /// What is seen, and what follows.
     pub said: String,
-    /// The next command to type; empty where nothing is to be done with a command.
+    /// The next command to type; left out where nothing is to be done with a command.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub next: String,
+    /// By `counter`: the one of them that rose most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<HostCounter>,
+}
+
+/// What frames were lost by, or a sender was limited by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// A counter of losses rose.
+    Counter,
+    /// Nothing reached the receiver's interface.
+    Nothing,
+    /// The receiver's machine, behind its interface.
+    Receiver,
+    /// Bursts of the sender, after it had been held up.
+    Bursts,
+    /// A full queue of the device or the way, as what arrived shows.
+    Queue,
+    /// The device or the way, in an unknown manner.
+    Device,
+    /// A limit of the goal other than loss: latency, its variation, order.
+    Goal,
+    /// The sender's link carries no more.
+    Link,
+    /// The sender's interface took no more.
+    Interface,
+    /// The sender's cores were busy.
+    Cpu,
+    /// The sender's machine held it up.
+    Machine,
+    /// That cannot be told.
+    #[default]
+    #[serde(other)]
+    Unknown,
 }
 
 impl Cause {
-    fn new(said: impl Into<String>, next: impl Into<String>) -> Self {
-        Self { said: said.into(), next: next.into() }
+    fn new(by: By, said: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { by, said: said.into(), next: next.into(), counter: None }
+    }
+
+    /// In a few words, for a table.
+    pub(crate) fn brief(&self) -> String {
+        match (&self.counter, self.by) {
+            (Some(counter), _) => format!("{}: {}", printable(&counter.place), printable(&counter.name)),
+            (None, By::Counter | By::Unknown) => "cannot be told".to_owned(),
+            (None, By::Nothing) => "nothing reached the receiver".to_owned(),
+            (None, By::Receiver) => "behind the receiver's interface".to_owned(),
+            (None, By::Bursts) => "bursts after a stall".to_owned(),
+            (None, By::Queue) => "a full queue on the way".to_owned(),
+            (None, By::Device) => "the device or the way".to_owned(),
+            (None, By::Goal) => "the goal".to_owned(),
+            (None, By::Link) => "the sender's link".to_owned(),
+            (None, By::Interface) => "the sender's interface".to_owned(),
+            (None, By::Cpu) => "the sender's CPU".to_owned(),
+            (None, By::Machine) => "the sender was held up".to_owned(),
+        }
+    }
+
+    /// Is it the same in kind as another one, whatever the figures?
+    fn is_like(&self, other: &Cause) -> bool {
+        let which = |cause: &Cause| cause.counter.as_ref().map(|c| (c.place.clone(), c.name.clone()));
+        self.by == other.by && which(self) == which(other)
+    }
+}
+
+/// Where a run was done, as far as what to type next depends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Where {
+    /// Between interfaces that can be named again.
+    #[default]
+    Here,
+    /// In a lab of its own, whose interfaces are gone with it.
+    InALab,
+}
+
+impl Where {
+    /// Of a run, by its job.
+    fn of(report: &Report) -> Where {
+        let lab = report.requested.as_ref().and_then(|job| job.get("lab"));
+        if lab.is_some_and(|lab| !lab.is_null()) { Where::InALab } else { Where::Here }
+    }
+
+    fn doctor(self, interface: &str, says: &str) -> String {
+        match self {
+            Where::Here => format!("`netdyno doctor {interface}` says {says}"),
+            Where::InALab => format!("`netdyno doctor` says {says}"),
+        }
+    }
+
+    fn search(self, from: &str, to: &str) -> String {
+        let between = match self {
+            Where::Here => format!("`.on` {from} and `.measure` {to}"),
+            Where::InALab => "the same `.lab`".to_owned(),
+        };
+        format!("`netdyno search throughput` with {between} finds the load where loss begins")
     }
 }
 
@@ -33,6 +141,9 @@ impl Cause {
 pub fn of(report: &Report) -> Option<Cause> {
     let result = &report.result;
     let Verdict::Short { reasons } = &result.verdict else { return None };
+    if report.command == "trial" {
+        return search::of_trials(&result.trials);
+    }
     let is_a_run = result.search.is_none() && result.trials.is_empty() && result.tx.is_some();
     // A link that was down, frames that were refused: those reasons are causes themselves.
     let told = |code: Code| reasons.iter().any(|reason| reason.code == code);
@@ -40,38 +151,52 @@ pub fn of(report: &Report) -> Option<Cause> {
         return None;
     }
     if told(Code::FramesLost) && result.loss.is_some_and(|loss| loss.learnt_frames.is_none()) {
-        return loss(report);
+        return loss(report, Where::of(report));
     }
-    if told(Code::RateNotReached) && !told(Code::FramesRefused) { rate(report) } else { None }
+    match told(Code::RateNotReached) && !told(Code::FramesRefused) {
+        true => rate(report, Where::of(report)),
+        false => None,
+    }
 }
 
-fn loss(report: &Report) -> Option<Cause> {
+/// Of a run's loss.
+pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     let result = &report.result;
-    let (lost, tx) = (result.loss?, result.tx.as_ref()?);
+    let (lost, tx) = (result.loss.filter(|loss| loss.frames > 0)?, result.tx.as_ref()?);
     let (sent, arrived) = (tx.totals.frames, result.rx.as_ref().map_or(0, |rx| rx.totals.frames));
     let (from, to) = ends(report);
-    let search = format!(
-        "`netdyno search throughput` with `.on` {from} and `.measure` {to} finds the load where loss begins"
-    );
+    let search = place.search(&from, &to);
     let gone = |c: &HostCounter| c.rise.saturating_sub(c.own_frames.unwrap_or(0));
     // What counts a few explains a few.
     let explains = |c: &&HostCounter| c.explains.is_some() && gone(c).saturating_mul(10) >= lost.frames;
     let telling: Vec<&HostCounter> = result.counters.iter().filter(explains).collect();
     if let Some(most) = telling.iter().max_by_key(|c| gone(c)) {
-        let share = (gone(most) as f64 / lost.frames.max(1) as f64).min(1.0);
-        let (place, name) = (printable(&most.place), printable(&most.name));
+        let (end, name) = (printable(&most.place), printable(&most.name));
+        // Ports of one device lose alike what goes between all of them.
+        let alike = |c: &&&HostCounter| {
+            c.place.starts_with(OF_THE_LAB) && (&c.source, &c.name) == (&most.source, &most.name)
+        };
+        let others = telling.iter().filter(alike).filter(|c| c.place != most.place);
+        let (mut frames, mut ends, mut whose) = (gone(most), end.clone(), "its");
+        for other in others.filter(|_| end.starts_with(OF_THE_LAB)) {
+            frames = frames.saturating_add(gone(other));
+            ends += &format!(", {}", printable(&other.place));
+            whose = "their";
+        }
+        let share = (frames as f64 / lost.frames.max(1) as f64).min(1.0);
         let why = most.explains.as_deref().unwrap_or_default();
         let said = format!(
-            "{place} dropped {} ({} of the loss): its {name} rose; {}",
-            units::counted(gone(most), "frame"),
+            "{ends} dropped {} ({} of the loss): {whose} {name} rose; {}",
+            units::counted(frames, "frame"),
             units::percent(share),
             printable(why)
         );
-        let doctor = match place.as_str() {
+        let next = match end.as_str() {
             "this machine" => "`netdyno doctor` says what this machine can do better".to_owned(),
-            place => format!("`netdyno doctor {place}` says what to change there"),
+            end if end.starts_with(OF_THE_LAB) => search,
+            end => place.doctor(end, "what to change there"),
         };
-        return Some(Cause::new(said, doctor));
+        return Some(Cause { counter: Some((*most).clone()), ..Cause::new(By::Counter, said, next) });
     }
     if result.round_trip && lost.ratio >= 1.0 {
         // The verdict has named the mend.
@@ -88,10 +213,14 @@ fn loss(report: &Report) -> Option<Cause> {
     let looked = result.counters.iter().any(|c| c.place == from || c.place == to);
     let at_the_end = counted("rx_packets").or(looked.then_some(0));
     let left = tx.interface_counters.iter().all(|c| c.missing_frames == 0);
-    let Some(at_the_end) = at_the_end.filter(|_| from != to && left) else {
-        let said =
-            "which part lost them cannot be told: no counter of either end that knows these frames was read";
-        return Some(Cause::new(said, search));
+    // Of several ports' frames it is not known which of them came to which.
+    let pair = from != to && result.ports.is_empty();
+    let Some(at_the_end) = at_the_end.filter(|_| pair && left) else {
+        let said = match result.ports.is_empty() {
+            true => "no counter of either end that knows these frames was read",
+            false => "they went between several ports, and no counter of losses rose",
+        };
+        return Some(Cause::new(By::Unknown, format!("which part lost them cannot be told: {said}"), search));
     };
     if arrived == 0 && at_the_end <= about(sent) {
         let said = format!(
@@ -99,7 +228,11 @@ fn loss(report: &Report) -> Option<Cause> {
              or went elsewhere (the cables, and whether a device passes on these addresses, VLANs and types)",
             units::count(at_the_end)
         );
-        return Some(Cause::new(said, format!("`netdyno measure {to}` shows what arrives there at all")));
+        let next = match place {
+            Where::Here => format!("`netdyno measure {to}` shows what arrives there at all"),
+            Where::InALab => String::new(),
+        };
+        return Some(Cause::new(By::Nothing, said, next));
     }
     if at_the_end.saturating_add(about(sent).min(lost.frames / 2)) >= sent {
         let said = format!(
@@ -108,7 +241,7 @@ fn loss(report: &Report) -> Option<Cause> {
             units::count(at_the_end),
             units::counted(sent, "frame")
         );
-        return Some(Cause::new(said, format!("`netdyno doctor {to}` says how to receive faster")));
+        return Some(Cause::new(By::Receiver, said, place.doctor(&to, "how to receive faster")));
     }
     if at_the_end.abs_diff(arrived) > about(arrived).max(lost.frames / 10) {
         let said = format!(
@@ -117,27 +250,29 @@ fn loss(report: &Report) -> Option<Cause> {
             units::count(at_the_end),
             units::count(arrived)
         );
-        return Some(Cause::new(said, search));
+        return Some(Cause::new(By::Unknown, said, search));
     }
     let between = format!(
         "{from} transmitted all and no counter of losses rose at {from} or {to}: the device or the way between them lost them"
     );
     if let Some(burst) = in_bursts(report) {
         return Some(Cause::new(
+            By::Bursts,
             format!("{between}; {burst}"),
             "`netdyno doctor` says how this sender is held up less",
         ));
     }
     Some(match drain(report) {
-        Some(Drain::Queue(why)) => Cause::new(format!("{between}; {why}"), search),
+        Some(Drain::Queue(why)) => Cause::new(By::Queue, format!("{between}; {why}"), search),
         Some(Drain::Steady(why)) => {
             let half = tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second) / 2.0;
             let again = format!(
                 "the same with `.rate` {half:.0}pps tells a limit (no loss then) from loss by chance (the same share)"
             );
-            Cause::new(format!("{between}; {why}"), again)
+            Cause::new(By::Device, format!("{between}; {why}"), again)
         }
         None => Cause::new(
+            By::Device,
             format!(
                 "{between}, and its own counters say why (on Linux: `ip -s link`, `tc -s qdisc`, `ethtool -S` there)"
             ),
@@ -221,10 +356,11 @@ fn drain(report: &Report) -> Option<Drain> {
     )))
 }
 
-fn rate(report: &Report) -> Option<Cause> {
+/// Of a rate that was not reached.
+pub fn rate(report: &Report, place: Where) -> Option<Cause> {
     let tx = report.result.tx.as_ref()?;
     let (from, _) = ends(report);
-    let doctor = format!("`netdyno doctor {from}` says what this machine can reach and what to change");
+    let doctor = place.doctor(&from, "what this machine can reach and what to change");
     if let Some(cause) = link(report, tx, &from) {
         return Some(cause);
     }
@@ -236,7 +372,7 @@ fn rate(report: &Report) -> Option<Cause> {
             "the interface limits: {from} took frames no faster, its queue was full {}",
             units::counted(retried, "time")
         );
-        return Some(Cause::new(said, doctor));
+        return Some(Cause::new(By::Interface, said, doctor));
     }
     if busiest >= 0.85 {
         let cores = units::counted(tx.cores.len() as u64, "sending core");
@@ -246,6 +382,7 @@ fn rate(report: &Report) -> Option<Cause> {
             printable(&tx.engine)
         );
         return Some(Cause::new(
+            By::Cpu,
             said,
             format!("add sending cores (`.cores`), or take another `.engine`; {doctor}"),
         ));
@@ -263,9 +400,10 @@ fn rate(report: &Report) -> Option<Cause> {
             units::counted(stalls.stalls, "time"),
             units::time(stalls.longest_stall_ns),
         );
-        return Some(Cause::new(said, doctor));
+        return Some(Cause::new(By::Machine, said, doctor));
     }
     Some(Cause::new(
+        By::Unknown,
         "what limited the sender cannot be told: no queue was full, no core busy, nothing held it up",
         doctor,
     ))
@@ -289,7 +427,7 @@ fn link(report: &Report, tx: &Tx, from: &str) -> Option<Cause> {
             units::bit_rate(speed as f64),
             units::frame_rate(most)
         );
-        Cause::new(said, format!("ask for no more than `.rate` {most:.0}pps", most = most.floor()))
+        Cause::new(By::Link, said, format!("ask for no more than `.rate` {most:.0}pps", most = most.floor()))
     })
 }
 
@@ -354,6 +492,35 @@ mod tests {
             said(&lossy(5_000, &[("rx_dropped", 4_000, Some("queue full")), ("rx_packets", 5_000, None)]));
         assert_eq!(said, "rx0 dropped 4,000 frames (80.0 % of the loss): its rx_dropped rose; queue full");
         assert!(next.contains("netdyno doctor rx0"), "{next}");
+    }
+
+    #[test]
+    fn what_a_labs_device_counted_is_added_up_over_its_ports_and_is_no_interface_of_the_host() {
+        let mut report = lossy(5_000, &[("rx_packets", 5_000, None)]);
+        let dropped = |place: &str, rise| HostCounter {
+            place: format!("{OF_THE_LAB}{place}"),
+            source: "rule".into(),
+            name: "nft_dropped".into(),
+            rise,
+            explains: Some("on purpose".into()),
+            own_frames: None,
+        };
+        report.result.counters.extend([dropped("dut0", 2_000), dropped("dut1", 3_000)]);
+        let cause = loss(&report, Where::InALab).expect("a cause");
+        assert_eq!(
+            cause.said,
+            "the lab's dut1, the lab's dut0 dropped 5,000 frames (100 % of the loss): their nft_dropped rose; on purpose"
+        );
+        assert_eq!((cause.by, cause.counter.expect("a counter").rise), (By::Counter, 3_000));
+        assert_eq!(
+            cause.next,
+            "`netdyno search throughput` with the same `.lab` finds the load where loss begins"
+        );
+        let short = rate(&report, Where::InALab).expect("a cause");
+        assert!(short.next.starts_with("`netdyno doctor` says"), "{}", short.next);
+        // Frames that never left are no loss that a counter tells.
+        report.result.loss = Some(Loss::between(10_000, 10_000));
+        assert_eq!(loss(&report, Where::InALab), None);
     }
 
     #[test]
