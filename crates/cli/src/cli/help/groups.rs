@@ -125,7 +125,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
         "send replay trial search measure",
         "Measure",
         "measure measure2 round-trip check-content pass drop capture capture-snap capture-rotate capture-rotate-size \
-         capture-files capture-only capture-around",
+         capture-files capture-count capture-only capture-around",
     ),
     ("impair", "Expert", "fault-seed buffer"),
     (
@@ -155,7 +155,7 @@ const OPTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Options of the other groups that `-h` leaves out.
-const RARE: &str = "capture-snap capture-rotate capture-rotate-size capture-files capture-only capture-around \
+const RARE: &str = "capture-snap capture-rotate capture-rotate-size capture-files capture-count capture-only capture-around \
     metrics-name lab-queue lab-burst cork batch only-side";
 
 /// Of which verbs (of all), which option, and what `-h` says of it.
