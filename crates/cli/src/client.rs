@@ -23,6 +23,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+/// A signal within this time after the first is the same one: timeout(1) sends it to a process and then to its group, and a
+/// lab passes on what it gets.
+const SAME: Duration = Duration::from_millis(300);
 /// From one progress line to the next.
 const REDRAW: Duration = Duration::from_millis(200);
 
@@ -36,15 +39,19 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on. The same signal again ends the process, unless a screen does so, which must give the terminal back first.
+    /// From now on. A second signal ends the process, unless a screen does so, which must give the terminal back first.
     pub fn handle(screen: bool) -> Result<Signals> {
         let signals = Signals { stop: Arc::default(), deaf: Arc::new(AtomicBool::new(true)) };
+        let again = Arc::new(AtomicBool::new(false));
         for signal in gauges::ending_signals() {
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.deaf))?;
             if !screen {
-                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&signals.stop))?;
+                signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&again))?;
             }
             signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
+        }
+        if !screen {
+            await_second(again)?;
         }
         Ok(signals)
     }
@@ -66,6 +73,22 @@ impl Signals {
             together,
         }
     }
+}
+
+/// Sets `again` a moment after the first signal.
+fn await_second(again: Arc<AtomicBool>) -> Result<()> {
+    let mut came = signal_hook::iterator::Signals::new(gauges::ending_signals())?;
+    let wait = move || {
+        if came.forever().next().is_some() {
+            std::thread::sleep(SAME);
+            again.store(true, Relaxed);
+        }
+    };
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)
+        .context("starting a thread for signals")?;
+    Ok(())
 }
 
 /// Whether a line is to show how it goes, beside what else `output` asks for.

@@ -24,6 +24,12 @@ fn main() -> ExitCode {
         Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return failed(&error),
     };
+    if let Some(page) = commands::pages::asked(&words, cli::help::is_verb) {
+        return match commands::pages::run(&page) {
+            Err(error) if !output::reader_left(&error) => failed(&error),
+            _ => ExitCode::SUCCESS,
+        };
+    }
     let cli = match cli::help::parse(words) {
         Ok(cli) => cli,
         Err(error) => {

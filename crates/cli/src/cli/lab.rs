@@ -47,7 +47,7 @@ pub struct Lab {
     #[arg(long, value_name = "FAULTS", value_parser = super::impair::words, conflicts_with_all = ["dut", "bottleneck", "loss"])]
     pub impair: Option<Faults>,
     /// The command. It runs on the sending host, which has interface tx0; rx0 is the receiving host's (also written
-    /// rx0@receiver). The device's namespace is called dut, its interfaces dut0, dut1, ...
+    /// rx0@receiver): what begins with `ip netns exec receiver` runs there. The device's namespace is called dut, its interfaces dut0, dut1, ...
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }

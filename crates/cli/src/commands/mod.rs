@@ -15,6 +15,7 @@ mod info;
 pub mod jobs;
 pub mod lab;
 mod man;
+pub mod pages;
 mod plugin;
 mod resume;
 mod synth;

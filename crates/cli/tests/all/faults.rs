@@ -393,7 +393,8 @@ fn the_interface_of_the_default_route_is_refused_unless_named() {
 
 #[test]
 fn an_interrupt_ends_a_run_with_statistics_and_report() {
-    for signal in ["INT", "TERM"] {
+    // As timeout(1) does, which signals a process and then its group: both are one request.
+    for signals in [&["INT"][..], &["TERM"], &["TERM", "TERM"], &["INT", "INT", "TERM"]] {
         let net = Net::new();
         let file = crafted(&net, "x.pcap", "--count 100 --rate 1kpps");
         let dir = net.file("report");
@@ -401,7 +402,7 @@ fn an_interrupt_ends_a_run_with_statistics_and_report() {
             "netdyno replay {file} --on tx0 --measure rx0 --duration 60s --json --report {dir}"
         ));
         net.until_frames_leave();
-        replay.signal(signal);
+        signals.iter().for_each(|signal| replay.signal(signal));
         let report = replay.wait().with(1).json();
         let result = &report["result"];
         assert!(number(&result["tx"]["frames"]) > 20);
@@ -409,6 +410,23 @@ fn an_interrupt_ends_a_run_with_statistics_and_report() {
         assert!(reasons(&report)[0].starts_with("stopped after"), "{:?}", reasons(&report));
         assert_eq!(listing(dir), ["figures.csv", "intervals.csv", "report.html", "result.json"]);
     }
+}
+
+/// A run that takes long to end (its frames are under way for seconds) is ended at once by a second signal.
+#[test]
+fn a_second_signal_ends_at_once() {
+    let net = Net::new();
+    let file = crafted(&net, "x.pcap", "--count 100 --rate 1kpps");
+    let replay = net.start(format!("netdyno replay {file} --on tx0 --duration 60s --rate 100pps"));
+    net.until_frames_leave();
+    replay.signal("STOP");
+    replay.signal("INT");
+    replay.signal("CONT");
+    // What ends within the time that makes two signals one needs no second.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    replay.signal("INT");
+    let ran = replay.wait();
+    assert!([1, 130].contains(&ran.status), "{}: {}", ran.status, ran.stderr);
 }
 
 #[test]

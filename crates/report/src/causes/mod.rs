@@ -262,16 +262,21 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
             "`netdyno doctor` says how this sender is held up less",
         ));
     }
-    Some(match drain(report) {
-        Some(Drain::Queue(why)) => Cause::new(By::Queue, format!("{between}; {why}"), search),
-        Some(Drain::Steady(why)) => {
+    Some(match (drain(report), hurried(report, lost.frames)) {
+        (Some(Drain::Queue(why)), _) => Cause::new(By::Queue, format!("{between}; {why}"), search),
+        (Some(Drain::Steady(why)), _) => {
             let half = tx.intended_frames_per_second.unwrap_or(tx.totals.frames_per_second) / 2.0;
             let again = format!(
                 "the same with `.rate` {half:.0}pps tells a limit (no loss then) from loss by chance (the same share)"
             );
             Cause::new(By::Device, format!("{between}; {why}"), again)
         }
-        None => Cause::new(
+        (None, Some(hurried)) => Cause::new(
+            By::Unknown,
+            format!("{between}, or a queue there was too short for this sender's bursts: {hurried}"),
+            "`netdyno trial` sends before all other programs, and tells both apart",
+        ),
+        (None, None) => Cause::new(
             By::Device,
             format!(
                 "{between}, and its own counters say why (on Linux: `ip -s link`, `tc -s qdisc`, `ethtool -S` there)"
@@ -316,6 +321,17 @@ fn in_bursts(report: &Report) -> Option<String> {
             units::time(stalls.longest_stall_ns)
         )
     })
+}
+
+/// Did this sender send at least as many frames faster than asked as were lost?
+fn hurried(report: &Report, lost: u64) -> Option<String> {
+    let stalls = report.result.pacing.as_ref()?.catch_up.filter(|c| c.stalls > 0 && c.frames >= lost)?;
+    Some(format!(
+        "after {} of up to {} it sent {} faster than asked",
+        units::counted(stalls.stalls, "stall"),
+        units::time(stalls.longest_stall_ns),
+        units::counted(stalls.frames, "frame")
+    ))
 }
 
 /// What a loss looks like from its far end.
@@ -388,8 +404,11 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
         ));
     }
     let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
-    // Who falls behind once and never catches up was not held up, but is slow.
-    if let Some(stalls) = stalls.filter(|c| c.stalls >= 2 && c.longest_stall_ns >= 1_000_000) {
+    // Who falls behind once and never catches up may be slow, and not held up: unless most of its CPU was left over.
+    let idle = !busy.is_empty() && busiest < 0.5;
+    if let Some(stalls) =
+        stalls.filter(|c| c.longest_stall_ns >= 1_000_000 && (c.stalls >= 2 || c.stalls == 1 && idle))
+    {
         let used = if busy.is_empty() {
             String::new()
         } else {
@@ -402,9 +421,18 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
         );
         return Some(Cause::new(By::Machine, said, doctor));
     }
+    let stalled = stalls.filter(|c| c.stalls > 0).map_or_else(
+        || "nothing held it up".to_owned(),
+        |c| {
+            format!(
+                "and a stall of {} may be its slowness or another program's doing",
+                units::time(c.longest_stall_ns)
+            )
+        },
+    );
     Some(Cause::new(
         By::Unknown,
-        "what limited the sender cannot be told: no queue was full, no core busy, nothing held it up",
+        format!("what limited the sender cannot be told: no queue was full, no core busy, {stalled}"),
         doctor,
     ))
 }
@@ -585,6 +613,23 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_that_hurried_all_the_time_may_be_what_lost_frames() {
+        let counters = [("rx_packets", 9_900, None)];
+        let mut report = lossy(9_900, &counters);
+        let catch_up =
+            |frames| CatchUp { stalls: 106, longest_stall_ns: 104_000_000, frames, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up(99)), ..Pacing::default() });
+        assert!(!said(&report).0.contains("faster than asked"), "{}", said(&report).0);
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up(100)), ..Pacing::default() });
+        let (text, next) = said(&report);
+        assert!(
+            text.contains("after 106 stalls of up to 104 ms it sent 100 frames faster than asked"),
+            "{text}"
+        );
+        assert!(next.contains("netdyno trial"), "{next}");
+    }
+
+    #[test]
     fn what_kept_the_sender_from_its_rate_is_named_by_its_evidence() {
         let mut report = lossy(10_000, &[]);
         report.result.verdict = Verdict::Done;
@@ -595,6 +640,16 @@ mod tests {
         let set = |report: &mut Report, change: &dyn Fn(&mut Tx)| report.result.tx.as_mut().map(change);
         set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.99), ..Core::default() }]);
         assert!(said(&report).0.starts_with("the CPU limits: 1 sending core busy for 99.0 %"));
+        set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.4), ..Core::default() }]);
+        let once = CatchUp { stalls: 1, longest_stall_ns: 11_000_000, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(once), ..Pacing::default() });
+        assert!(
+            said(&report).0.contains("the sender was held up 1 time, up to 11.0 ms"),
+            "{}",
+            said(&report).0
+        );
+        set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.7), ..Core::default() }]);
+        assert!(said(&report).0.contains("a stall of 11.0 ms may be its slowness"), "{}", said(&report).0);
         set(&mut report, &|tx| tx.cores = vec![Core { cpu_ratio: Some(0.4), ..Core::default() }]);
         let catch_up = CatchUp { stalls: 7, longest_stall_ns: 50_000_000, ..CatchUp::default() };
         report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });

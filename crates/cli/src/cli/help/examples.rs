@@ -43,6 +43,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
                 "netdyno lab --impair 'delay 500us loss 1%' -- netdyno send ipv4/udp \\\n    --on tx0 --measure rx0 --rate 2kpps --duration 1s",
             ),
             example(
+                "A server on the far host of a lab, and a client here",
+                "netdyno lab --addresses -- sh -c 'ip netns exec receiver netdyno endpoint serve \\\n    --quiet & sleep 0.3; netdyno endpoint tcp-stream 198.18.0.2 --duration 1s; \\\n    kill $!'",
+            ),
+            example(
                 "Hosts with addresses, for programs of your own",
                 "netdyno lab --addresses -- ping -c 2 -i 0.2 198.18.0.2",
             ),
@@ -258,6 +262,10 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             example("On the server", "netdyno endpoint serve"),
             example("A TCP stream to it", "netdyno endpoint tcp-stream server --duration 1s"),
+            example(
+                "Both in a lab",
+                "netdyno lab --addresses -- sh -c 'ip netns exec receiver netdyno endpoint serve \\\n    --quiet & sleep 0.3; netdyno endpoint tcp-stream 198.18.0.2 --duration 1s; \\\n    kill $!'",
+            ),
             example(
                 "Latency while the path is loaded",
                 "netdyno endpoint latency-under-load server --duration 1s",

@@ -82,7 +82,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
     (
         "For the shell",
         &[
-            ("help", "help of a verb: netdyno help send, netdyno help search latency"),
+            ("help", "help of a verb (help send), a document (help docs/lab.md; help docs)"),
             ("completions", "print a completion script for a shell"),
             ("man", "write the manual pages into a folder"),
         ],
@@ -214,7 +214,7 @@ const BRIEF: &[(&str, &str, &str)] = &[
 const SEE: &[(&str, &str, &str)] = &[
     ("demo", "screen measuring", "lab send report"),
     ("doctor", "engines", "send"),
-    ("lab", "lab", "send trial impair"),
+    ("lab", "lab recipes", "send trial impair"),
     ("send", "recipes expressions scenarios engines measuring", "craft replay trial doctor"),
     ("replay", "replay recipes from-tcpreplay measuring", "edit info synth send"),
     ("live", "live", "replay endpoint"),

@@ -44,6 +44,11 @@ pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
 }
 
+/// Whether a word is a verb.
+pub fn is_verb(word: &str) -> bool {
+    groups::VERBS.iter().any(|(_, verbs)| verbs.iter().any(|(verb, _)| *verb == word))
+}
+
 /// `netdyno help VERB` is `netdyno VERB --help`, by whatever name the verb takes that.
 fn asking(mut words: Vec<OsString>) -> Vec<OsString> {
     if words.get(1).is_none_or(|word| word != "help") {

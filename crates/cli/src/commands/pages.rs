@@ -1,0 +1,151 @@
+//! `netdyno help docs/PAGE.md`: the documents, for whoever has the program and nothing else.
+
+use crate::output::print;
+use anyhow::Result;
+use std::ffi::OsString;
+
+macro_rules! page {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../pages/", $name, ".md")))
+    };
+}
+
+/// By name, as they stand in docs.
+const PAGES: &[(&str, &str)] = &[
+    page!("bridging"),
+    page!("clone"),
+    page!("compare"),
+    page!("compat"),
+    page!("counters"),
+    page!("drivers"),
+    page!("editing"),
+    page!("endpoint"),
+    page!("engines"),
+    page!("expressions"),
+    page!("flows"),
+    page!("flows-at-scale"),
+    page!("fragments"),
+    page!("from-goreplay"),
+    page!("from-iperf3"),
+    page!("from-netperf"),
+    page!("from-nprobe"),
+    page!("from-softflowd"),
+    page!("from-tcpcopy"),
+    page!("from-tcpreplay"),
+    page!("from-trex"),
+    page!("from-xdperf"),
+    page!("impair"),
+    page!("installing"),
+    page!("jobs"),
+    page!("lab"),
+    page!("live"),
+    page!("measuring"),
+    page!("method"),
+    page!("notes"),
+    page!("plugins"),
+    page!("recipes"),
+    page!("reflecting"),
+    page!("replay"),
+    page!("report"),
+    page!("scenarios"),
+    page!("screen"),
+    page!("synth"),
+    page!("writing-plugins"),
+];
+
+/// The page that these words ask for, or the list of them: `help docs/lab.md`, `help docs`, and by its bare name one that no
+/// verb has.
+pub fn asked(words: &[OsString], is_verb: impl Fn(&str) -> bool) -> Option<String> {
+    let [_, help, name] = words else { return None };
+    let name = name.to_str().filter(|_| help == "help")?;
+    if matches!(name, "docs" | "docs/") {
+        return Some(list());
+    }
+    let bare = match name.strip_prefix("docs/") {
+        Some(named) => named.strip_suffix(".md").unwrap_or(named),
+        None if is_verb(name) => return None,
+        None => name,
+    };
+    PAGES.iter().find(|(page, _)| *page == bare).map(|(_, text)| shown(text))
+}
+
+/// Prints it.
+pub fn run(text: &str) -> Result<u8> {
+    print(text)?;
+    Ok(0)
+}
+
+/// Each with the sentence that it begins with.
+fn list() -> String {
+    let mut text = "The documents are in the program: netdyno help docs/PAGE.md\n\n".to_owned();
+    for (name, page) in PAGES {
+        let title = page.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default();
+        text += &format!("  {:<24} {title}\n", format!("docs/{name}.md"));
+    }
+    text
+}
+
+/// Without the comments that tell its test how commands end.
+fn shown(page: &str) -> String {
+    let mut text = String::with_capacity(page.len());
+    let mut rest = page;
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        text += before;
+        rest = comment.split_once("-->").map_or("", |(_, behind)| behind.trim_start_matches('\n'));
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn ask(line: &str) -> Option<String> {
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        asked(&words, |word| word == "lab")
+    }
+
+    #[test]
+    fn all_documents_are_there() {
+        let docs =
+            Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").join("docs");
+        let mut names: Vec<String> = std::fs::read_dir(docs)
+            .expect("docs")
+            .filter_map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .into_string()
+                    .ok()?
+                    .strip_suffix(".md")
+                    .map(str::to_owned)
+            })
+            .collect();
+        names.sort();
+        assert_eq!(names, PAGES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert!(PAGES.iter().all(|(_, text)| text.starts_with("# ")), "each has a title");
+    }
+
+    #[test]
+    fn a_page_is_named_as_it_is_referred_to() {
+        let lab = ask("netdyno help docs/lab.md").expect("a page");
+        assert!(lab.starts_with("# ") && !lab.contains("<!--"), "{lab}");
+        assert_eq!(ask("netdyno help lab"), None, "a verb");
+        assert_eq!(ask("netdyno help expressions"), ask("netdyno help docs/expressions"));
+        assert!(ask("netdyno help docs").is_some_and(|list| list.contains("docs/expressions.md")));
+        for other in [
+            "netdyno help docs/nothing.md",
+            "netdyno craft lab",
+            "netdyno help",
+            "netdyno help expressions more",
+        ] {
+            assert_eq!(ask(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn comments_are_left_out() {
+        assert_eq!(shown("a\n<!-- b -->\nc\n<!-- d\ne -->f<!-- g"), "a\nc\nf");
+    }
+}
