@@ -82,7 +82,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
     (
         "For the shell",
         &[
-            ("help", "help of a verb (help send), a document (help docs/lab.md; help docs)"),
+            ("help", "help send; help docs lists documents, help docs/lab.md"),
             ("completions", "print a completion script for a shell"),
             ("man", "write the manual pages into a folder"),
         ],

@@ -170,12 +170,12 @@ fn a_flood_of_syns_costs_the_target_nothing_and_disturbs_no_session() {
     let [online, target] = three.servers(128);
     let clone = three.clone("");
     let what = "ether(dst=PEER)/ipv4(src=10.77.1.0/24,dst=10.77.1.1)/tcp(sport=1024..65000,dport=80,flags=S)";
-    let flood = format!("netdyno send {what} --on c0 --rate 20kpps --count 30000 --quiet");
+    let flood = format!("netdyno send {what} --on c0 --rate 20kpps --count 30000 --quiet --json");
     let link = start(inside(&three.online, "ip -o link show o0")).wait().ok().stdout;
     let peer = link.split("link/ether ").nth(1).and_then(|rest| rest.split(' ').next()).expect("an address");
     let sender = start(inside(&three.clients, &flood.replace("PEER", peer)));
     oracle::run(&three.clients, "10.77.1.1:80", LOAD);
-    sender.wait().ok();
+    sender.wait().result();
     let (_, report) = ended(clone);
     let (online, target) = (online.seen(), target.seen());
     assert_copied(&report, &online, &target, 1);
