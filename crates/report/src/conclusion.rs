@@ -195,10 +195,15 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
     [advice, open].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// How far the mean rate was from the one the schedule asked for: `0.0012 % below the rate asked`.
+/// How far the mean rate was from the one the schedule asked for: `0.0012 % below the rate asked`. Nothing where frames that
+/// were due were not sent: how many is said, and the mean over a time that is not the schedule's would be a second share of
+/// the same shortfall.
 pub fn rate_error(report: &Report) -> Option<String> {
     let tx = report.result.tx.as_ref().filter(|tx| tx.totals.duration_ns > 0)?;
     let asked = tx.intended_frames_per_second.filter(|asked| *asked > 0.0)?;
+    if tx.due_not_sent_frames.is_some_and(|missing| missing > 0) {
+        return None;
+    }
     let error = tx.totals.frames_per_second / asked - 1.0;
     // Below a millionth of a percent it is the rounding of the figures themselves.
     Some(if error.abs() < 1e-8 {
@@ -221,4 +226,26 @@ pub fn reasons(verdict: &Verdict) -> String {
     };
     let clauses: Vec<_> = verdict.reasons().iter().map(|reason| plain(reason)).collect();
     clauses.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Totals, Tx};
+
+    #[test]
+    fn a_shortfall_is_told_by_one_share() {
+        let mut report = Report::new("send");
+        let tx = Tx {
+            intended_frames_per_second: Some(1000.0),
+            due_not_sent_frames: Some(0),
+            totals: Totals::over(999, 999 * 60, 1_000_000_000),
+            ..Tx::default()
+        };
+        report.result.tx = Some(tx.clone());
+        assert_eq!(rate_error(&report).as_deref(), Some("mean rate 0.10 % below the one asked"));
+        // How many of them is said, and the verdict has their share.
+        report.result.tx = Some(Tx { due_not_sent_frames: Some(1), ..tx });
+        assert_eq!(rate_error(&report), None);
+    }
 }

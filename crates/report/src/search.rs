@@ -188,6 +188,13 @@ impl FlowTrial {
     }
 }
 
+impl Trial {
+    /// Lost of what was sent (0 to 1): what the sender did not send is no loss.
+    pub fn lost_ratio(&self) -> f64 {
+        self.lost_frames as f64 / self.sent_frames.max(1) as f64
+    }
+}
+
 /// Does a verdict say that it was the tester who failed, and nothing of the device?
 pub(crate) fn is_the_testers(verdict: &str) -> bool {
     matches!(verdict, "sender short" | "sender uneven" | "receiver lost" | "unconfirmed" | "latency unknown")

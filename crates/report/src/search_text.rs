@@ -382,8 +382,24 @@ fn trials(trials: &[Trial]) -> String {
     if trials.iter().any(|trial| trial.flows.is_some()) {
         return flow_trials(trials);
     }
-    let header = ["trial", "size", "load", "for", "sent", "received", "lost", "p50", "p99.9", "verdict"];
-    let mut table = Table::with_header(header);
+    // A column that most have no use for.
+    let short = trials.iter().take(TRIALS).any(|trial| trial.shortfall_ratio > 0.0);
+    let header = [
+        "trial",
+        "size",
+        "load",
+        "for",
+        "sent",
+        "received",
+        "lost",
+        "sender short",
+        "p50",
+        "p99.9",
+        "verdict",
+    ];
+    let shown = |column: &usize| short || header.get(*column) != Some(&"sender short");
+    let columns: Vec<usize> = (0..header.len()).filter(shown).collect();
+    let mut table = Table::with_columns(columns.iter().filter_map(|column| header.get(*column).copied()));
     for trial in trials.iter().take(TRIALS) {
         let latency = |of: fn(&crate::search::TrialLatency) -> u64| {
             trial.latency_ns.as_ref().map(|latency| units::time(of(latency)))
@@ -392,20 +408,20 @@ fn trials(trials: &[Trial]) -> String {
             Some(rate) => units::frame_rate(rate),
             None => units::count(trial.load as u64),
         };
-        table.row(
-            &trial.number.to_string(),
-            [
-                Some(printable(&trial.frame_size)),
-                Some(load),
-                Some(units::time(trial.duration_ns)),
-                Some(units::count(trial.sent_frames)),
-                Some(units::count(trial.received_frames)),
-                Some(units::percent(trial.loss_ratio)),
-                latency(|latency| latency.p50),
-                latency(|latency| latency.p999),
-                Some(printable(&trial.verdict)),
-            ],
-        );
+        let cells = [
+            Some(printable(&trial.frame_size)),
+            Some(load),
+            Some(units::time(trial.duration_ns)),
+            Some(units::count(trial.sent_frames)),
+            Some(units::count(trial.received_frames)),
+            Some(units::percent(trial.lost_ratio())),
+            (trial.shortfall_ratio > 0.0).then(|| units::percent(trial.shortfall_ratio)),
+            latency(|latency| latency.p50),
+            latency(|latency| latency.p999),
+            Some(printable(&trial.verdict)),
+        ];
+        let cells = cells.into_iter().enumerate().filter(|(at, _)| columns.contains(&(at + 1)));
+        table.cells(&trial.number.to_string(), cells.map(|(_, cell)| cell));
     }
     format!("{table}{}", rest(trials))
 }

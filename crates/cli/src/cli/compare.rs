@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 nothing is worse, 1 something is worse by more than the noise, 2 not compared."
+    after_help = "The table: parts are a run's intervals but the first and the last, neighbours joined into about 20 of equal length; \
+effect is Cliff's delta, from -1 (every value of B is below every value of A) over 0 to +1 (above), or with g Hedges' g, the \
+difference in standard deviations.\n\n\
+Exit status: 0 nothing is worse, 1 something is worse by more than the noise, 2 not compared."
 )]
 pub struct Compare {
     /// Folders that --report wrote, or their result.json or report.html: A and B; with --against all of these are A.

@@ -1,12 +1,14 @@
 //! `netdyno compare`: results beside each other.
 
 use crate::cli::compare::Compare;
-use crate::output::print;
+use crate::output::{columns, print};
 use crate::wording;
 use anyhow::{Context, Result, bail};
 use report::Report;
 use report::compare::{Named, compare, render};
+use report::text::Options;
 use report::units::printable;
+use std::io::stdout;
 use std::path::PathBuf;
 
 pub fn run(args: Compare) -> Result<u8> {
@@ -30,10 +32,15 @@ pub fn run(args: Compare) -> Result<u8> {
     } else {
         let open =
             page.map(|page| format!("Open {} for the plots.\n", printable(&page.display().to_string())));
-        render(&comparison) + &open.unwrap_or_default()
+        render(&comparison, options()) + &open.unwrap_or_default()
     };
     print(&wording::said(&text))?;
     Ok(comparison.exit_status())
+}
+
+/// As wide as the terminal, in the words of the command line.
+pub fn options() -> Options<'static> {
+    Options { width: columns(stdout()), said: wording::said, ..Options::default() }
 }
 
 /// The results of one side, each once.

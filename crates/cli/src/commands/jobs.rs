@@ -343,8 +343,8 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
         args.output.json || args.output.json_lines || args.output.csv.is_some() || writes_to_stdout(&job);
     match taken {
         // Standard output is for who reads it by program.
-        true => aside(&render(&comparison)),
-        false => print(&wording::said(&("\n".to_owned() + &render(&comparison))))?,
+        true => aside(&render(&comparison, super::compare::options())),
+        false => print(&("\n".to_owned() + &render(&comparison, super::compare::options())))?,
     }
     Ok(status)
 }

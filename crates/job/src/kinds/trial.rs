@@ -119,7 +119,11 @@ impl Trials<'_> {
             result.ports.clear();
             report.streams.clear();
             report.intervals.clear();
+        } else if let (Some(tx), Some(row)) = (&mut report.result.tx, self.rows.first()) {
+            whole(tx, row);
         }
+        // The verdict says how far the sender fell short of the trial; the run knows of what was due until it ended.
+        report.warnings.retain(|warning| warning.code != Code::RateNotReached);
         if let Some(environment) = self.rig.environment.take() {
             report.environment = environment;
         }
@@ -137,6 +141,14 @@ impl Trials<'_> {
     }
 }
 
+/// A trial intends what its load makes in its duration; its run knows only of what was due until it ended. So that one number
+/// is said for it, and one shortfall.
+fn whole(tx: &mut report::Tx, row: &report::search::Trial) {
+    let done = tx.totals.frames.saturating_add(tx.failed);
+    tx.intended_frames = Some(row.intended_frames);
+    tx.due_not_sent_frames = tx.due_not_sent_frames.map(|_| row.intended_frames.saturating_sub(done));
+}
+
 /// Why it did not pass, and whose fault that was.
 fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String {
     let of = format!("frames of {size} bytes: ");
@@ -150,7 +162,7 @@ fn why(row: &report::search::Trial, size: &str, ran: &report::Report) -> String 
                 "{} of {} ({})",
                 units::count(row.lost_frames),
                 units::counted(row.sent_frames, "frame"),
-                units::percent(row.loss_ratio - row.shortfall_ratio)
+                units::percent(row.lost_ratio())
             );
             match at_the_receiver(ran) {
                 Some(whose) => format!("{lost} were lost, but not all of them by the device: {whose}"),
@@ -198,6 +210,30 @@ fn at_the_receiver(ran: &report::Report) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trial_and_its_run_intend_the_same_number_of_frames() {
+        let row = report::search::Trial {
+            intended_frames: 20_000,
+            sent_frames: 18_860,
+            received_frames: 18_860,
+            loss_ratio: 0.057,
+            shortfall_ratio: 0.057,
+            ..Default::default()
+        };
+        let mut tx = report::Tx {
+            intended_frames: Some(19_499),
+            due_not_sent_frames: Some(599),
+            totals: report::Totals::over(18_860, 18_860 * 60, 1_000_000_000),
+            ..Default::default()
+        };
+        whole(&mut tx, &row);
+        assert_eq!((tx.intended_frames, tx.due_not_sent_frames), (Some(20_000), Some(1_140)));
+        // At top speed no frame is due at any time.
+        tx.due_not_sent_frames = None;
+        whole(&mut tx, &row);
+        assert_eq!(tx.due_not_sent_frames, None);
+    }
 
     #[test]
     fn a_loss_at_the_receiver_is_not_the_devices() {

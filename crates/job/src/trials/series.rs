@@ -7,7 +7,7 @@ use report::{Code, Note, units};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use traffic::expr::Size;
-use trial::{Broken, FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted};
+use trial::{Bounded, Broken, FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted, bounded};
 
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub struct How<'a, S> {
     /// What a load means.
     pub offer: &'a dyn Fn(&Wanted) -> Offer,
     /// What is known so far, for a person.
-    pub known: &'a dyn Fn(&S) -> String,
+    pub known: &'a dyn Fn(&S, &Series) -> String,
     /// The axis is the rate.
     pub of_rate: bool,
 }
@@ -36,8 +36,8 @@ pub struct Series {
     pub size: Size,
     /// Which of how many sizes that is, from 1.
     pub size_number: (usize, usize),
-    /// Of the search for throughput, as they are written.
-    pub goals: Vec<String>,
+    /// Of the search for throughput.
+    pub goals: Vec<Goal>,
     /// What ended the search: a port of ours that was lost.
     pub port_lost: Option<String>,
     /// Or a trial that could not be carried out.
@@ -127,9 +127,11 @@ impl Series {
             search.tell(&ran.outcome);
             let bounds = |(passed, failed)| Bounds { passed, failed };
             row.bounds = search.bounds().into_iter().map(bounds).collect();
-            self.say(&row, search, how);
-            self.show_over(&row, search, how);
             self.rows.push(row);
+            if let Some(row) = self.rows.last() {
+                self.say(row, search, how);
+                self.show_over(row, search, how);
+            }
         }
         Ok(true)
     }
@@ -189,11 +191,26 @@ impl Series {
     /// Shows what came of it.
     fn show_over<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
         let Some(show) = &self.rig.show else { return };
-        let goal = |nth: usize| self.goals.get(nth).cloned().unwrap_or_default();
-        let bound = |(nth, (lower, upper))| snapshot::Bound { goal: goal(nth), lower, upper };
+        let bound = |(nth, (lower, upper))| {
+            let goal = self.goals.get(nth);
+            let upper = self.by_device(how.part, goal.unwrap_or(how.goal), (lower, upper));
+            snapshot::Bound { goal: goal.map(Goal::text).unwrap_or_default(), lower, upper }
+        };
         let bounds: Vec<_> = search.bounds().into_iter().enumerate().map(bound).collect();
-        let known = if bounds.is_empty() { (how.known)(search) } else { String::new() };
+        let known = if bounds.is_empty() { (how.known)(search, self) } else { String::new() };
         show.over(shown(row), bounds, known);
+    }
+
+    /// The load that the device failed, of the bounds of a search: trials that say nothing of the device bound nothing.
+    fn by_device(&self, part: &str, goal: &Goal, bounds: (Option<f64>, Option<f64>)) -> Option<f64> {
+        let (passed, failed) = (bounds.0, bounds.1?);
+        let sign = if passed.is_some_and(|passed| passed > failed) { -1.0 } else { 1.0 };
+        let tried = rows_of(&self.rows, part, &self.size_name)
+            .map(|row| (sign * row.load, goal.limits.broken(&outcome_of(row))));
+        match bounded(passed.map(|passed| sign * passed), sign * failed, tried) {
+            Bounded::ByDevice(_) => Some(failed),
+            Bounded::NotDetermined(least) => least.map(|least| sign * least),
+        }
     }
 
     fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
@@ -202,7 +219,7 @@ impl Series {
             None if row.flows.is_some() => units::flow_rate(row.load),
             None => units::count(row.load as u64),
         };
-        let known = (how.known)(search);
+        let known = (how.known)(search, self);
         let time = self.left(search);
         let ahead = match search.next() {
             None => String::new(),
@@ -210,13 +227,13 @@ impl Series {
         };
         let lost = match row.verdict.as_str() {
             "passed" => "passed".to_owned(),
-            "loss" => format!("lost {}", units::percent(row.loss_ratio)),
+            "loss" => format!("lost {}", units::percent(row.lost_ratio())),
             "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
             "sender uneven" => {
-                format!("lost {} while this machine was busy", units::percent(row.loss_ratio))
+                format!("lost {} while this machine was busy", units::percent(row.lost_ratio()))
             }
             "receiver lost" => {
-                format!("lost {}, at the tester's own receiver", units::percent(row.loss_ratio))
+                format!("lost {}, at the tester's own receiver", units::percent(row.lost_ratio()))
             }
             "unconfirmed" => {
                 format!(
@@ -243,7 +260,7 @@ pub fn shown(row: &Trial) -> snapshot::Trial {
         number: row.number.into(),
         load: row.load,
         duration_ns: row.duration_ns + row.then_duration_ns.unwrap_or(0),
-        loss_ratio: row.loss_ratio,
+        loss_ratio: row.lost_ratio(),
         p99_ns: row.latency_ns.map(|latency| latency.p99),
         verdict: row.verdict.clone(),
     }

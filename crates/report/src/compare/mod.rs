@@ -21,7 +21,7 @@ pub use crate::figure::{Better, Unit};
 use crate::model::{Report, Verdict};
 use crate::units;
 use figures::Figure;
-use noise::{Judged, Sample};
+use noise::Sample;
 pub use noise::{Method, interval_width};
 pub use text::render;
 
@@ -35,6 +35,11 @@ const BATCHES: [usize; 2] = [20, 10];
 const FEWEST_BATCHES: usize = 8;
 /// Batches whose neighbours go together more than this are not independent.
 const CORRELATED: f64 = 0.35;
+/// By this share of itself a figure's difference may miss the interval of the values that were tested: the first and the last
+/// interval of a run are in the whole only.
+const APART: f64 = 0.1;
+/// By what a figure was not judged whose parts say something else than it does.
+pub(crate) const DISAGREE: &str = "the whole and its parts disagree";
 
 /// A result with the name it goes by (its path).
 #[derive(Clone, Debug)]
@@ -159,7 +164,7 @@ pub struct Compared {
     pub unit: Unit,
     /// Which direction is for the better.
     pub better: Better,
-    /// Of several results the mean.
+    /// Of several results the mean; the median where they were tested by their ranks.
     pub a: f64,
     /// The same of side B.
     pub b: f64,
@@ -178,7 +183,7 @@ pub struct Compared {
     /// Values on each side that were tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<(u32, u32)>,
-    /// The difference with 95 % confidence, in the figure's unit, as the values that were tested have it.
+    /// The difference with 95 % confidence, in the figure's unit. `difference` lies within it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_95: Option<(f64, f64)>,
     /// Probability of such a difference if there were none, of the test alone.
@@ -408,16 +413,22 @@ fn differing(a: &[Named<'_>], b: &[Named<'_>]) -> Vec<Condition> {
 /// Compares one figure; what it comes to is decided with all of them ([`decide`]).
 fn one(first: &Figure, a: &[Figure], b: &[Figure], waves: &mut Vec<(String, f64)>) -> Compared {
     let values = |side: &[Figure]| Sample::Values(side.iter().map(|f| f.value).collect());
-    let (mean_a, mean_b) = (values(a).mean(), values(b).mean());
-    let difference = mean_b - mean_a;
+    let (values_a, values_b) = (values(a), values(b));
+    // What ranks are compared of is not moved by one value that lies far out, as the mean is.
+    let typical = |values: &Sample| match noise::are_ranked(&values_a, &values_b) {
+        true => values.median(),
+        false => values.mean(),
+    };
+    let (typical_a, typical_b) = (typical(&values_a), typical(&values_b));
+    let difference = typical_b - typical_a;
     let mut compared = Compared {
         name: first.name.clone(),
         unit: first.unit,
         better: first.better,
-        a: mean_a,
-        b: mean_b,
+        a: typical_a,
+        b: typical_b,
         difference,
-        difference_ratio: (mean_a != 0.0).then(|| difference / mean_a.abs()),
+        difference_ratio: (typical_a != 0.0).then(|| difference / typical_a.abs()),
         change: Change::NotJudged,
         by: String::new(),
         method: None,
@@ -429,8 +440,7 @@ fn one(first: &Figure, a: &[Figure], b: &[Figure], waves: &mut Vec<(String, f64)
         hedges_g: None,
     };
     if a.len() + b.len() > 2 {
-        let (sample_a, sample_b) = (values(a), values(b));
-        compared.test("repetitions", noise::judge(&sample_a, &sample_b), (&sample_a, &sample_b));
+        compared.test("repetitions", (&values_a, &values_b));
         return compared;
     }
     let (Some(a), Some(b)) = (a.first(), b.first()) else { return compared };
@@ -441,14 +451,14 @@ fn one(first: &Figure, a: &[Figure], b: &[Figure], waves: &mut Vec<(String, f64)
                 "too short to tell".clone_into(&mut compared.by);
                 return compared;
             }
+            let (x, y) = (Sample::Values(x), Sample::Values(y));
+            compared.test("intervals", (&x, &y));
             let wave = wave_x.max(wave_y);
-            if wave > CORRELATED {
+            if wave > CORRELATED && compared.p.is_some() {
                 waves.push((first.name.clone(), wave));
             }
-            let (x, y) = (Sample::Values(x), Sample::Values(y));
-            compared.test("intervals", noise::judge(&x, &y), (&x, &y));
         }
-        (Within::Trials(x), Within::Trials(y)) => compared.test("trials", noise::judge(x, y), (x, y)),
+        (Within::Trials(x), Within::Trials(y)) => compared.test("trials", (x, y)),
         (Within::Bounds(low_a, high_a), Within::Bounds(low_b, high_b)) => {
             let above = |low: f64, high: Option<f64>| high.is_some_and(|high| low >= high);
             compared.by = "bounds".to_owned();
@@ -486,15 +496,32 @@ impl Compared {
         }
     }
 
-    fn test(&mut self, by: &str, judged: Option<Judged>, (a, b): (&Sample, &Sample)) {
-        let Some(judged) = judged else {
+    /// Tests whether the values of the sides differ. They must be of what is compared: values whose difference is another than
+    /// the figure's (a run's p99 that one bad moment made, when most parts of the run had none) say nothing of the figure.
+    fn test(&mut self, by: &str, (a, b): (&Sample, &Sample)) {
+        let Some(judged) = noise::judge(a, b) else {
             "one value a side".clone_into(&mut self.by);
             return;
         };
+        let (low, high) = judged.interval;
+        let missed = (low - self.difference).max(self.difference - high).max(0.0);
+        // Rounding of the figure and of the mean of its values is no difference.
+        let rounding = self.a.abs().max(self.b.abs()) * 1e-12;
+        let far = |(side, values): (f64, &Sample)| values.misses(side) > self.difference.abs() + rounding;
+        if missed > APART * self.difference.abs() + rounding
+            || judged.p < SIGNIFICANT && [(self.a, a), (self.b, b)].into_iter().any(far)
+        {
+            self.by = match by {
+                "intervals" => DISAGREE.to_owned(),
+                by => format!("the figure and its {by} disagree"),
+            };
+            return;
+        }
         self.by = by.to_owned();
         self.method = Some(judged.method);
         self.values = Some((a.count(), b.count()));
-        self.interval_95 = Some(judged.interval).filter(|(low, high)| low.is_finite() && high.is_finite());
+        let interval = (low.min(self.difference), high.max(self.difference));
+        self.interval_95 = Some(interval).filter(|(low, high)| low.is_finite() && high.is_finite());
         self.p = Some(judged.p);
         self.cliffs_delta = judged.cliffs_delta;
         self.hedges_g = judged.hedges_g;
@@ -514,14 +541,8 @@ fn decide(compared: &mut [Compared], least: f64) {
     for c in compared.iter_mut() {
         if let Some(p) = c.p {
             let p = *c.p_adjusted.get_or_insert(p);
-            // By the values that were tested; of a run's intervals these may lie elsewhere than the whole.
-            let tested = c.interval_95.map_or(c.difference, |(low, high)| (low + high) / 2.0);
             c.change = match p < SIGNIFICANT && c.difference != 0.0 {
                 false => Change::Same,
-                true if (tested > 0.0) != (c.difference > 0.0) => {
-                    "the whole and its parts disagree".clone_into(&mut c.by);
-                    Change::NotJudged
-                }
                 true => c.direction(c.difference),
             };
         }

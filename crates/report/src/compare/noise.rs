@@ -66,6 +66,39 @@ impl Sample {
     pub fn count(&self) -> u32 {
         self.moments().0 as u32
     }
+
+    /// Half of the values are no greater. Of a summary the mean.
+    pub fn median(&self) -> f64 {
+        let Some(sorted) = self.sorted() else { return self.mean() };
+        let middle = sorted.len() / 2;
+        match (sorted.get(middle.wrapping_sub(1)), sorted.get(middle)) {
+            (Some(below), Some(above)) if sorted.len() % 2 == 0 => (below + above) / 2.0,
+            (_, middle) => middle.copied().unwrap_or(f64::NAN),
+        }
+    }
+
+    /// By how much a figure lies outside of the values without their least and their greatest: a figure that only one of them
+    /// made is not theirs. 0 for values that are too few to tell one from the others by ranks.
+    pub fn misses(&self, figure: f64) -> f64 {
+        match self.sorted().as_deref() {
+            Some([_, low, .., high, _]) if self.count() as usize >= RANKED_FROM => {
+                (low - figure).max(figure - high).max(0.0)
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn sorted(&self) -> Option<Vec<f64>> {
+        let Sample::Values(values) = self else { return None };
+        let mut sorted = values.clone();
+        sorted.sort_by(f64::total_cmp);
+        Some(sorted)
+    }
+}
+
+/// Are these compared by ranks?
+pub(super) fn are_ranked(a: &Sample, b: &Sample) -> bool {
+    matches!((a, b), (Sample::Values(a), Sample::Values(b)) if a.len().min(b.len()) >= RANKED_FROM)
 }
 
 /// Compares; `None` when there is only one value on each side, or none: then nothing is known of the noise.

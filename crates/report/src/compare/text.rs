@@ -1,26 +1,35 @@
 //! A comparison for the terminal: conditions that differ, a table of figures, and what it comes to.
 
-use super::{Change, Compared, Comparison, Condition, Method, Side};
+use super::{Change, Compared, Comparison, Condition, DISAGREE, Method, Side};
 use crate::table::Table;
+use crate::text::{Options, fold};
 use crate::units::{self, printable};
 
 /// Longest text of a condition's value; the rest is in the JSON.
 const WIDEST: usize = 40;
+/// It is not cut to fewer characters to fit.
+const SHORTEST: usize = 16;
+/// Columns by which what goes on is indented.
+const INDENT: usize = 4;
 
-/// The whole comparison in words.
-pub fn render(comparison: &Comparison) -> String {
+/// The whole comparison in words, of no more columns than there are.
+pub fn render(comparison: &Comparison, options: Options<'_>) -> String {
+    let folded = |text: &str| fold(&(options.said)(text), INDENT, options.width);
     let mut out = sides("A", &comparison.a) + &sides("B", &comparison.b) + "\n";
-    out += &conditions(&comparison.conditions);
-    out += &figures(&comparison.figures);
+    out += &conditions(&comparison.conditions, options.width);
+    out += &figures(&comparison.figures, options.width);
+    let legend = legend(&comparison.figures);
+    if !legend.is_empty() {
+        out.push('\n');
+        out.extend(legend.iter().map(|line| folded(line)));
+    }
     if !comparison.not_in_all.is_empty() {
         let names: Vec<_> = comparison.not_in_all.iter().map(|name| printable(name)).collect();
-        out += &format!("\nnot in all results: {}\n", names.join("; "));
+        out += &format!("\n{}", folded(&format!("not in all results: {}", names.join("; "))));
     }
     out.push('\n');
-    for note in &comparison.notes {
-        out += &format!("note: {}\n", printable(note));
-    }
-    out + &ending(comparison)
+    out.extend(comparison.notes.iter().map(|note| folded(&format!("note: {}", printable(note)))));
+    out + &fold(&(options.said)(ending(comparison).trim_end()), 0, options.width)
 }
 
 fn sides(label: &str, sides: &[Side]) -> String {
@@ -31,31 +40,81 @@ fn sides(label: &str, sides: &[Side]) -> String {
     sides.iter().map(line).collect()
 }
 
-fn conditions(conditions: &[Condition]) -> String {
+fn conditions(conditions: &[Condition], width: usize) -> String {
     if conditions.is_empty() {
         return "Conditions: the same on both sides.\n\n".to_owned();
     }
-    let mut table = Table::with_header(["Conditions that differ", "A", "B"]);
+    const HEADER: &str = "Conditions that differ";
+    let mut table = Table::with_header([HEADER, "A", "B"]);
+    let names = conditions.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).max(HEADER.len());
+    // Two columns of values, each behind two spaces.
+    let most = (width.saturating_sub(names) / 2).saturating_sub(2).clamp(SHORTEST, WIDEST);
     let cell = |values: &[String]| {
         let text = printable(&values.join(" or "));
-        Some(match text.chars().count() > WIDEST {
-            true => text.chars().take(WIDEST - 3).chain("...".chars()).collect(),
+        Some(match text.chars().count() > most {
+            true => text.chars().take(most - 3).chain("...".chars()).collect(),
             false => text,
         })
     };
     for condition in conditions {
         table.row(&condition.name, [cell(&condition.a), cell(&condition.b)]);
     }
-    format!("{table}\n")
+    format!("{}\n", table.fitted(width))
 }
 
-fn figures(figures: &[Compared]) -> String {
+/// A line for each figure; where that is too wide, what it was judged by stands on a line below it.
+fn figures(figures: &[Compared], width: usize) -> String {
     let header = ["Figures", "A", "B", "difference", "95 % interval", "effect", "judged by", ""];
     let mut table = Table::with_header(header);
     for c in figures {
         table.row(&c.name, cells(c));
     }
-    table.to_string()
+    let whole = table.to_string();
+    if whole.lines().all(|line| line.chars().count() <= width) {
+        return whole;
+    }
+    let mut table = Table::with_header(["Figures", "A", "B", "difference", ""]);
+    for c in figures {
+        let [a, b, difference, .., word] = cells(c);
+        table.row(&c.name, [a, b, difference, word]);
+    }
+    let fitted = table.fitted(width);
+    let mut lines = fitted.lines();
+    let mut out = lines.next().map(|header| format!("{header}\n")).unwrap_or_default();
+    for (c, line) in figures.iter().zip(lines) {
+        let [_, _, _, interval, effect, by, _] = cells(c);
+        let interval = interval.map(|interval| format!("95 % interval {interval}"));
+        let effect = effect.map(|effect| format!("effect {effect}"));
+        let by = by.map(|by| if c.method.is_some() { format!("by {by}") } else { by });
+        let told: Vec<_> = [interval, effect, by].into_iter().flatten().collect();
+        out += &format!("{line}\n{}", fold(&format!("{:INDENT$}{}", "", told.join(", ")), INDENT, width));
+    }
+    out
+}
+
+/// What the words of the table mean that it has, a sentence each.
+pub(crate) fn legend(figures: &[Compared]) -> Vec<&'static str> {
+    let any = |is: fn(&Compared) -> bool| figures.iter().any(is);
+    let lines = [
+        (
+            any(|c| c.cliffs_delta.is_some()),
+            "effect: Cliff's delta, from -1 (every value of B is below every value of A) over 0 to +1 (above)",
+        ),
+        (
+            any(|c| c.cliffs_delta.is_none() && c.hedges_g.is_some()),
+            "effect, g: Hedges' g, the difference in standard deviations",
+        ),
+        (
+            any(|c| c.method.is_some() && c.by == "intervals"),
+            "parts: a run's intervals but the first and the last; of many, neighbours are joined, into about 20 of equal length",
+        ),
+        (
+            any(|c| c.by == DISAGREE),
+            "the whole and its parts disagree: the figure differs otherwise than in most parts of the run, as where one bad \
+             moment made it; its parts do not tell how it varies, several results a side do",
+        ),
+    ];
+    lines.into_iter().filter_map(|(is, line)| is.then_some(line)).collect()
 }
 
 /// A, B, the difference, its interval, the effect, what it was judged by, the judgement.

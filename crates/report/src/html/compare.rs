@@ -113,7 +113,11 @@ fn figures(of: &Comparison) -> String {
         [] => String::new(),
         names => format!("<p class=\"small\">Not in all results: {}.</p>\n", Esc(&names.join("; "))),
     };
-    grid.card("", true) + &missing
+    let legend: String = text::legend(&of.figures)
+        .iter()
+        .map(|line| format!("<p class=\"small\">{}.</p>\n", Esc(line)))
+        .collect();
+    grid.card("", true) + &legend + &missing
 }
 
 /// A figure, its difference of A in percent, and the ends of the interval around that.

@@ -783,8 +783,11 @@ fn confidence_facts(c: &Repeated) -> Vec<String> {
 }
 
 /// Of an end that sends streams or has transactions TCP's figures tell something; of one that only acknowledges they do not.
+/// The round trip time of an end that only answers is no figure of the path: its answer is acknowledged when the other end
+/// asks again, or by a delayed acknowledgement (RFC 9293, section 3.8.6.3), up to 40 ms later.
 fn end_facts(e: &Endpoint, end: &End, is_client: bool) -> Vec<String> {
     let sends = e.transactions.is_some() || e.streams.iter().any(|stream| stream.from_client == is_client);
+    let times = sends && (e.transactions.is_none() || is_client);
     let mut facts = Vec::new();
     if let (Some(busy), Some(cores)) = (end.busy_cores, end.cores) {
         facts.push(format!("CPU {busy:.2} of {cores} cores in use"));
@@ -797,9 +800,11 @@ fn end_facts(e: &Endpoint, end: &End, is_client: bool) -> Vec<String> {
     );
     facts
         .extend(end.congestion.as_ref().map(|name| format!("congestion control {}", units::printable(name))));
-    if sends {
+    if times {
         facts.extend(end.rtt_ns.map(|ns| format!("rtt {}", units::time(ns))));
         facts.extend(end.min_rtt_ns.map(|ns| format!("least rtt {}", units::time(ns))));
+    }
+    if sends {
         facts.extend(end.cwnd_bytes.map(|bytes| format!("cwnd {}", units::bytes(bytes))));
         facts.extend(end.retransmits.map(|count| format!("{} sent again", units::counted(count, "segment"))));
     }
@@ -814,4 +819,22 @@ fn end_facts(e: &Endpoint, end: &End, is_client: bool) -> Vec<String> {
     }
     facts.extend(end.memory.iter().flat_map(EndpointMemory::facts));
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_that_only_answers_has_no_round_trip_time() {
+        let end =
+            End { rtt_ns: Some(5_470_000), min_rtt_ns: Some(8_000), retransmits: Some(1), ..End::default() };
+        let told = |e: &Endpoint, is_client| end_facts(e, &end, is_client).join(", ");
+        let asks = Endpoint { transactions: Some(Transactions::default()), ..Endpoint::default() };
+        assert_eq!(told(&asks, true), "rtt 5.47 ms, least rtt 8.00 us, 1 segment sent again");
+        assert_eq!(told(&asks, false), "1 segment sent again");
+        let stream = EndpointStream { from_client: false, ..EndpointStream::default() };
+        let sends = Endpoint { streams: vec![stream], ..Endpoint::default() };
+        assert!(told(&sends, false).starts_with("rtt 5.47 ms") && told(&sends, true).is_empty());
+    }
 }

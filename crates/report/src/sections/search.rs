@@ -117,7 +117,7 @@ fn trial(t: &Trial, figures: &mut Vec<Measured>) {
     let mut add = |figure: &'static Figure, value: f64| {
         figures.push(figure.is(value).named(format!("{} bytes: {}", t.frame_size, figure.name)));
     };
-    add(&LOST, t.lost_frames as f64 / t.sent_frames.max(1) as f64);
+    add(&LOST, t.lost_ratio());
     add(&SENDER_SHORT, t.shortfall_ratio);
     if let Some(d) = &t.latency_ns {
         add(&P50, d.p50 as f64);

@@ -62,6 +62,102 @@ fn what_differs_by_more_than_the_noise_is_told_from_what_does_not() {
     assert_eq!((ignored.outcome, ignored.exit_status()), (Change::Same, 0));
 }
 
+/// A run whose intervals have these p99, and the whole this one.
+fn delayed(parts: impl Iterator<Item = u64>, whole: u64) -> Report {
+    let mut report = run(100_000, 0, 1);
+    for (interval, p99) in report.intervals.iter_mut().zip(parts) {
+        interval.latency_p99_ns = Some(p99);
+    }
+    report.result.latency_ns = Some(Distribution { count: 1000, p99: whole, ..Distribution::default() });
+    report
+}
+
+#[test]
+fn a_whole_that_one_part_made_is_not_judged_by_its_parts() {
+    let p99 = |a: &Report, b: &Report| {
+        let comparison = against(std::slice::from_ref(a), std::slice::from_ref(b)).expect("compared");
+        let found = comparison.figures.iter().find(|c| c.name == "latency, p99").expect("p99").clone();
+        (found, comparison)
+    };
+    // One bad moment makes the whole's p99; all other parts went from 100 to 200 us.
+    let parts =
+        |typical: u64| (0..60).map(move |n| if n == 30 { 60_000_000 } else { typical + n * 97 % 60 * 20 });
+    let (a, b) = (delayed(parts(100_000), 4_880_000), delayed(parts(200_000), 4_980_000));
+    let (found, comparison) = p99(&a, &b);
+    assert_eq!((found.change, comparison.exit_status()), (Change::NotJudged, 0), "{found:?}");
+    assert_eq!((found.interval_95, found.p, found.cliffs_delta), (None, None, None));
+    assert!(
+        render(&comparison, text::Options::default()).contains("the whole and its parts disagree"),
+        "{}",
+        render(&comparison, text::Options::default())
+    );
+    // That both differ by as much is chance, where neither whole is as its parts are.
+    let (found, _) = p99(&a, &delayed(parts(200_000), 4_980_100));
+    assert_eq!(found.change, Change::NotJudged, "{found:?}");
+    // A whole that is as its parts are is judged, and what it differs by lies in the interval.
+    let steady = |typical: u64| (0..60).map(move |n| typical + n * 97 % 60 * 20);
+    let (found, comparison) = p99(&delayed(steady(100_000), 100_700), &delayed(steady(200_000), 200_600));
+    assert_eq!((found.change, comparison.exit_status()), (Change::Worse, 1), "{found:?}");
+    let (low, high) = found.interval_95.expect("an interval");
+    assert!(low <= found.difference && found.difference <= high, "{found:?}");
+    // The same where it misses it by little, since the first and the last interval are in the whole only.
+    let (found, _) = p99(&delayed(steady(100_000), 100_700), &delayed(steady(200_000), 206_000));
+    let (low, high) = found.interval_95.expect("an interval");
+    assert!(
+        found.change == Change::Worse && low <= found.difference && found.difference <= high,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_comparison_keeps_to_the_columns_there_are_and_says_what_its_words_mean() {
+    let mut other = run(90_000, 500, 2);
+    other.environment.kernel =
+        Some("6.19.0-a-kernel-whose-name-is-as-long-as-distributions-like-them".into());
+    other.result.verdict.fall_short(
+        Code::RateNotReached,
+        "the rate was not reached: ".to_owned() + &"of many words ".repeat(20),
+    );
+    let comparison = against(&[run(100_000, 500, 1)], &[other]).expect("compared");
+    for width in [80, 100, 200] {
+        let text = render(&comparison, text::Options { width, ..text::Options::default() });
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= width), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for said in ["effect: Cliff's delta, from -1", "parts: a run's intervals", "29 and 29 parts", "WORSE"]
+        {
+            assert!(words.contains(said), "{said} is not in {text}");
+        }
+        // What is not in the table is not explained.
+        assert!(!words.contains("Hedges") && !words.contains("disagree"), "{text}");
+    }
+}
+
+#[test]
+fn no_difference_beyond_an_interval_is_said_to_be_noise() {
+    // A stall in the first interval, which is no part: the whole lost a tenth, the parts nothing.
+    let mut stalled = run(100_000, 500, 2);
+    let tx = stalled.result.tx.as_mut().expect("sent");
+    tx.totals = Totals::over(tx.totals.frames * 9 / 10, tx.totals.bytes, tx.totals.duration_ns);
+    let comparison = against(&[run(100_000, 500, 1)], &[stalled]).expect("compared");
+    assert_eq!(change(&comparison, "sent"), Change::NotJudged);
+}
+
+#[test]
+fn repetitions_compared_by_ranks_show_their_medians() {
+    let side = |rate: u64, last: u64| -> Vec<Report> {
+        (0..9).map(|n| run(if n == 8 { last } else { rate + n * 100 }, 5, n)).collect()
+    };
+    // One of nine was held up for most of its time: the mean of B is below that of A, all others are above.
+    let comparison = against(&side(100_000, 100_800), &side(105_000, 10_000)).expect("compared");
+    let sent = comparison.figures.iter().find(|c| c.name == "sent").expect("sent");
+    assert_eq!(sent.change, Change::Better, "{sent:?}");
+    let (low, high) = sent.interval_95.expect("an interval");
+    assert!(
+        low <= sent.difference && sent.difference <= high && (4_000.0..6_000.0).contains(&sent.difference)
+    );
+}
+
 #[test]
 fn repetitions_are_judged_by_how_they_differ_among_themselves() {
     let side = |rates: [u64; 3]| rates.map(|rate| run(rate, 5, rate));
@@ -72,7 +168,11 @@ fn repetitions_are_judged_by_how_they_differ_among_themselves() {
         against(&side([100_000, 100_400, 99_800]), &side([95_000, 95_300, 94_900])).expect("compared");
     assert_eq!(change(&clear, "sent"), Change::Worse);
     assert_eq!(clear.figures[0].by, "repetitions");
-    assert!(render(&clear).contains("3 and 3 repetitions"), "{}", render(&clear));
+    assert!(
+        render(&clear, text::Options::default()).contains("3 and 3 repetitions"),
+        "{}",
+        render(&clear, text::Options::default())
+    );
     // Of intervals alone the first pair would have seemed to differ.
     let alone = against(&[run(100_000, 5, 1)], &[run(95_000, 5, 2)]).expect("compared");
     assert_eq!(change(&alone, "sent"), Change::Worse);
@@ -87,9 +187,10 @@ fn conditions_that_differ_stand_first() {
     let comparison = against(&[lossy_replay()], &[other]).expect("compared");
     let names: Vec<_> = comparison.conditions.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names, ["kernel", "MTU (send)"]);
-    let text = render(&comparison);
+    let text = render(&comparison, text::Options::default());
     assert!(text.find("6.19.0").expect("the kernel") < text.find("Figures").expect("the figures"), "{text}");
-    let same = render(&against(&[lossy_replay()], &[lossy_replay()]).expect("compared"));
+    let same =
+        render(&against(&[lossy_replay()], &[lossy_replay()]).expect("compared"), text::Options::default());
     assert!(same.contains("the same on both sides") && same.contains("does not differ"), "{same}");
 }
 
@@ -159,7 +260,7 @@ fn comparisons_of_anything_are_text_and_json() {
                 && !page.contains('\u{202e}')
                 && !page.contains(ATTACK)
         );
-        let text = render(&comparison);
+        let text = render(&comparison, text::Options::default());
         assert!(!text.contains('\u{1b}') && !text.contains('\u{202e}'), "{text}");
         let json = serde_json::to_string(&comparison).expect("JSON");
         assert_eq!(serde_json::from_str::<Comparison>(&json).expect("reads back"), comparison);

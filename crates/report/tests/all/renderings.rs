@@ -85,7 +85,7 @@ fn loss_that_was_only_counted_is_marked_everywhere() {
             json::to_string(report).contains("\"by_count_only\": true"),
             cells.lines().skip(1).any(marked),
             live::line(&progress, 200).contains("by count"),
-            compare::render(&compared).contains("lost, by count only"),
+            compare::render(&compared, text::Options::default()).contains("lost, by count only"),
         ]
     };
     assert_eq!(renderings(&report), [true; 7]);

@@ -311,6 +311,43 @@ fn searches_of_any_state_render_and_read_back() {
 }
 
 #[test]
+fn what_the_sender_did_not_send_does_not_stand_under_lost() {
+    let mut report = Report::new("trial");
+    report.result.trials = vec![search::Trial {
+        number: 1,
+        frame_size: "64".into(),
+        intended_frames: 20_000,
+        sent_frames: 18_860,
+        received_frames: 18_860,
+        loss_ratio: 0.057,
+        shortfall_ratio: 0.057,
+        verdict: "sender short".into(),
+        ..search::Trial::default()
+    }];
+    let row = |report: &Report| {
+        let text = text::render(report, text::Options::default());
+        let of = |begin: &str| {
+            let line = text.lines().find(|line| line.starts_with(begin)).unwrap_or_default();
+            line.split("  ")
+                .map(str::trim)
+                .filter(|cell| !cell.is_empty())
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        of("trial").into_iter().zip(of("1 ")).collect::<Vec<_>>()
+    };
+    let cell =
+        |row: &[(String, String)], name: &str| row.iter().find(|(n, _)| n == name).map(|(_, c)| c.clone());
+    let short = row(&report);
+    assert_eq!(cell(&short, "lost").as_deref(), Some("0 %"), "{short:?}");
+    assert_eq!(cell(&short, "sender short").as_deref(), Some("5.70 %"), "{short:?}");
+    report.result.trials[0].shortfall_ratio = 0.0;
+    let full = row(&report);
+    assert_eq!(cell(&full, "sender short"), None, "{full:?}");
+    assert_eq!(full.last().map(|(_, verdict)| verdict.as_str()), Some("sender short"), "{full:?}");
+}
+
+#[test]
 fn hostile_names_in_searches_stay_text() {
     let page = html::render(&hostile());
     assert_eq!(page.matches("<script").count(), 2, "the data and our own script");

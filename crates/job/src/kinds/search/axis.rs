@@ -1,6 +1,6 @@
 //! `netdyno search throughput --axis`: the most flows, the hardest frame size or the longest bursts that pass at a rate.
 
-use super::throughput::{between, goals, not_determined, tried};
+use super::throughput::{goals, known, not_determined, tried};
 use super::{Common, Notes, Sized, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{How, Offer, Series, frames_per_second, nanos, rows_of};
@@ -82,10 +82,13 @@ pub fn search(
             }
         }
     };
-    series.goals = vec![goal.text()];
-    let known =
-        |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &|value| units::count(value as u64));
+    series.goals = vec![goal];
     let part = "throughput";
+    let name = sized.name.clone();
+    let known = |bisect: &Bisect, series: &Series| {
+        let tried = tried(series, part, &name, &goal);
+        known((bisect.passed(), bisect.failed()), tried, direction, &|value| units::count(value as u64))
+    };
     let how = How { part, goal: &goal, offer: &offer, known: &known, of_rate: false };
     let whole = series.drive(&mut bisect, &how)?;
     if !whole {

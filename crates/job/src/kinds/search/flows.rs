@@ -1,7 +1,7 @@
 //! `netdyno search flows`: the highest rate of new flows that a probe records without loss (RFC 6645), or what it records at
 //! given ones.
 
-use super::throughput::{between, not_determined, tried};
+use super::throughput::{known, not_determined, tried};
 use super::{Common, Look, Within, unfinished};
 use crate::trials::goal::excuse;
 use crate::trials::{Goal, How, Offer, Series, nanos, rows_of};
@@ -95,7 +95,7 @@ fn sustained(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Res
     let wanted = loads.len() as u64;
     let plan = RepeatedPlan { loads, trial_ns: nanos(trial), then: None, repetitions: 1 };
     let (offer, goal) = (offered(flows, &sized.size), Goal::no_loss());
-    let known = |_: &Repeated| String::new();
+    let known = |_: &Repeated, _: &Series| String::new();
     let how = How { part: SUSTAINED, goal: &goal, offer: &offer, known: &known, of_rate: false };
     let whole = series.drive(&mut Repeated::new(plan), &how)?;
     if !whole {
@@ -119,7 +119,7 @@ fn sustained(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Res
 fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result<bool> {
     let Within { series, sized, search, notes, .. } = within;
     let goal = Goal::no_loss();
-    series.goals = vec![goal.text()];
+    series.goals = vec![goal];
     search.method = Some("bisect".to_owned());
     let show = |rate: f64| units::flow_rate(rate);
     let (least, mut greatest) = (sized.result.least, sized.result.greatest);
@@ -137,7 +137,11 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
             retry_loss_ratio: 0.0,
         };
         let mut bisect = Bisect::new(plan)?;
-        let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &show);
+        let name = sized.name.clone();
+        let known = |bisect: &Bisect, series: &Series| {
+            let tried = tried(series, SEARCH, &name, &goal);
+            known((bisect.passed(), bisect.failed()), tried, Direction::Greatest, &show)
+        };
         let offer = offered(flows, &sized.size);
         let how = How { part: SEARCH, goal: &goal, offer: &offer, known: &known, of_rate: false };
         if !series.drive(&mut bisect, &how)? {
@@ -210,7 +214,7 @@ fn confirmed(
         return Ok(Some(true));
     }
     let plan = RepeatedPlan { loads: vec![rate], trial_ns: nanos(trial), then: None, repetitions };
-    let known = |_: &Repeated| String::new();
+    let known = |_: &Repeated, _: &Series| String::new();
     let offer = offered(flows, size);
     let how = How { part: CONFIRM, goal, offer: &offer, known: &known, of_rate: false };
     let before = rows_of(&series.rows, CONFIRM, name).count();

@@ -47,8 +47,8 @@ fn known(
         return Ok(None);
     }
     // That of another goal is not what is wanted.
-    let first = series.goals.first();
-    let open = |part: &report::search::Unfinished| part.part == "throughput" && part.goal.as_ref() == first;
+    let first = series.goals.first().map(Goal::text);
+    let open = |part: &report::search::Unfinished| part.part == "throughput" && part.goal == first;
     if sized.result.unfinished.iter().any(open) {
         return Ok(None);
     }
@@ -173,7 +173,7 @@ fn repeat(
         }
         offer
     };
-    let known = |_: &Repeated| String::new();
+    let known = |_: &Repeated, _: &Series| String::new();
     let whole =
         series.drive(&mut search, &How { part, goal, offer: &offer, known: &known, of_rate: true })?;
     if !whole {
@@ -283,7 +283,7 @@ fn loss(
     });
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer::steady(wanted.load, wanted.duration_ns, &size);
-    let known = |_: &trial::LossCurve| String::new();
+    let known = |_: &trial::LossCurve, _: &Series| String::new();
     let goal = Goal::no_loss();
     let how = How { part: "loss", goal: &goal, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut curve, &how)?;
@@ -336,7 +336,7 @@ fn burst(
         duration: None,
         ..Offer::steady(rate, 0, &size)
     };
-    let known = |search: &trial::Burst| match search.lengths() {
+    let known = |search: &trial::Burst, _: &Series| match search.lengths() {
         [] => String::new(),
         lengths => format!("{} found", units::counted(lengths.len() as u64, "length")),
     };

@@ -227,14 +227,21 @@ fn finish(mut report: Report, mut series: Series, mut search: SearchResult, note
     }
     let disturbed: u64 = series.rows.iter().map(|row| u64::from(row.repeated)).sum();
     if disturbed > 0 {
-        report.warnings.add(Code::TrialsRepeated, format!(
-            "{} done again, because frames were lost or unsent that a moment's stall of this machine could explain",
-            match disturbed { 1 => "1 trial was".to_owned(), n => format!("{n} trials were") }
-        ));
+        report.warnings.add(Code::TrialsRepeated, repeated(series.rows.len() as u64, disturbed));
     }
     report.result.trials = std::mem::take(&mut series.rows);
     report.result.search = Some(search);
     report
+}
+
+/// How many attempts the trials took that are listed.
+fn repeated(trials: u64, repeated: u64) -> String {
+    format!(
+        "{} took {}: {} repeated, because frames were lost or unsent that a moment's stall of this machine could explain",
+        units::counted(trials, "trial"),
+        units::counted(trials + repeated, "attempt"),
+        if repeated == 1 { "1 was".to_owned() } else { format!("{} were", units::count(repeated)) }
+    )
 }
 
 /// What cannot be, before anything is sent.
@@ -389,4 +396,16 @@ fn range(
         format!("frames of {name} bytes: loads from {} to {}", show(result.least), show(result.greatest));
     series.rig.say(Note::info(Code::SearchRange, said));
     Ok(Some(Sized { name, size, result }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_and_trials_are_told_apart() {
+        let said = repeated(19, 31);
+        assert!(said.starts_with("19 trials took 50 attempts: 31 were repeated, because"), "{said}");
+        assert!(repeated(1, 1).starts_with("1 trial took 2 attempts: 1 was repeated"));
+    }
 }

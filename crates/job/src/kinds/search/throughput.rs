@@ -112,7 +112,10 @@ fn by_bisection(
         retries: 0,
         retry_loss_ratio: 0.0,
     })?;
-    let known = |bisect: &Bisect| between(bisect.passed(), bisect.failed(), &rate);
+    let known = |bisect: &Bisect, series: &Series| {
+        let tried = tried(series, PART, &sized.name, first);
+        known((bisect.passed(), bisect.failed()), tried, Direction::Greatest, &rate)
+    };
     let how = How { part: PART, goal: first, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut bisect, &how)?;
     if bisect.is_inconsistent() {
@@ -164,16 +167,19 @@ fn by_mlrsearch(
         most_s,
     };
     let mut mlr = MlrSearch::new(plan)?;
-    let known = |mlr: &MlrSearch| {
+    let known = |mlr: &MlrSearch, series: &Series| {
         let found = mlr.found();
         if found.iter().all(|found| found.lower.or(found.upper).is_none()) {
             return String::new();
         }
-        let of = |found: &trial::mlr::Found| match between(found.lower, found.upper, &rate) {
-            text if text.is_empty() => "unknown".to_owned(),
-            text => text,
+        let of = |(goal, found): (&Goal, &trial::mlr::Found)| {
+            let tried = tried(series, PART, &sized.name, goal);
+            match known((found.lower, found.upper), tried, Direction::Greatest, &rate) {
+                text if text.is_empty() => "unknown".to_owned(),
+                text => text,
+            }
         };
-        found.iter().map(of).collect::<Vec<_>>().join(", ")
+        goals.iter().zip(&found).map(of).collect::<Vec<_>>().join(", ")
     };
     let how = How { part: PART, goal: first, offer: &offer, known: &known, of_rate: true };
     let whole = series.drive(&mut mlr, &how)?;
@@ -200,7 +206,7 @@ pub fn find(
     notes: &mut Notes,
 ) -> Result<bool> {
     let goals: Vec<_> = goals(finding)?.into_iter().map(|goal| goal.within(finding.precision())).collect();
-    series.goals = goals.iter().map(Goal::text).collect();
+    series.goals.clone_from(&goals);
     // Verdicts of single trials are by the first goal.
     let Some(first) = goals.first().copied() else { bail!("a search needs a goal") };
     let (part, rate) = (PART, |rate: f64| units::frame_rate(rate));
@@ -301,6 +307,29 @@ pub(super) fn between(passed: Option<f64>, failed: Option<f64>, show: &dyn Fn(f6
         (Some(passed), None) => format!("{} or more", show(passed)),
         (None, Some(failed)) => format!("less than {}", show(failed)),
         (None, None) => String::new(),
+    }
+}
+
+/// What is known of the bounds while a search goes on, in words: the same that it says when it is over ([`bounded`]), so that
+/// a load at which the sender fell short is not given out for one that the device failed.
+pub(super) fn known(
+    (passed, failed): (Option<f64>, Option<f64>),
+    tried: impl Iterator<Item = (f64, Option<trial::Broken>)>,
+    direction: Direction,
+    show: &dyn Fn(f64) -> String,
+) -> String {
+    let axis = |value: f64| if direction == Direction::Least { -value } else { value };
+    let Some(upper) = failed else { return between(passed, None, show) };
+    let tried = tried.map(|(load, broken)| (axis(load), broken));
+    match bounded(passed.map(axis), axis(upper), tried) {
+        Bounded::ByDevice(_) => between(passed, failed, show),
+        Bounded::NotDetermined(least) => {
+            let unjudged = format!("{} could not be judged", show(upper));
+            match between(passed, least.map(axis), show) {
+                known if known.is_empty() => unjudged,
+                known => format!("{known} ({unjudged})"),
+            }
+        }
     }
 }
 
@@ -417,6 +446,24 @@ mod tests {
             assert_eq!(fine.expect("fine"), None);
         }
         assert!(goals(&Finding { short: "300ms".parse().ok(), ..ndr }).is_err());
+    }
+
+    #[test]
+    fn what_is_known_meanwhile_is_what_is_said_at_the_end() {
+        use trial::Broken::{Loss, Shortfall};
+        let show = |rate: f64| format!("{rate}");
+        let tried = [(42.0, None), (42.8, Some(Shortfall)), (44.6, Some(Loss))];
+        let of = |bounds| known(bounds, tried.into_iter(), Direction::Greatest, &show);
+        assert_eq!(of((Some(42.0), Some(44.6))), "between 42 and 44.6");
+        // The sender fell short: nothing is known of the device there.
+        assert_eq!(of((Some(42.0), Some(42.8))), "between 42 and 44.6 (42.8 could not be judged)");
+        assert_eq!(of((Some(42.0), None)), "42 or more");
+        let short = [(64.0, Some(Shortfall)), (60.0, Some(Loss)), (70.0, None)];
+        let said = known((Some(70.0), Some(64.0)), short.into_iter(), Direction::Least, &show);
+        assert_eq!(said, "between 70 and 60 (64 could not be judged)");
+        let alone =
+            known((None, Some(9.0)), [(9.0, Some(Shortfall))].into_iter(), Direction::Greatest, &show);
+        assert_eq!(alone, "9 could not be judged");
     }
 
     #[test]

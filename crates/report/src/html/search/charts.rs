@@ -415,7 +415,7 @@ fn path(size: &SizeResult, rows: &[&Trial], of_rate: bool) -> Option<Chart> {
             t.number,
             value(t.load),
             units::time(t.duration_ns),
-            units::percent(t.loss_ratio),
+            units::percent(t.lost_ratio()),
             t.verdict
         );
         svg.point(

@@ -329,7 +329,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
         };
         let lost = match t.lost_frames {
             0 => "0".to_owned(),
-            n => format!("{} ({})", units::count(n), units::percent(n as f64 / t.sent_frames.max(1) as f64)),
+            n => format!("{} ({})", units::count(n), units::percent(t.lost_ratio())),
         };
         let short = if t.shortfall_ratio > 0.0 { units::percent(t.shortfall_ratio) } else { DASH.to_owned() };
         let class = match t.verdict.as_str() {
