@@ -14,6 +14,7 @@ pub mod impair;
 pub mod job;
 pub mod lab;
 pub mod live;
+mod mistyped;
 pub mod plugin;
 pub mod probe;
 pub mod search;

@@ -4,7 +4,9 @@
 use anyhow::{Result, bail};
 use report::units::{printable, shell_word};
 use spec::Job;
+use std::ffi::OsString;
 use std::path::Path;
+use traffic::expr::{Options, compile};
 use wire::proto::Protocol;
 
 /// Endings of captures, behind which `.gz` and `.zst` may stand.
@@ -22,8 +24,77 @@ pub fn check(what: Option<&str>) -> Result<()> {
     let typed: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     match advice(word, Path::new(word).exists(), By::Typed(&typed)) {
         Some(advice) => bail!(advice),
+        None => check_expression(word),
+    }
+}
+
+/// A packet expression that is none is told before all that is wrong beside it.
+fn check_expression(word: &str) -> Result<()> {
+    let path = Path::new(word);
+    let named = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("yaml") || end.eq_ignore_ascii_case("yml"));
+    if word == "-" || named || path.exists() {
+        return Ok(());
+    }
+    // What a port of a mesh puts there.
+    let text = word.replace("{src_ip}", "198.18.0.1").replace("{dst_ip}", "198.18.0.2");
+    let text = if text == word { word } else { &text };
+    compile(text, &Options::default())?;
+    Ok(())
+}
+
+/// The same of a command line that clap refused because something is lacking: the packet that was typed is no packet.
+///
+/// # Errors
+/// As of [`check`].
+pub fn check_refused(words: &[OsString]) -> Result<()> {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let at = match words.get(1) {
+        Some(&("send" | "craft" | "trial")) => 2,
+        Some(&"search") => 3,
+        _ => return Ok(()),
+    };
+    // An option's value may stand first: only what can be nothing else is looked at.
+    check(words.get(at).filter(|word| !word.starts_with('-') && word.contains('/')).copied())
+}
+
+/// Refuses what is no file of jobs but something that netdyno writes or reads elsewhere, with the verb that takes it.
+///
+/// # Errors
+/// It is such a file.
+pub fn check_job_file(path: &Path, begins: &[u8]) -> Result<()> {
+    match no_job(path, begins) {
+        Some(said) => bail!(said),
         None => Ok(()),
     }
+}
+
+/// What a capture begins with: pcap in either order, of microseconds or nanoseconds, and pcapng.
+const MAGIC: [[u8; 4]; 5] = [
+    [0xd4, 0xc3, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0xc3, 0xd4],
+    [0x4d, 0x3c, 0xb2, 0xa1],
+    [0xa1, 0xb2, 0x3c, 0x4d],
+    [0x0a, 0x0d, 0x0d, 0x0a],
+];
+
+fn no_job(path: &Path, begins: &[u8]) -> Option<String> {
+    let name = path.display().to_string();
+    let word = shell_word(&name);
+    let lower = name.to_ascii_lowercase();
+    let plain = lower.strip_suffix(".gz").or_else(|| lower.strip_suffix(".zst")).unwrap_or(&lower);
+    let is_text = std::str::from_utf8(begins).is_ok();
+    let named = !is_text && CAPTURES.iter().any(|end| plain.ends_with(&format!(".{end}")));
+    if named || MAGIC.iter().any(|magic| begins.starts_with(magic)) {
+        return Some(format!("{name} is a capture, not a job: netdyno replay {word} --on IFACE (or --lab)"));
+    }
+    let start = String::from_utf8_lossy(begins);
+    let trimmed = start.trim_start();
+    let result = path.join("result.json").exists()
+        || trimmed.starts_with('<')
+        || trimmed.starts_with('{') && start.contains("\"netdyno.report/");
+    result.then(|| format!("{name} is a result, not a job: netdyno rerun {word} runs its job again"))
 }
 
 /// The same of what stands in a file of jobs, in the words of such a file.
@@ -216,6 +287,38 @@ mod tests {
         }
         let fine = "schema: netdyno.job/1\nkind: send\nwhat: ipv4/udp\nlinks: [{on: eth0}]\n";
         assert!(check_job(&spec::File::read(fine, "jobs.yaml").expect("a file of jobs").jobs[0]).is_ok());
+    }
+
+    #[test]
+    fn captures_and_results_are_no_jobs() {
+        let told = |name: &str, begins: &[u8]| no_job(Path::new(name), begins);
+        let capture = "dns.pcap is a capture, not a job: netdyno replay dns.pcap --on IFACE (or --lab)";
+        assert_eq!(told("dns.pcap", &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0]).as_deref(), Some(capture));
+        assert!(told("x", &[0x0a, 0x0d, 0x0d, 0x0a]).expect("told").contains("netdyno replay x"));
+        assert!(told("x.pcap.gz", &[0x1f, 0x8b]).expect("told").contains("netdyno replay x.pcap.gz"));
+        let result = told("result.json", b"{\n  \"schema\": \"netdyno.report/1\",").expect("told");
+        assert_eq!(
+            result,
+            "result.json is a result, not a job: netdyno rerun result.json runs its job again"
+        );
+        assert!(told("report.html", b"<!doctype html>").expect("told").contains("netdyno rerun report.html"));
+        assert_eq!(told("job.json", b"{\"schema\": \"netdyno.job/1\", \"kind\": \"send\"}"), None);
+        assert_eq!(told("job.yaml", b"schema: netdyno.job/1"), None);
+    }
+
+    #[test]
+    fn a_packet_that_is_none_is_refused_before_all_else() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for line in ["trial ipv4/upd --lab", "send ipv4/upd", "search throughput ipv4/upd", "craft ipv4/upd"]
+        {
+            let told = check_refused(&words(&format!("netdyno {line}"))).expect_err("no packet").to_string();
+            assert!(told.contains("did you mean `udp`?"), "{line}: {told}");
+        }
+        for line in ["trial ipv4/udp --lab", "send --report a/b", "replay ipv4/upd", "lab a/b", "send"] {
+            assert!(check_refused(&words(&format!("netdyno {line}"))).is_ok(), "{line}");
+        }
+        assert!(check_expression("ipv4(src={src_ip}, dst={dst_ip})/udp").is_ok());
+        assert!(check_expression("ipv4/udp/payload").is_ok() && check_expression("-").is_ok());
     }
 
     #[test]

@@ -30,9 +30,14 @@ fn main() -> ExitCode {
             _ => ExitCode::SUCCESS,
         };
     }
-    let cli = match cli::help::parse(words) {
+    let cli = match cli::help::parse(words.clone()) {
         Ok(cli) => cli,
         Err(error) => {
+            if error.kind() == clap::error::ErrorKind::MissingRequiredArgument
+                && let Err(wrong) = hints::check_refused(&words)
+            {
+                return failed(&wrong);
+            }
             // Help and version are no errors; clap tells by the status it would exit with.
             let status = if error.use_stderr() { 2 } else { 0 };
             let _ = error.print();

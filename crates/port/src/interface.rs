@@ -36,7 +36,7 @@ const FRAMED: [u16; 2] = [1, 772];
 #[derive(Debug, thiserror::Error)]
 pub enum InterfaceError {
     /// There is none of that name.
-    #[error("there is no interface '{name}'{}; there are: {}", did_you_mean(nearest.as_deref()), known.join(", "))]
+    #[error("there is no interface '{name}'{}; there are: {}{}", did_you_mean(nearest.as_deref()), known.join(", "), of_a_lab(name, known))]
     Unknown {
         /// The name.
         name: String,
@@ -68,6 +68,20 @@ pub enum InterfaceError {
 
 fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|name| format!(" (did you mean '{name}'?)")).unwrap_or_default()
+}
+
+/// What to do about a name that interfaces of labs have, for who is in none.
+fn of_a_lab(name: &str, known: &[String]) -> String {
+    if !is_of_a_lab(name) || known.iter().any(|known| is_of_a_lab(known)) {
+        return String::new();
+    }
+    format!("; {name} exists in a lab only: netdyno lab -- COMMAND, or `.lab` where the command has it")
+}
+
+/// tx0, rx1, port2, dut0.
+fn is_of_a_lab(name: &str) -> bool {
+    let number = ["tx", "rx", "port", "dut"].iter().find_map(|kind| name.strip_prefix(kind));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Where an XDP program sits.
@@ -540,6 +554,19 @@ mod tests {
         assert!(error.contains("'l0' (did you mean 'lo'?); there are: lo"), "{error}");
         for name in ["", "a-name-longer-than-the-kernel-takes", "x\0y", &"x".repeat(500)] {
             assert!(matches!(Interface::by_name(name), Err(InterfaceError::Unknown { .. })), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_a_labs_interfaces_are_told_apart_outside_of_it() {
+        let known = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        for name in ["tx0", "rx0", "tx1", "port12", "dut0"] {
+            let told = of_a_lab(name, &known(&["lo", "eth0"]));
+            assert!(told.starts_with(&format!("; {name} exists in a lab only: netdyno lab -- ")), "{told}");
+        }
+        assert_eq!(of_a_lab("tx1", &known(&["lo", "tx0"])), "", "in a lab");
+        for name in ["eth0", "tx", "txa", "tx0a", "port"] {
+            assert_eq!(of_a_lab(name, &known(&["lo"])), "", "{name}");
         }
     }
 

@@ -133,6 +133,17 @@ impl SocketError {
         }
     }
 
+    /// Of a connection that was refused: the command that begins the server is told, too.
+    #[must_use]
+    pub fn served_by(mut self, command: &str) -> SocketError {
+        if let SocketError::Connect { error, mend, .. } = &mut self
+            && error.kind() == io::ErrorKind::ConnectionRefused
+        {
+            mend.push_str(&format!(" Start it there: {command}"));
+        }
+        self
+    }
+
     /// The host has no free port left.
     pub fn is_out_of_ports(&self) -> bool {
         self.io().raw_os_error() == Some(libc::EADDRNOTAVAIL)

@@ -49,6 +49,14 @@ impl Typed {
         }
     }
 
+    /// What was typed for the way back.
+    pub fn back(&self) -> Option<&str> {
+        match self {
+            Typed::Trial(args) => args.bench.back.as_deref(),
+            _ => None,
+        }
+    }
+
     /// The plugin that says what is sent.
     pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
         match self {

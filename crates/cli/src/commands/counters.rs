@@ -9,7 +9,7 @@ use capture::AtomicFile;
 use counters::{Difference, Snapshot, difference};
 use job::place::Place;
 use port::ethtool::Ethtool;
-use report::kernel_counters;
+use report::{kernel_counters, units};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::path::Path;
@@ -23,6 +23,18 @@ const LOOK: Duration = Duration::from_millis(2);
 const GRACE: Duration = Duration::from_millis(500);
 
 pub fn run(args: &Counters) -> Result<u8> {
+    // A command without what goes before it was read as files.
+    if let Some(first) = args.files.first().filter(|file| file.as_os_str() != "-" && !file.exists()) {
+        bail!(
+            "{}: No such file or directory; a command stands behind `--`: netdyno counters -- {}",
+            first.display(),
+            args.files
+                .iter()
+                .map(|word| units::shell_word(&word.to_string_lossy()).to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
+        );
+    }
     if let [before, after] = &args.files[..] {
         let (before, after) = (read(before)?, read(after)?);
         show(&difference(&before, &after)?, args.json)?;

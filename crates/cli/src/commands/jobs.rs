@@ -210,14 +210,16 @@ impl Allowed {
 }
 
 fn read(path: &Path) -> Result<File> {
-    let (name, mut text) = (path.display().to_string(), String::new());
+    let (name, mut bytes) = (path.display().to_string(), Vec::new());
     let read = match path.as_os_str() == "-" {
-        true => std::io::stdin().lock().take(MOST_BYTES + 1).read_to_string(&mut text),
-        false => {
-            std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_string(&mut text))
-        }
+        true => std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
+        false => std::fs::File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
     };
+    crate::hints::check_job_file(path, &bytes)?;
     read.with_context(|| format!("reading the jobs in {name}"))?;
+    let Ok(text) = String::from_utf8(bytes) else {
+        bail!("{name} is no file of jobs: those are text, YAML or JSON (docs/jobs.md)");
+    };
     File::read(&text, &name).map_err(|bad| match bad {
         spec::BadFile::Yaml(bad) => anyhow!(bad),
         bad => anyhow!("{name}: {bad}"),

@@ -34,6 +34,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
         Command::Job(Typed::Clone(clone)) => clone::run(*clone),
         Command::Job(mut args) => {
             crate::hints::check(args.what())?;
+            crate::hints::check(args.back())?;
             args.by_plugin().map_or(Ok(()), ByPlugin::find)?;
             jobs::typed(args.job())
         }

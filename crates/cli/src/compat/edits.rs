@@ -63,6 +63,15 @@ pub fn new_link(args: &TcprewriteEdits, plan: &mut Plan) -> Result<Option<LinkTy
 
 /// The plan that tcprewrite's options ask for.
 pub fn tcprewrite_plan(args: &TcprewriteEdits, sided: bool) -> Result<Plan> {
+    asked(args, sided).map_err(|mut error| {
+        if let Some(bad) = error.downcast_mut::<rewrite::BadValue>() {
+            bad.as_of_tcprewrite();
+        }
+        error
+    })
+}
+
+fn asked(args: &TcprewriteEdits, sided: bool) -> Result<Plan> {
     let mut plan = Plan {
         strip_fcs: args.efcs,
         skip_l2_broadcast: args.skipl2broadcast,

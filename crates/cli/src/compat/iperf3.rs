@@ -96,10 +96,10 @@ pub struct Iperf3 {
     /// Options of a client.
     #[command(flatten, next_help_heading = "Client")]
     pub asking: asked::Asking,
-    /// What else is written on the command line of iperf3, and is not there.
     /// Ask the control connection's peer whether it is still there (SO_KEEPALIVE): after IDLE seconds, every INTV, CNT times.
     #[arg(long, value_name = "IDLE/INTV/CNT", num_args = 0..=1, require_equals = true)]
     pub cntl_ka: Option<Option<String>>,
+    // What else is written on the command line of iperf3, and is not there.
     #[command(flatten)]
     pub others: Others,
 }

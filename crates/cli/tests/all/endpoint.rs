@@ -117,7 +117,8 @@ fn a_repeated_test_says_how_sure_it_is() {
 fn whoever_is_refused_is_told_why_and_the_next_one_is_served() {
     let net = hosts();
     let host = there(&net);
-    net.run(format!("netdyno endpoint tcp-rr {host} {BRIEF}")).refused(&["is the server running there?"]);
+    net.run(format!("netdyno endpoint tcp-rr {host} {BRIEF}"))
+        .refused(&["is the server running there? Start it there: netdyno endpoint serve"]);
     let token = net.file("token");
     std::fs::write(&token, "one two three\n").expect("a token");
     let wrong = net.file("wrong");

@@ -20,7 +20,82 @@ fn an_unknown_interface_is_answered_with_the_near_one() {
     net.run("netdyno measure --on tx1").refused(&[near]);
     net.run("netdyno send ipv4/udp --rate 1kpps --on tx0 --measure rx9").refused(&["'rx9'"]);
     net.run("netdyno send ipv4/udp --rate 1kpps --on tx0@nowhere").refused(&["'nowhere'"]);
-    net.run("netdyno send ipv4/udp --rate 1kpps").refused(&["--on IFACE"]);
+    net.run("netdyno send ipv4/udp --rate 1kpps").refused(&["where to? Add --lab (", "--on IFACE"]);
+    net.run(format!("netdyno replay {file}")).refused(&["where to? Add --lab ("]);
+    net.run("netdyno trial --rate 1kpps").refused(&["Add --lab ("]);
+    net.run("netdyno search throughput").refused(&["Add --lab ("]);
+}
+
+#[test]
+fn an_interface_of_a_lab_is_told_apart_outside_of_one() {
+    let dir = folder();
+    let file = path(&dir, "x.pcap");
+    run(format!("netdyno craft ipv4/udp -w {file}")).ok();
+    for line in [
+        "netdyno doctor tx7".to_owned(),
+        "netdyno send ipv4/udp --rate 1kpps --on tx7".to_owned(),
+        format!("netdyno replay {file} --on tx7"),
+        "netdyno measure --on tx7".to_owned(),
+    ] {
+        run(&line).refused(&[
+            "tx7 exists in a lab only: netdyno lab -- COMMAND, or --lab where the command has it",
+        ]);
+    }
+}
+
+#[test]
+fn a_packet_that_is_none_is_told_before_what_else_is_lacking() {
+    for line in [
+        "send ipv4/upd --lab",
+        "send ipv4/upd",
+        "trial ipv4/upd --lab",
+        "trial ipv4/upd --rate 1kpps",
+        "search throughput ipv4/upd",
+        "craft ipv4/upd",
+        "send ipv4/upd --on nothing0 --count 1",
+    ] {
+        run(format!("netdyno {line}")).refused(&["unknown layer `upd`", "did you mean `udp`?"]);
+    }
+}
+
+#[test]
+fn what_is_no_job_is_told_its_verb() {
+    let dir = folder();
+    let file = path(&dir, "dns.pcap");
+    run(format!("netdyno craft ipv4/udp -w {file}")).ok();
+    run(format!("netdyno run {file}"))
+        .refused(&[&format!("{file} is a capture, not a job: netdyno replay {file} --on IFACE (or --lab)")]);
+    let report = path(&dir, "report");
+    run(format!("netdyno send ipv4/udp --engine null --topspeed --count 10 --report {report} -q")).ok();
+    for result in [report.clone(), format!("{report}/result.json"), format!("{report}/report.html")] {
+        run(format!("netdyno run {result}")).refused(&[&format!("not a job: netdyno rerun {result}")]);
+        run(format!("netdyno rerun {result}")).ok();
+    }
+    let bytes = path(&dir, "bytes");
+    std::fs::write(&bytes, [0xff, 0xfe, 0]).expect("a file");
+    run(format!("netdyno run {bytes}")).refused(&["no file of jobs"]);
+}
+
+#[test]
+fn pairs_are_told_as_the_option_that_was_typed_writes_them() {
+    let dir = folder();
+    let (file, out) = (path(&dir, "x.pcap"), path(&dir, "y.pcap"));
+    run(format!("netdyno craft ipv4/udp -w {file}")).ok();
+    for (option, said) in [
+        ("--map-ip 10.0.0.0/8", "write 10.0.0.0/8=192.168.0.0/16"),
+        ("--map-src-ip 10.0.0.1", "write 10.0.0.0/8=192.168.0.0/16"),
+        ("--map-port 80", "write 80=8080"),
+        ("--replace-mac 02:00:00:00:00:01", "write OLD=NEW"),
+    ] {
+        run(format!("netdyno edit {file} -w {out} {option}")).refused(&[said]);
+    }
+    for (option, said) in [
+        ("--pnat=10.0.0.0/8", "write 10.0.0.0/8:192.168.0.0/16"),
+        ("--portmap=80", "write 80:8080"),
+        ("--enet-subsmac=02:00:00:00:00:01", "write OLD,NEW"),
+    ] {
+        run(format!("netdyno tcprewrite -i {file} -o {out} {option}")).refused(&[said]);
+    }
 }
 
 #[test]

@@ -13,10 +13,24 @@ use super::ports::PortMap;
 pub struct BadValue {
     part: String,
     why: &'static str,
+    /// The same, as tcprewrite writes pairs.
+    theirs: &'static str,
+}
+
+impl BadValue {
+    /// Says how tcprewrite writes it, whose pairs have other marks between them.
+    pub fn as_of_tcprewrite(&mut self) {
+        self.why = self.theirs;
+    }
 }
 
 fn bad(part: &str, why: &'static str) -> BadValue {
-    BadValue { part: part.to_owned(), why }
+    bad_pair(part, [why, why])
+}
+
+/// `why` as we write pairs, and as tcprewrite does.
+fn bad_pair(part: &str, [why, theirs]: [&'static str; 2]) -> BadValue {
+    BadValue { part: part.to_owned(), why, theirs }
 }
 
 /// Reads an address or prefix: 10.0.0.0/8, 2001:db8::/32, [2001:db8::/32], [2001:db8::]/32.
@@ -52,10 +66,11 @@ pub fn address_map(text: &str) -> Result<AddressMap, BadValue> {
     let mut map = AddressMap::default();
     for entry in text.split(',') {
         let (from, to) = pair(entry).ok_or_else(|| {
-            bad(
-                entry,
+            let whys = [
+                "is no pair of prefixes: write 10.0.0.0/8=192.168.0.0/16 or 2001:db8::/32=fd00::/16",
                 "is no pair of prefixes: write 10.0.0.0/8:192.168.0.0/16 or [2001:db8::/32]:[fd00::/16]",
-            )
+            ];
+            bad_pair(entry, whys)
         })?;
         if !map.push(prefix(from)?, prefix(to)?) {
             return Err(bad(entry, "maps one IP version to the other, which the headers do not allow"));
@@ -83,8 +98,11 @@ fn pair(text: &str) -> Option<(&str, &str)> {
 /// # Errors
 /// What of the text cannot be read, and what to write.
 pub fn endpoints(text: &str) -> Result<(AddressMap, AddressMap), BadValue> {
-    let (client, server) =
-        pair(text).ok_or_else(|| bad(text, "is no pair of addresses: write 10.0.0.1:10.0.0.2"))?;
+    let whys = [
+        "is no pair of addresses: write 10.0.0.1=10.0.0.2",
+        "is no pair of addresses: write 10.0.0.1:10.0.0.2",
+    ];
+    let (client, server) = pair(text).ok_or_else(|| bad_pair(text, whys))?;
     let all = |text| -> Result<AddressMap, BadValue> {
         let mut map = AddressMap::default();
         let to = prefix(text)?;
@@ -128,7 +146,11 @@ pub fn mac_replacements(text: &str) -> Result<Vec<(Mac, Mac)>, BadValue> {
         .map(|part| part.parse().map_err(|_| mac_error(part)))
         .collect::<Result<Vec<Mac>, _>>()?;
     if addresses.len() % 2 != 0 {
-        return Err(bad(text, "has an address without its partner: write OLD,NEW"));
+        let whys = [
+            "has an address without its partner: write OLD=NEW",
+            "has an address without its partner: write OLD,NEW",
+        ];
+        return Err(bad_pair(text, whys));
     }
     Ok(addresses.chunks_exact(2).filter_map(|pair| Some((*pair.first()?, *pair.get(1)?))).collect())
 }
@@ -151,10 +173,13 @@ pub fn hex_bytes(text: &str) -> Result<Vec<u8>, BadValue> {
 /// # Errors
 /// What of the text cannot be read, and what to write.
 pub fn port_map(text: &str, map: &mut PortMap) -> Result<(), BadValue> {
-    const WHY: &str = "maps no ports: write 80:8080, 8000-8999:80 or 80+443:8080";
+    const WHYS: [&str; 2] = [
+        "maps no ports: write 80=8080, 8000-8999=80 or 80+443=8080",
+        "maps no ports: write 80:8080, 8000-8999:80 or 80+443:8080",
+    ];
     let port = |part: &str| part.parse::<u16>().map_err(|_| bad(part, "is no port: write 0 to 65535"));
     for entry in text.split(',') {
-        let (from, to) = entry.split_once([':', '=']).ok_or_else(|| bad(entry, WHY))?;
+        let (from, to) = entry.split_once([':', '=']).ok_or_else(|| bad_pair(entry, WHYS))?;
         let to = port(to)?;
         if let Some((first, last)) = from.split_once('-') {
             let (first, last) = (port(first)?, port(last)?);
@@ -205,6 +230,28 @@ mod tests {
         for text in ["", "10.0.0.0/8", "10.0.0.0/33:1.1.1.1", "10.0.0.0/8:[::1]", "a:b", "1.1.1.1/x:2.2.2.2"]
         {
             assert!(address_map(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn pairs_are_told_in_our_spelling_and_in_tcprewrites() {
+        let mac = |text| mac_replacements(text).unwrap_err();
+        let ports = |text| port_map(text, &mut PortMap::default()).unwrap_err();
+        for (mut bad, ours, theirs) in [
+            (
+                address_map("10.0.0.0/8").unwrap_err(),
+                "10.0.0.0/8=192.168.0.0/16",
+                "10.0.0.0/8:192.168.0.0/16",
+            ),
+            (endpoints("10.0.0.1").unwrap_err(), "10.0.0.1=10.0.0.2", "10.0.0.1:10.0.0.2"),
+            (ports("80"), "80=8080", "80:8080"),
+            (mac("0:1:2:3:4:5"), "OLD=NEW", "OLD,NEW"),
+        ] {
+            let told = bad.to_string();
+            assert!(told.contains(ours) && !told.contains(theirs), "{told}");
+            bad.as_of_tcprewrite();
+            let told = bad.to_string();
+            assert!(told.contains(theirs) && !told.contains(ours), "{told}");
         }
     }
 

@@ -430,10 +430,11 @@ struct Planned {
 }
 
 fn expression(args: &Asked<'_>, text: &str, place: Option<&Place>) -> Result<Planned> {
-    let Some(rate) = args.pace.rate else { bail!(NO_RATE) };
     let seed = args.seed;
     let mut warnings = Warnings::default();
+    // What cannot be sent at any rate is told first.
     let program = program(args, text, seed, &mut warnings)?;
+    let Some(rate) = args.pace.rate else { bail!(NO_RATE) };
     let flows = match rate {
         Rate::Flows(_) => Some(flows_per_pass(&program)?),
         _ => None,

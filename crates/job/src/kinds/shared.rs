@@ -93,7 +93,8 @@ pub fn sending_place(spec: Option<&str>, through: &Through) -> Result<Option<Pla
             return Ok(None);
         }
         bail!(
-            "where to? Name an interface with `.on` IFACE (`ip -br link` lists them), or use `.engine` null"
+            "where to? Add `.lab` (two hosts of its own, no hardware), name an interface with `.on` IFACE (`ip -br link` \
+             lists them), or use `.engine` null"
         );
     };
     let place = Place::find(spec)?;

@@ -242,7 +242,7 @@ impl Ports {
         }
         if on.is_empty() || measured.is_empty() {
             bail!(
-                "between which ports? Give `.on` IFACE, where to send, and `.measure` IFACE, where to measure; or `.lab`, to try it without any"
+                "between which ports? Add `.lab` (two hosts of its own, no hardware), or give `.on` IFACE, where to send, and `.measure` IFACE, where to measure"
             );
         }
         if on.len() != measured.len() {
@@ -341,7 +341,9 @@ impl Ports {
             return Ok(Ports { ways: vec![way], device: None, lab: Some(lab) });
         }
         let on = bench.links.first().and_then(|link| link.on.as_ref());
-        let on = on.context("from which port? Give `.on` IFACE; or `.lab`, to try it without any")?;
+        let on = on.context(
+            "from which port? Add `.lab` (two hosts of its own, no hardware), or give `.on` IFACE",
+        )?;
         let located = ::lab::resolve(on)?;
         let place = Place::at(on.clone(), again(&located)?)?;
         place.guard(&consent.yes_disrupt)?;

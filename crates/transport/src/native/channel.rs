@@ -91,9 +91,10 @@ pub(super) fn open(
     preamble: Preamble,
     patience: Duration,
 ) -> Result<OwnedFd, ChannelError> {
+    let serve = |error: socket::SocketError| error.served_by("netdyno endpoint serve");
     let socket: OwnedFd = match place {
-        Place::Host(to) => socket::connect(*to, options, patience)?.into(),
-        Place::Unix(path) => socket::unix_connect(path, options)?.into(),
+        Place::Host(to) => socket::connect(*to, options, patience).map_err(serve)?.into(),
+        Place::Unix(path) => socket::unix_connect(path, options).map_err(serve)?.into(),
     };
     write(&socket, &preamble.bytes(), Instant::now() + patience)?;
     Ok(socket)

@@ -40,7 +40,10 @@ pub fn command() -> Command {
 /// # Errors
 /// It is none, or asks for help: clap tells which.
 pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let matches = command().try_get_matches_from(asking(words))?;
+    let words = asking(words);
+    let matches = command()
+        .try_get_matches_from(&words)
+        .map_err(|error| super::mistyped::mended(error, &words, &command()))?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
 }
 
@@ -107,7 +110,8 @@ fn arranged(command: Command, path: &str) -> Command {
             .any(|arg| arg.get_help_heading() == Some("Edits") && arg.is_hide_short_help_set());
         let edits = if edits { " (edits of frames among them)" } else { "" };
         let more = if all.len() > 2 { ", and more examples" } else { "" };
-        let _ = write!(short, "{hidden} more options{edits}{more}: netdyno help {path}");
+        let options = report::units::counted(hidden as u64, "more option");
+        let _ = write!(short, "{options}{edits}{more}: netdyno help {path}");
     }
     let mut long = listed(all);
     if let Some(said) = &said {

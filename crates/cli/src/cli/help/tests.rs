@@ -179,6 +179,27 @@ fn short_help_is_short_and_says_that_there_is_more() {
 }
 
 #[test]
+fn one_more_option_is_one() {
+    let mut counted = 0;
+    for (path, _) in all().into_iter().filter(|(path, _)| is_ours(path)) {
+        let short = help(&format!("netdyno {path} -h"));
+        assert!(!short.contains("\n1 more options"), "{path}: {short}");
+        counted += usize::from(short.contains("1 more option:"));
+    }
+    assert!(counted > 0, "no verb hides one option");
+}
+
+#[test]
+fn no_option_is_told_what_is_true_of_a_group() {
+    for (path, command) in all() {
+        for arg in command.get_arguments() {
+            let said = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+            assert!(!said.starts_with("What else") && !said.starts_with("Options of"), "{path}: {said}");
+        }
+    }
+}
+
+#[test]
 fn help_of_a_verb_is_what_the_verb_says_of_itself() {
     for verb in ["send", "search latency", "clone doctor", "plugin"] {
         assert_eq!(help(&format!("netdyno help {verb}")), help(&format!("netdyno {verb} --help")), "{verb}");
