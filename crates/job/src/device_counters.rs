@@ -45,11 +45,11 @@ fn ports(lab: &Lab) -> Vec<(&'static str, &Host)> {
 const ON_PURPOSE: &str = "it loses them on purpose (`.lab.impair`)";
 const SLOW: &str = "they came faster than this machine can carry them through the lab's device";
 
-/// What a fault is called, how often it befell, and what that explains.
-type Fault = (&'static str, fn(&Did) -> u64, &'static str);
+/// A count of our own device's: its name, which it is, and why frames go into it.
+type Gone = (&'static str, fn(&Did) -> u64, &'static str);
 
-/// What our own device counts of frames that are gone, and why.
-const IMPAIRED: [Fault; 6] = [
+/// Those of frames that are gone.
+const IMPAIRED: [Gone; 6] = [
     ("impair_lost", |did| did.lost, ON_PURPOSE),
     ("impair_flapped", |did| did.flapped, ON_PURPOSE),
     ("impair_full", |did| did.full, "more waited than the device's buffer holds (`.lab.impair`)"),

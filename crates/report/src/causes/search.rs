@@ -121,20 +121,29 @@ pub fn stopped(size: &SizeResult, trials: &[Trial]) -> Option<Stopped> {
     })
 }
 
-/// Frame sizes in words, with what befell them; those of one kind stand together.
-fn by_size<T>(mut of_sizes: Vec<(String, T)>, like: impl Fn(&T, &T) -> bool) -> Vec<(String, T)> {
+/// What befell frames of several sizes, a clause for each kind: the first size's figures stand for it.
+fn by_size<T>(
+    of_sizes: Vec<(String, T)>,
+    like: impl Fn(&T, &T) -> bool,
+    say: impl Fn(&T) -> String,
+) -> Vec<String> {
     let mut grouped: Vec<(Vec<String>, T)> = Vec::new();
-    for (size, what) in of_sizes.drain(..) {
+    for (size, what) in of_sizes {
         match grouped.iter_mut().find(|(_, first)| like(first, &what)) {
             Some((sizes, _)) => sizes.push(printable(&size)),
             None => grouped.push((vec![printable(&size)], what)),
         }
     }
-    let named = |sizes: Vec<String>| match sizes.iter().all(|s| s.bytes().all(|b| b.is_ascii_digit())) {
+    let named = |sizes: &[String]| match sizes.iter().all(|s| s.bytes().all(|b| b.is_ascii_digit())) {
         true => format!("frames of {} bytes", sizes.join(", ")),
         false => format!("frames of {}", sizes.join(", ")),
     };
-    grouped.into_iter().map(|(sizes, what)| (named(sizes), what)).collect()
+    let clause = |(sizes, what): &(Vec<String>, T)| {
+        let (first, others) = sizes.split_at(1);
+        let others = if others.is_empty() { String::new() } else { format!("; {}: the same", named(others)) };
+        format!("{}: {}{others}", named(first), say(what))
+    };
+    grouped.iter().map(clause).collect()
 }
 
 /// Of the trials of one command, as one: sizes with the same cause stand together, with the figures of the first.
@@ -143,12 +152,11 @@ pub(super) fn of_trials(trials: &[Trial]) -> Option<Cause> {
     // What verdicts say of the others needs no cause.
     let causes: Vec<(String, Cause)> =
         failed.filter_map(|t| Some((t.frame_size.clone(), t.cause.clone()?))).collect();
-    let mut causes = by_size(causes, Cause::is_like);
-    if trials.len() == 1 {
-        return causes.pop().map(|(_, cause)| cause);
-    }
     let first = causes.first().map(|(_, cause)| cause.clone())?;
-    let said: Vec<String> = causes.iter().map(|(sizes, cause)| format!("{sizes}: {}", cause.said)).collect();
+    if trials.len() == 1 {
+        return Some(first);
+    }
+    let said = by_size(causes, Cause::is_like, |cause| cause.said.clone());
     Some(Cause { said: said.join("; "), ..first })
 }
 
@@ -166,18 +174,17 @@ pub(crate) fn said(report: &Report) -> Option<(String, Option<String>)> {
         };
         one.at == other.at && same
     };
-    let grouped = by_size(clauses, alike);
-    const MOST: usize = 4;
-    let more = grouped.len().saturating_sub(MOST);
-    let many = search.sizes.len() > 1;
-    let mut all: Vec<String> = Vec::new();
-    for (sizes, (words, _)) in grouped.iter().take(MOST) {
-        all.push(if many { format!("{sizes}: {words}") } else { words.clone() });
+    let next = clauses.iter().filter_map(|(_, (_, stopped))| stopped.cause.as_ref()).find_map(next);
+    if search.sizes.len() == 1 {
+        return clauses.into_iter().next().map(|(_, (words, _))| (words, next));
     }
+    const MOST: usize = 4;
+    let mut all = by_size(clauses, alike, |(words, _)| words.clone());
+    let more = all.len().saturating_sub(MOST);
+    all.truncate(MOST);
     if more > 0 {
         all.push(format!("and {more} more in the JSON"));
     }
-    let next = grouped.iter().filter_map(|(_, (_, stopped))| stopped.cause.as_ref()).find_map(next);
     (!all.is_empty()).then(|| (all.join("; "), next))
 }
 
@@ -337,7 +344,7 @@ mod tests {
         assert_eq!(one, here);
         let trials = [trial(1, 1.0, "loss", Some(here.clone())), other("128", here), other("512", there)];
         let all = of_trials(&trials).expect("a cause");
-        let words = "frames of 64, 128 bytes: rx0 dropped 5 frames; frames of 512 bytes: the lab's dut1 dropped 6 frames";
+        let words = "frames of 64 bytes: rx0 dropped 5 frames; frames of 128 bytes: the same; frames of 512 bytes: the lab's dut1 dropped 6 frames";
         assert_eq!(all.said, words);
         assert_eq!(of_trials(&[trial(1, 1.0, "passed", None)]), None);
     }
