@@ -40,7 +40,7 @@ pub fn run(args: Compare) -> Result<u8> {
 
 /// As wide as the terminal, in the words of the command line.
 pub fn options() -> Options<'static> {
-    Options { width: columns(stdout()), said: wording::said, ..Options::default() }
+    Options { width: columns(stdout()), said: |text| wording::said(text).into_owned(), ..Options::default() }
 }
 
 /// The results of one side, each once.
