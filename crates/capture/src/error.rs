@@ -3,6 +3,12 @@
 
 use std::io;
 
+/// The reader of standard output closed it (`... -w - | head`). Stands in the error of the system, so that whoever wraps that in
+/// errors of his own can still tell.
+#[derive(Debug, thiserror::Error)]
+#[error("Broken pipe: the reader of standard output closed it")]
+pub struct ReaderLeft;
+
 /// Why a capture could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
@@ -87,6 +93,19 @@ pub enum CaptureError {
 }
 
 impl CaptureError {
+    /// Writing `file` failed by this. Of standard output it may be that its reader left.
+    pub(crate) fn writing(file: String, source: io::Error) -> CaptureError {
+        let left = file == "-" && source.kind() == io::ErrorKind::BrokenPipe;
+        let source = if left { io::Error::new(io::ErrorKind::BrokenPipe, ReaderLeft) } else { source };
+        CaptureError::Write { file, source }
+    }
+
+    /// Standard output took it until its reader closed that (`... -w - | head`).
+    pub fn reader_left(&self) -> bool {
+        let left = |source: &io::Error| source.get_ref().is_some_and(|inner| inner.is::<ReaderLeft>());
+        matches!(self, CaptureError::Write { source, .. } if left(source))
+    }
+
     /// What is wrong, without what to do about it: for who does that already.
     pub fn without_mend(&self) -> String {
         match self {

@@ -29,7 +29,7 @@ use std::fmt;
 use wire::LinkType;
 
 pub use atomic::AtomicFile;
-pub use error::{CaptureError, Fault, Place};
+pub use error::{CaptureError, Fault, Place, ReaderLeft};
 pub use ongoing::{Ongoing, Plan};
 pub use patience::Patience;
 pub use reader::{Notes, Reader, Record};

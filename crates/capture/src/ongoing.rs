@@ -196,7 +196,7 @@ fn open(
     now: u64,
     files: &mut VecDeque<PathBuf>,
 ) -> Result<Writer<AtomicFile>, CaptureError> {
-    let failed = |path: &Path, source| CaptureError::Write { file: path.display().to_string(), source };
+    let failed = |path: &Path, source| CaptureError::writing(path.display().to_string(), source);
     let (file, path) = if plan.is_stdout() {
         (AtomicFile::stdout().map_err(|error| failed(&plan.path, error))?, plan.path.clone())
     } else if plan.rotates() {

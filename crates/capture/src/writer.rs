@@ -351,7 +351,7 @@ impl<W: Write> Writer<W> {
     /// It cannot be written.
     pub fn flush(&mut self) -> Result<(), CaptureError> {
         self.flush_first(usize::MAX / 2)?;
-        self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })
+        self.output.flush().map_err(|source| CaptureError::writing(self.name.clone(), source))
     }
 
     /// What it is called in errors.
@@ -383,7 +383,7 @@ impl<W: Write> Writer<W> {
         let range = self.pad..self.batch.len().min(self.pad + count);
         let written = self.output.write_all(self.batch.get(range.clone()).unwrap_or(&[]));
         self.batch.drain(range);
-        written.map_err(|source| CaptureError::Write { file: self.name.clone(), source })
+        written.map_err(|source| CaptureError::writing(self.name.clone(), source))
     }
 
     /// How many packets were written.
@@ -397,7 +397,7 @@ impl<W: Write> Writer<W> {
     /// What is left cannot be written.
     pub fn into_inner(mut self) -> Result<W, CaptureError> {
         self.flush_first(usize::MAX / 2)?;
-        self.output.flush().map_err(|source| CaptureError::Write { file: self.name.clone(), source })?;
+        self.output.flush().map_err(|source| CaptureError::writing(self.name.clone(), source))?;
         Ok(self.output)
     }
 }
@@ -469,7 +469,7 @@ impl FileWriter {
     /// The file cannot be written.
     pub fn create(path: &Path, format: FileFormat, link: LinkType) -> Result<FileWriter, CaptureError> {
         let output = Output::create(path)
-            .map_err(|source| CaptureError::Write { file: path.display().to_string(), source })?;
+            .map_err(|source| CaptureError::writing(path.display().to_string(), source))?;
         let mut writer = Writer::new(output, format, link);
         writer.name = path.display().to_string();
         Ok(writer)
@@ -481,7 +481,7 @@ impl FileWriter {
     /// What is left cannot be written. Then there is no file of that name, or the one that was there before.
     pub fn finish(self) -> Result<(), CaptureError> {
         let file = self.name.clone();
-        self.into_inner()?.finish().map_err(|source| CaptureError::Write { file, source })
+        self.into_inner()?.finish().map_err(|source| CaptureError::writing(file, source))
     }
 }
 

@@ -33,8 +33,7 @@ pub fn printer() -> BufWriter<Text> {
     BufWriter::new(Text(stdout().lock()))
 }
 
-/// Standard output that takes text. Its reader may have had enough of it, which is no fault: that is told from a
-/// capture that a pipe did not take whole, which is one.
+/// Standard output that takes text. Its reader may have had enough of it, which is no fault.
 #[derive(Debug)]
 pub struct Text(StdoutLock<'static>);
 
@@ -64,9 +63,12 @@ impl Write for Text {
     }
 }
 
-/// Whether printing ended because nobody wanted to read on.
+/// Whether writing ended because nobody wanted to read on.
 pub fn reader_left(error: &anyhow::Error) -> bool {
-    let inner = |cause: &io::Error| cause.get_ref().is_some_and(|inner| inner.is::<ReaderLeft>());
+    let inner = |cause: &io::Error| {
+        let inner = cause.get_ref();
+        inner.is_some_and(|inner| inner.is::<ReaderLeft>() || inner.is::<capture::ReaderLeft>())
+    };
     error.chain().any(|cause| cause.downcast_ref::<io::Error>().is_some_and(inner))
 }
 

@@ -42,6 +42,8 @@ struct Inner {
     unwritten: Vec<u64>,
     /// Why, from then on.
     failed: Option<String>,
+    /// Whoever read it wants no more of it.
+    left: bool,
     /// Of a frame whose tag has to be put back.
     whole: Vec<u8>,
 }
@@ -93,6 +95,7 @@ impl Recorder {
             bytes: 0,
             unwritten: vec![0; interfaces.len()],
             failed: None,
+            left: false,
             whole: Vec::new(),
         }))))
     }
@@ -125,7 +128,7 @@ impl Inner {
 
     /// Are all frames there that are wanted?
     fn is_full(&self) -> bool {
-        self.wanted.is_some_and(|wanted| self.frames >= wanted)
+        self.left || self.wanted.is_some_and(|wanted| self.frames >= wanted)
     }
 
     fn take(&mut self, interface: u32, copies: &Copies) {
@@ -186,8 +189,10 @@ impl Inner {
                 self.bytes += bytes.len() as u64;
             }
             Err(error) => {
-                self.miss(interface);
                 self.fail(&error);
+                if !self.left {
+                    self.miss(interface);
+                }
             }
         }
     }
@@ -199,6 +204,10 @@ impl Inner {
     }
 
     fn fail(&mut self, error: &capture::CaptureError) {
+        if error.reader_left() {
+            self.left = true;
+            return;
+        }
         self.failed.get_or_insert_with(|| crate::in_full(&anyhow::Error::msg(error.to_string())));
     }
 
@@ -213,6 +222,7 @@ impl Inner {
             })
             .collect();
         if self.failed.is_none()
+            && !self.left
             && let Err(error) = self.file.finish(&told)
         {
             self.fail(&error);

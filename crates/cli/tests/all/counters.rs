@@ -147,7 +147,7 @@ fn snapshots_are_files_and_of_one_namespace_each() {
     net.run(format!("netdyno counters {a} {}", net.file("slow.py"))).refused(&["slow.py", "No such file"]);
     net.run("netdyno counters --on tx0 --on rx0").refused(&["different network namespaces"]);
     net.run("netdyno counters sleep 1").refused(&["netdyno counters -- sleep 1"]);
-    net.run("netdyno counters netdyno doctor tx0").refused(&["netdyno counters -- netdyno doctor tx0"]);
+    net.run("netdyno counters ls a b").with(2).says(&["netdyno counters -- ls a b"]);
     net.run("netdyno counters --on nothing0").refused(&["nothing0"]);
     net.run("netdyno counters -- /no/such/program").refused(&["/no/such/program"]);
     net.run("netdyno counters -- false").with(1).says(&["the command failed: exit status: 1"]);
