@@ -5,6 +5,7 @@
 
 use crate::Verdict;
 use crate::model::Report;
+use crate::note::Code;
 use crate::sections::counters::{InterfaceCounters, Witness};
 use crate::sections::pacing::Pacing;
 
@@ -14,11 +15,19 @@ pub(crate) fn run(report: &Report) -> bool {
 }
 
 /// Was the engine the one that would be taken first, or fast enough for the rate that was asked for? At top speed another one
-/// would have sent more.
+/// would have sent more. What a device lost is no engine's doing.
 pub(crate) fn engine(report: &Report) -> bool {
-    let rated = report.result.tx.as_ref().is_some_and(|tx| tx.intended_frames_per_second.is_some());
+    let result = &report.result;
+    let rated = result.tx.as_ref().is_some_and(|tx| tx.intended_frames_per_second.is_some());
     let first = report.environment.engine.as_ref().is_none_or(|choice| choice.not_taken.is_empty());
-    run(report) && (first || rated)
+    let slow = match &result.verdict {
+        Verdict::Short { reasons } => {
+            reasons.iter().any(|reason| !matches!(reason.code, Code::FramesLost | Code::GoalNotReached))
+        }
+        _ => false,
+    };
+    let short = result.trials.iter().any(|trial| trial.verdict.starts_with("sender"));
+    (first || rated || result.search.is_some() || !result.trials.is_empty()) && !slow && !short
 }
 
 /// Did frames keep their times? Of those that were late by more than the threshold, one in a hundred is a busy core's; nothing

@@ -177,8 +177,10 @@ impl Walk<'_> {
 
     fn value(&self, spec: &Spec, field: &Field, header: &[u8], value: u128) -> String {
         let mut text = proto::format_value(field.kind, field.bits, value);
+        // Letters and the number say it.
         if let Kind::Flags(_) = field.kind {
             let _ = write!(text, " (0x{value:x})");
+            return text;
         }
         match field.auto {
             Auto::Next => {

@@ -7,7 +7,7 @@ use super::patches::{self, Patch, Patches};
 use super::syntax::{Argument, Layer, Span, Value, Word};
 use super::value::{self, Sequence, Setting, short};
 use std::net::Ipv6Addr;
-use wire::proto::{Auto, Field, Kind, Part, Protocol, Spec, Variable, icmpv6, igmpv3, put};
+use wire::proto::{Auto, Field, Kind, OptionSpec, Part, Protocol, Spec, Variable, icmpv6, igmpv3, put};
 
 /// Payload of one layer, at most.
 const MAX_PAYLOAD: u128 = 65_535;
@@ -174,8 +174,14 @@ pub(super) fn build(protocol: Protocol, layer: &Layer<'_>) -> Outcome<Header> {
                 spec.fields.iter().flat_map(|f| std::iter::once(f.name).chain(f.aliases.iter().copied()));
             let names = names.chain(spec.list_names().iter().copied());
             let hint = did_you_mean(name.text, names.chain(spec.parts().iter().map(|part| part.name)));
-            let message =
-                format!("unknown field `{}` of {}{hint}{}", short(name.text), spec.name, fields_of(spec));
+            let option = option_of(spec, name.text);
+            let message = format!(
+                "unknown field `{}` of {}{option}{hint}{}{}",
+                short(name.text),
+                spec.name,
+                fields_of(spec),
+                if spec.protocol == Protocol::Tcp { TCP_OPTIONS } else { "" }
+            );
             return Err(Fault::at(name.span, message));
         };
         // Scapy's word for a field that is not given.
@@ -222,6 +228,23 @@ fn special(field: &Field, argument: &Argument<'_>) -> Option<Special> {
     } else {
         None
     }
+}
+
+/// Behind the list of fields, whose last one is `options`.
+const TCP_OPTIONS: &str = ", such as options=[mss(1460), wscale(7)]";
+
+/// How it is written, if it is no field but one of the header's options.
+fn option_of(spec: &Spec, name: &str) -> String {
+    let Variable::Options { table, .. } = spec.variable else { return String::new() };
+    let called = |option: &&OptionSpec| {
+        std::iter::once(option.name)
+            .chain(option.aliases.iter().copied())
+            .any(|n| n.eq_ignore_ascii_case(name))
+    };
+    let option = table.iter().find(called);
+    option.map_or_else(String::new, |option| {
+        format!(", but an option: options=[{}{}]", option.name, option.layout.arguments())
+    })
 }
 
 fn fields_of(spec: &Spec) -> String {

@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
                 b'.' => after != Some(b'.'),
                 // A prefix length: only after something with dots or colons, so that `/` still joins layers.
                 b'/' => address && after.is_some_and(|c| c.is_ascii_digit()),
-                _ => byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'+' | b'_'),
+                _ => byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'+' | b'|' | b'_'),
             };
             if !more {
                 break;
@@ -279,7 +279,15 @@ impl<'a> Parser<'a> {
                     break;
                 }
                 if !self.take(b',') {
-                    return Err(self.expected(&format!("`,` or `{}`", char::from(close))));
+                    let mut fault = self.expected(&format!("`,` or `{}`", char::from(close)));
+                    // `options=[mss=1460]`, as other tools write it.
+                    if let (Some(b'='), Some(Value::Word(word))) = (self.peek(), items.last()) {
+                        let name = super::value::short(word.text);
+                        fault.message += &format!(
+                            ": what `{name}` takes stands in brackets behind it, such as options=[mss(1460), wscale(7)]"
+                        );
+                    }
+                    return Err(fault);
                 }
                 // Python's tuple of one, and a comma too many.
                 if self.take(close) {

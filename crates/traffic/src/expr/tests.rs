@@ -457,6 +457,18 @@ fn the_final_destination_is_covered_and_the_active_segment_addressed() {
 fn errors_point_at_the_word_and_name_what_was_expected() {
     for (text, column, part) in [
         ("ether/ipv4(tll=3)", 12, "unknown field `tll` of ipv4; did you mean `ttl`? fields: version"),
+        (
+            "ipv4/tcp(mss=1460)",
+            10,
+            "unknown field `mss` of tcp, but an option: options=[mss(N)]; fields: sport",
+        ),
+        ("ipv4/tcp(tfo=1)", 10, "urgptr, options, such as options=[mss(1460), wscale(7)]"),
+        ("ipv4(ra=0)/udp", 6, "unknown field `ra` of ipv4, but an option: options=[ra(N)]"),
+        (
+            "ipv4/tcp(options=[mss=1460])",
+            22,
+            "but found `=`: what `mss` takes stands in brackets behind it, such as options=[mss(1460), wscale(7)]",
+        ),
         ("ethre/ipv4", 1, "unknown layer `ethre`; did you mean `ether`?"),
         ("ipv4/udp(sport=70000)", 16, "70000 does not fit `sport`: it has 16 bits, 0 to 65535"),
         ("ipv4/icmpv6", 6, "icmpv6 cannot follow ipv4"),

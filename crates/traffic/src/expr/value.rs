@@ -287,7 +287,7 @@ fn scalar(field: &'static Field, word: &Word<'_>) -> Outcome<u128> {
         Kind::Mac => text.parse::<Mac>().ok().map(|Mac(b)| b.iter().fold(0, |v, b| v << 8 | u128::from(*b))),
         Kind::Ipv4 => text.parse::<Ipv4Addr>().ok().map(|a| u128::from(u32::from(a))),
         Kind::Ipv6 => text.parse::<Ipv6Addr>().ok().map(u128::from),
-        Kind::Flags(names) => number(text).or_else(|| flags(names, text)),
+        Kind::Flags(names) => number(text).or_else(|| flags(field, names, text)),
     };
     let all_digits = text.bytes().all(|c| c.is_ascii_digit()) && matches!(field.kind, Kind::Uint | Kind::Hex);
     match value {
@@ -318,14 +318,23 @@ fn announced(field: &Field, text: &str) -> Option<u128> {
     }
 }
 
-/// `SA`, or `DF+MF`.
-fn flags(names: &[&str], text: &str) -> Option<u128> {
+/// `SA`, `SYN+ACK`, or `DF|MF`. A whole name comes before its letters: ECE is one flag.
+fn flags(field: &Field, names: &[&str], text: &str) -> Option<u128> {
     let bit = |name: &str| names.iter().position(|n| n.eq_ignore_ascii_case(name)).map(|i| 1u128 << i);
-    if names.iter().all(|name| name.len() == 1) {
-        text.char_indices().try_fold(0, |set, (at, c)| Some(set | bit(text.get(at..at + c.len_utf8())?)?))
-    } else {
-        text.split('+').try_fold(0, |set, name| Some(set | bit(name)?))
+    let whole = |part: &str| field.names.iter().find(|(name, _)| name.eq_ignore_ascii_case(part));
+    let letters = |part: &str| {
+        // Between two marks there is a letter.
+        let mut each = (!part.is_empty()).then(|| part.char_indices())?;
+        each.try_fold(0, |set, (at, c)| Some(set | bit(part.get(at..at + c.len_utf8())?)?))
+    };
+    let by_letter = names.iter().all(|name| name.len() == 1);
+    if text.is_empty() {
+        return Some(0);
     }
+    text.split(['+', '|']).try_fold(0, |set, part| {
+        let named = whole(part).map(|(_, value)| *value);
+        Some(set | named.or_else(|| if by_letter { letters(part) } else { bit(part) })?)
+    })
 }
 
 /// First and last address of a prefix, if `word` is written as one.
@@ -362,9 +371,14 @@ fn forms(field: &Field) -> String {
         Kind::Ipv4 => "an IPv4 address such as 198.18.0.1, a prefix such as 198.18.0.0/16".to_owned(),
         Kind::Ipv6 => "an IPv6 address such as 2001:db8::1, a prefix such as 2001:db8::/64".to_owned(),
         Kind::Flags(names) if names.iter().all(|n| n.len() == 1) => {
-            format!("letters of {} such as SA, a number", names.concat())
+            let whole: Vec<&str> = field.names.iter().map(|(name, _)| *name).collect();
+            let whole = match whole.is_empty() {
+                true => String::new(),
+                false => format!(", names of {} joined by + or |", whole.join(", ")),
+            };
+            format!("letters of {} such as SA{whole}, a number", names.concat())
         }
-        Kind::Flags(names) => format!("names of {} joined by +, a number", names.join(", ")),
+        Kind::Flags(names) => format!("names of {} joined by + or |, a number", names.join(", ")),
         Kind::Uint | Kind::Hex if !field.names.is_empty() => {
             let names: Vec<&str> = field.names.iter().map(|(name, _)| *name).collect();
             format!("a number from 0 to {}, one of {}", field.max(), names.join(", "))
@@ -407,7 +421,13 @@ mod tests {
         assert_eq!(sequence(Ether, "type=ipv6"), Sequence::One(0x86dd));
         assert_eq!(sequence(Arp, "op=is-at"), Sequence::One(2));
         assert_eq!(sequence(Tcp, "flags=SA"), Sequence::One(0x12));
+        for (flags, value) in
+            [("SYN", 2), ("syn+ack", 0x12), ("SYN|ACK", 0x12), ("S+A", 0x12), ("ECE", 0x40), ("CWR|E", 0xc0)]
+        {
+            assert_eq!(sequence(Tcp, &format!("flags={flags}")), Sequence::One(value), "{flags}");
+        }
         assert_eq!(sequence(Ipv4, "flags=DF+MF"), Sequence::One(3));
+        assert_eq!(sequence(Ipv4, "flags=DF|MF"), Sequence::One(3));
         assert_eq!(sequence(Tcp, "flags=[S, SA, 0x10]"), Sequence::List(vec![2, 0x12, 0x10]));
         assert_eq!(
             sequence(Ipv4, "src=10.0.0.0/24 step=2"),
@@ -446,7 +466,13 @@ mod tests {
             (Ipv4, "ttl=[]", "empty"),
             (Ipv4, "ttl=rnadom(1..2)", "did you mean `random`?"),
             (Ipv4, "ttl=\"x\"", "a number from 0 to 255"),
-            (Tcp, "flags=SX", "letters of FSRPAUECN"),
+            (
+                Tcp,
+                "flags=SX",
+                "letters of FSRPAUECN such as SA, names of FIN, SYN, RST, PSH, ACK, URG, ECE, CWR joined by + or |",
+            ),
+            (Tcp, "flags=SYN+ACL", "does not suit"),
+            (Tcp, "flags=+", "does not suit"),
             (Arp, "op=whohas", "did you mean `who-has`?"),
         ] {
             let message = read(protocol, argument).unwrap_err().message;

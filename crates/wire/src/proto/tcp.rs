@@ -36,8 +36,18 @@ pub(super) static SPEC: Spec = Spec {
             103,
             9,
             Kind::Flags(&["F", "S", "R", "P", "A", "U", "E", "C", "N"]),
-            "Control bits, in letters: FIN, SYN, RST, PSH, ACK, URG, ECE, CWR, NS.",
+            "Control bits, in letters or by name: FIN, SYN, RST, PSH, ACK, URG, ECE, CWR; N is NS.",
         )
+        .names(&[
+            ("FIN", 1),
+            ("SYN", 2),
+            ("RST", 4),
+            ("PSH", 8),
+            ("ACK", 16),
+            ("URG", 32),
+            ("ECE", 64),
+            ("CWR", 128),
+        ])
         .default(2),
         Field::new("window", 112, 16, Kind::Uint, "Window.").or(&["win"]).default(8192),
         Field::new("chksum", 128, 16, Kind::Hex, "Checksum.").or(&["checksum"]).auto(Auto::PseudoChecksum),
