@@ -20,8 +20,9 @@ use std::time::Duration;
 /// What takes longer hangs.
 const PATIENCE: u32 = 120;
 /// What falls short where a sender has not the time it needs.
-const SLOW: [&str; 4] = [
+pub const SLOW: [&str; 5] = [
     "the rate was not reached",
+    "the sender fell short of the load",
     "not determined",
     "the load was not offered",
     "permit more of them in flight",
