@@ -13,7 +13,7 @@ fn show(report: &Report) {
     assert_eq!(&json::from_str(&json::to_string(report)).expect("our own text"), report);
     let named = |name: &str| compare::Named { name: name.to_owned(), report };
     if let Ok(comparison) = compare::compare(&[named("a")], &[named("b")], 0.0) {
-        std::hint::black_box(compare::render(&comparison));
+        std::hint::black_box(compare::render(&comparison, text::Options::default()));
     }
 }
 
