@@ -271,9 +271,16 @@ fn a_reader_that_left_is_no_error() {
     ] {
         assert_eq!(into_nothing(&line).ok().stderr, "", "{line}");
     }
-    assert_eq!(
-        into_nothing("netdyno send ipv4/udp --lab --rate 1kpps --count 200 --capture -").ok().stderr,
-        ""
+    // A busy machine's sender may be late, and says so.
+    let only_late = |said: &str| {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        said.contains("Short of what was asked: the rate was not reached")
+    };
+    let ran = into_nothing("netdyno send ipv4/udp --lab --rate 1kpps --count 200 --capture -");
+    assert!(
+        ran.status == 0 && ran.stderr.is_empty() || ran.status == 1 && only_late(&ran.stderr),
+        "{}",
+        ran.stderr
     );
     // What is measured beside a capture goes on without its reader.
     let (said, status) = (path(&dir, "said"), path(&dir, "status"));
@@ -283,7 +290,7 @@ fn a_reader_that_left_is_no_error() {
     shell.arg(format!("{{ {send}; echo $? >{status}; }} | head -c 300 >/dev/null"));
     start(shell).wait().ok();
     let [said, status] = [said, status].map(|file| std::fs::read_to_string(file).expect("a file"));
-    assert_eq!(status.trim(), "0", "{said}");
+    assert!(status.trim() == "0" || status.trim() == "1" && only_late(&said), "{said}");
     assert!(
         said.contains("2,000") && !said.contains("Broken pipe") && !said.contains("not captured"),
         "{said}"

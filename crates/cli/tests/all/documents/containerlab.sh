@@ -65,7 +65,16 @@ kubectl)
 			# shellcheck disable=SC2086 # no word of them has a blank
 			case $kind in
 			Pod) setsid ip netns exec far netdyno $words >/dev/null 2>&1 & echo $! >"$HOME/pod" ;;
-			Job) sleep 0.5; netdyno $words >"$HOME/log" || echo "$?" >"$HOME/failed" ;;
+			Job)
+				# A job that could not begin is tried again, as a cluster does: its server may not be there yet.
+				for _ in {1..20}; do
+					sleep 0.5
+					status=0
+					netdyno $words >"$HOME/log" || status=$?
+					((status == 2)) || break
+				done
+				((status == 0)) || echo "$status" >"$HOME/failed"
+				;;
 			esac
 		done < <(arguments "$3")
 		;;
