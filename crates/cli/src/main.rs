@@ -25,10 +25,7 @@ fn main() -> ExitCode {
         Err(error) => return failed(&error),
     };
     if let Some(page) = commands::pages::asked(&words, cli::help::is_verb) {
-        return match commands::pages::run(&page) {
-            Err(error) if !output::reader_left(&error) => failed(&error),
-            _ => ExitCode::SUCCESS,
-        };
+        return ended(output::print(&page).map(|()| 0));
     }
     let cli = match cli::help::parse(words.clone()) {
         Ok(cli) => cli,
@@ -46,6 +43,11 @@ fn main() -> ExitCode {
     };
     let done = commands::dispatch(cli);
     output::say_held();
+    ended(done)
+}
+
+/// The exit status of what was done; what was not is said.
+fn ended(done: anyhow::Result<u8>) -> ExitCode {
     match done {
         Ok(status) => ExitCode::from(status),
         Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,

@@ -1,7 +1,5 @@
 //! `netdyno help docs/PAGE.md`: the documents, for whoever has the program and nothing else.
 
-use crate::output::print;
-use anyhow::Result;
 use std::ffi::OsString;
 
 macro_rules! page {
@@ -69,13 +67,7 @@ pub fn asked(words: &[OsString], is_verb: impl Fn(&str) -> bool) -> Option<Strin
     PAGES.iter().find(|(page, _)| *page == bare).map(|(_, text)| shown(text))
 }
 
-/// Prints it.
-pub fn run(text: &str) -> Result<u8> {
-    print(text)?;
-    Ok(0)
-}
-
-/// Each with the sentence that it begins with.
+/// Each with its title.
 fn list() -> String {
     let mut text = "The documents are in the program: netdyno help docs/PAGE.md\n\n".to_owned();
     for (name, page) in PAGES {

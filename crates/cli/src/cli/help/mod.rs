@@ -9,7 +9,7 @@ mod groups;
 use super::Cli;
 use clap::builder::StyledStr;
 use clap::builder::styling::Styles;
-use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _};
+use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser as _};
 pub use examples::{Example, of};
 pub use groups::{ENVIRONMENT, docs, is_ours, related};
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ pub const STATUS: [(&str, &str); 3] = [
 #[cfg(test)]
 const WIDTH: usize = 80;
 
-/// The command line, as it is read and shown.
+/// The command line, as it is shown.
 pub fn command() -> Command {
     arranged(Cli::command(), "").help_template(format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n{{options}}{{after-help}}",
@@ -41,10 +41,21 @@ pub fn command() -> Command {
 /// It is none, or asks for help: clap tells which.
 pub fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     let words = asking(words);
-    let matches = command()
+    // What is shown is laid over the declarations only when something is to be shown, and not at each start.
+    match Cli::try_parse_from(&words) {
+        Ok(cli) => Ok(cli),
+        Err(_) => shown(words),
+    }
+}
+
+/// Reads it by the command line that is shown, for its help and its errors.
+fn shown(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let command = command();
+    let matches = command
+        .clone()
         .try_get_matches_from(&words)
-        .map_err(|error| super::mistyped::mended(error, &words, &command()))?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
+        .map_err(|error| super::mistyped::mended(error, &words, &command))?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command.clone()))
 }
 
 /// Whether a word is a verb.
