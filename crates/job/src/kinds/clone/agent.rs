@@ -11,7 +11,7 @@
 use super::ceiling::{Ceiling, Order, cpu_time};
 use super::copies::now_real;
 use super::link::{Happened, Link};
-use super::worker::LAST;
+use super::worker::Ending;
 use super::{ANSWERS, BATCH, Place, key, safety, target};
 use anyhow::{Context, Result, bail};
 use clone::fragments::Fragments;
@@ -311,14 +311,11 @@ impl Agent<'_> {
 
     fn run(&mut self, ring: &mut Slots, loopback: bool, over: impl Fn() -> bool) {
         let (mut woken, mut deaf) = (false, false);
-        let mut last = None;
+        let mut ending = Ending::default();
         loop {
-            if over() {
-                // What came before the end is forwarded: a busy machine is behind.
-                let until = *last.get_or_insert_with(|| Instant::now() + LAST);
-                if deaf || Instant::now() >= until {
-                    break;
-                }
+            // What came before the end is forwarded.
+            if over() && (ending.is_due() || deaf) {
+                break;
             }
             // As in `worker`: a ring that is ready and has nothing has an error, which is taken by waiting for it.
             let patience = if woken || deaf { Duration::from_millis(1) } else { Duration::ZERO };
@@ -341,7 +338,7 @@ impl Agent<'_> {
                 }
             }
             ring.give_back();
-            if count == 0 && last.is_some() {
+            if count == 0 && ending.has_begun() {
                 break;
             }
             self.tick(ring);

@@ -33,7 +33,7 @@ const FEW: usize = 64;
 /// Batches of captures on other hosts that are taken before copies are looked at.
 const AT_ONCE: usize = 16;
 /// How long what was captured before the end may take, at most.
-pub(super) const LAST: Duration = Duration::from_millis(500);
+const LAST: Duration = Duration::from_millis(500);
 const TICK_NS: u64 = 10_000_000;
 const TOLD_NS: u64 = 50_000_000;
 const SWEEP_NS: u64 = 10_000_000_000;
@@ -108,6 +108,22 @@ pub struct Worker {
     dropped: u64,
     /// Frames are counted by who captures them.
     remote: bool,
+}
+
+/// The end of whoever takes what was captured before he was told to end: a busy machine is behind.
+#[derive(Debug, Default)]
+pub(super) struct Ending(Option<Instant>);
+
+impl Ending {
+    /// Told to end: has it taken long enough since it was told first?
+    pub(super) fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        now >= *self.0.get_or_insert(now + LAST)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl Worker {
@@ -231,14 +247,11 @@ impl Worker {
         let mut deaf = epoll::add(self.copies.epoll(), &ring, data, epoll::EventFlags::IN).is_err();
         let mut counted_ns = 0;
         let mut woken = false;
-        let mut last = None;
+        let mut ending = Ending::default();
         loop {
-            if self.shared.over.load(Relaxed) {
-                // What came before the end is copied, unless nothing may be: a busy machine is behind.
-                let until = *last.get_or_insert_with(|| Instant::now() + LAST);
-                if self.shared.lost.load(Relaxed) || deaf || Instant::now() >= until {
-                    break;
-                }
+            // What came before the end is copied, unless nothing may be.
+            if self.shared.over.load(Relaxed) && (ending.is_due() || deaf || self.shared.lost.load(Relaxed)) {
+                break;
             }
             // A ring that is ready and has nothing has an error (the interface went down), which is taken by waiting for it; else
             // it would be ready for ever.
@@ -259,7 +272,7 @@ impl Worker {
                 }
             }
             ring.give_back();
-            if count == 0 && last.is_some() {
+            if count == 0 && ending.has_begun() {
                 break;
             }
             let now_ns = now_real();
