@@ -58,6 +58,18 @@ const IMPAIRED: [Gone; 6] = [
     ("impair_too_long", |did| did.too_long, "they are longer than the MTU allows"),
 ];
 
+/// A count of the device's whose meaning is known.
+fn counted(place: &str, source: &str, name: &str, rise: u64, why: &str) -> HostCounter {
+    HostCounter {
+        place: place.to_owned(),
+        source: source.to_owned(),
+        name: name.to_owned(),
+        rise,
+        own_frames: None,
+        explains: Some(why.to_owned()),
+    }
+}
+
 impl DeviceCounters {
     /// Reads for the first time. What cannot be read is left out: a trial can do without. `did`: of a program of ours.
     pub fn begin(lab: &Lab, did: Option<[Did; 2]>) -> DeviceCounters {
@@ -113,33 +125,22 @@ impl DeviceCounters {
                     all.push(counter);
                 }
             }
-            let own = |source: &str, name: String, rise: u64, explains: &str| HostCounter {
-                place: port.place.clone(),
-                source: source.to_owned(),
-                name,
-                rise,
-                own_frames: None,
-                explains: Some(explains.to_owned()),
-            };
             if let Some((reader, before)) = port.queue.as_mut().filter(|_| leaves)
                 && let Ok(Some(now)) = reader.read()
                 && let Some(since) = now.since(before).filter(|since| since.dropped > 0)
             {
                 let why = "frames came faster than the bottleneck lets them through, and its queue was full (`.lab.bottleneck`, \
                            `.lab.queue`)";
-                all.push(own("queue", format!("{}_dropped", since.kind), since.dropped.into(), why));
+                let name = format!("{}_dropped", since.kind);
+                all.push(counted(&port.place, "queue", &name, since.dropped.into(), why));
             }
             let host = hosts.iter().find(|(end, _)| *end == port.end).filter(|_| enters);
             if let Some((host, before)) = host.zip(port.rule)
                 && let Ok(Some(now)) = ::lab::lost_by_rule(host.1)
                 && now > before
             {
-                all.push(own(
-                    "rule",
-                    "nft_dropped".to_owned(),
-                    now - before,
-                    "it loses them on purpose (`.lab.loss`)",
-                ));
+                let why = "it loses them on purpose (`.lab.loss`)";
+                all.push(counted(&port.place, "rule", "nft_dropped", now - before, why));
             }
         }
         all.extend(self.impaired(did, senders));
@@ -154,14 +155,7 @@ impl DeviceCounters {
             for (name, of, why) in IMPAIRED {
                 let rise = of(now).saturating_sub(of(before));
                 if rise > 0 {
-                    all.push(HostCounter {
-                        place: port.place.clone(),
-                        source: "impair".to_owned(),
-                        name: name.to_owned(),
-                        rise,
-                        own_frames: None,
-                        explains: Some(why.to_owned()),
-                    });
+                    all.push(counted(&port.place, "impair", name, rise, why));
                 }
             }
         }
