@@ -142,6 +142,11 @@ impl Until {
         Until { deadline: Instant::now().checked_add(duration), ..Until::stopped(stop) }
     }
 
+    /// Its time is over so much later.
+    pub(crate) fn later(&self, by: Duration) -> Until {
+        Until { deadline: self.deadline.and_then(|deadline| deadline.checked_add(by)), ..self.clone() }
+    }
+
     /// Is it over at `now`?
     pub(crate) fn over(&self, now: Instant) -> Option<End> {
         if self.stop.is_set() {

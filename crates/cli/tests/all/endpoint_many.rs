@@ -66,7 +66,7 @@ fn connections_are_opened_held_and_closed_and_the_handshake_is_timed() {
     let server = server(&net, "--max-parallel 3000");
     let rate =
         |options: &str| net.run(format!("netdyno endpoint connection-rate {host} {options} --json -q"));
-    let report = rate("--duration 400ms --hold 1500").json();
+    let report = rate("--duration 1s --hold 1500").json();
     no_failure(&report);
     let e = tested(&report);
     for (member, count) in

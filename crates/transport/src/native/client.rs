@@ -299,9 +299,10 @@ impl Prepared {
         let lasts = Duration::from_nanos(plan.duration_ns);
         let receives = plan.work == Work::Stream { from: Sender::Server };
         let stop = Stop::new();
+        let began = Instant::now();
         let mut until = Until {
             // Who receives reads to the end of what the server sends.
-            deadline: Instant::now().checked_add(lasts).filter(|_| !receives),
+            deadline: began.checked_add(lasts).filter(|_| !receives),
             bytes: self.test.bytes,
             count: self.test.count,
             stop,
@@ -317,6 +318,7 @@ impl Prepared {
             exchange,
             rate: self.test.end.bits_per_second,
             key: number(&self.key),
+            began,
             until,
             threads: self.test.threads.map(|threads| threads as usize),
             memory: self.memory,

@@ -50,6 +50,8 @@ pub(super) struct Manner {
     pub rate: Option<u64>,
     /// Tells a test's datagrams from others.
     pub key: u64,
+    /// When the time of `until` began.
+    pub began: Instant,
     pub until: Until,
     /// So many threads for all flows. None: a thread each, up to [`FEW`]; of more a thread for each processor.
     pub threads: Option<usize>,
@@ -453,6 +455,16 @@ fn split(doing: Doing) -> (Option<OwnedFd>, Which) {
     (Some(socket), which)
 }
 
+/// What it begins is due at times that are known beforehand.
+fn has_a_schedule(which: &Which, manner: &Manner) -> bool {
+    match which {
+        Which::Ask | Which::AskAll => manner.exchange.rate.is_some(),
+        Which::Call(calling) => calling.rate.is_some(),
+        Which::SendDatagrams => manner.rate.is_some(),
+        _ => false,
+    }
+}
+
 fn carry_out(
     which: Which,
     sockets: &[OwnedFd],
@@ -461,6 +473,10 @@ fn carry_out(
     latency: &Latency,
 ) -> Vec<Done> {
     let Manner { end, until, .. } = manner;
+    // A schedule is as long as was asked for, from its own beginning: a thread that began late would leave out what was due in
+    // its last moments, and nobody would count it.
+    let scheduled = until.later(manner.began.elapsed());
+    let until = if has_a_schedule(&which, manner) { &scheduled } else { until };
     let numbered = Numbered { key: manner.key };
     let done = match (which, sockets.first()) {
         (Which::Send, Some(socket)) => sending(manner).map(|sending| {

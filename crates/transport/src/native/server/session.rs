@@ -310,6 +310,7 @@ impl Client {
             },
             rate: plan.end.bits_per_second.into_iter().chain(most).min(),
             key: key.first_chunk::<8>().map_or(0, |bytes| u64::from_be_bytes(*bytes)),
+            began: Instant::now(),
             until: Until { deadline: Instant::now().checked_add(lasts), ..Until::stopped(&stop) },
             end: plan.end.clone(),
             threads: None,
