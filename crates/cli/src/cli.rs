@@ -9,6 +9,7 @@ pub mod compare;
 pub mod counters;
 pub mod edit;
 pub mod endpoint;
+mod foreign;
 pub mod help;
 pub mod impair;
 pub mod job;

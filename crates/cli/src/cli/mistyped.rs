@@ -1,5 +1,6 @@
 //! What clap refuses, with the mend that only we know: the command line as it should have been, or an example.
 
+use super::foreign;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 use report::units::shell_word;
@@ -24,7 +25,12 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
         }
         _ => Vec::new(),
     };
-    let typed = match error.get(ContextKind::InvalidArg) {
+    let of = if error.kind() == ErrorKind::InvalidSubcommand {
+        ContextKind::InvalidSubcommand
+    } else {
+        ContextKind::InvalidArg
+    };
+    let typed = match error.get(of) {
         Some(ContextValue::String(typed)) => vec![typed.clone()],
         Some(ContextValue::Strings(missing)) => missing.clone(),
         _ => Vec::new(),
@@ -32,7 +38,7 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
     let (mut tip, mut begun) = (None, Vec::new());
     match (error.kind(), typed.first()) {
         (ErrorKind::UnknownArgument, Some(typed)) => {
-            tip = unknown(&verb, typed, &words, at);
+            tip = unknown(&verb, typed, &words, at).or_else(|| foreign::option(command, typed, &words, at));
             begun = beginning(typed, command);
         }
         (ErrorKind::TooManyValues, _) => {
@@ -40,12 +46,17 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
                 tip = unknown(&verb, value, &words, at);
             }
         }
+        (ErrorKind::InvalidSubcommand, Some(typed)) => {
+            let rest = words.iter().skip_while(|word| *word != typed).skip(1).cloned().collect::<Vec<_>>();
+            tip = foreign::verb(&verb, typed, &rest);
+        }
         (ErrorKind::MissingRequiredArgument, _) => tip = lacking(&verb, &typed, &words, at),
         _ => {}
     }
     if tip.is_some() || !begun.is_empty() {
         // What merely looks alike was not meant; nor is it to stand in the usage.
-        if error.remove(ContextKind::SuggestedArg).is_some() {
+        let alike = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand];
+        if alike.into_iter().filter(|alike| error.remove(*alike).is_some()).count() > 0 {
             error.remove(ContextKind::Usage);
         }
     }

@@ -94,8 +94,21 @@ fn announce(headers: &mut [Header], i: usize) -> Outcome<()> {
             None if protocol == Protocol::Udp => "; to send it all the same, give `dport` of udp".into(),
             None => String::new(),
         };
-        let message =
-            format!("{} cannot follow {}; {} can{anyway}", child.name, parent.spec.name, can.join(", "));
+        // What goes in between, if one layer does: users write `udp` and mean what carries it.
+        let carriers = match protocol {
+            Protocol::Ether | Protocol::Vlan | Protocol::Qinq => [Protocol::Ipv4, Protocol::Ipv6],
+            _ => [Protocol::Tcp, Protocol::Udp],
+        };
+        let between: Vec<String> = carriers
+            .into_iter()
+            .filter(|p| *p != protocol && parent.spec.carries(*p) && p.spec().carries(child.protocol))
+            .map(|p| format!("{}/{}", p.spec().name, child.name))
+            .collect();
+        let instead = match &between[..] {
+            [] => format!("{} can", can.join(", ")),
+            some => format!("write {}", some.join(" or ")),
+        };
+        let message = format!("{} cannot follow {}; {instead}{anyway}", child.name, parent.spec.name);
         return Err(Fault::at(span, message));
     }
     if protocol == Protocol::HopOpts && above != Some(Protocol::Ipv6) {

@@ -473,7 +473,7 @@ fn errors_point_at_the_word_and_name_what_was_expected() {
         ("ipv4/udp(sport=70000)", 16, "70000 does not fit `sport`: it has 16 bits, 0 to 65535"),
         ("ipv4/icmpv6", 6, "icmpv6 cannot follow ipv4"),
         ("ipv4/vlan", 6, "give `proto` of ipv4"),
-        ("tcp/ipv4", 1, "tcp cannot follow ether"),
+        ("tcp/ipv4", 1, "tcp cannot follow ether; write ipv4/tcp or ipv6/tcp; to send"),
         ("ipv4/udp/ipv4", 10, "give `dport` of udp"),
         ("ipv4(ttl=1, ttl=2)", 13, "given twice"),
         ("ipv4(5)", 6, "expected field=value"),
