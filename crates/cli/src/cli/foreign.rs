@@ -242,6 +242,14 @@ pub fn option(command: &Command, typed: &str, words: &[String], at: usize) -> Op
         let takes_packets = command.get_positionals().any(|arg| arg.get_id() == "what");
         return takes_packets.then(|| format!("fields of a packet stand in it: such as '{example}'"));
     }
+    if command.get_name() == "search" && typed.starts_with('-') {
+        // The options are those of what is searched for, which comes first.
+        let goal = command.find_subcommand("throughput")?;
+        let line =
+            translated(goal, words.get(at..)?).into_iter().map(|word| report::units::shell_word(&word));
+        let line: Vec<_> = line.collect();
+        return Some(format!("say first what is searched for: netdyno search throughput {}", line.join(" ")));
+    }
     let ours = foreign(command, typed)?.1;
     let line = translated(command, words.get(at..)?);
     let line = words.get(1..at)?.iter().cloned().chain(line).map(|word| report::units::shell_word(&word));

@@ -105,7 +105,7 @@ fn unknown(verb: &str, typed: &str, words: &[String], at: usize) -> Option<Strin
             Some(format!("in a lab the far end has to be begun, too: {}", ENDPOINT_LAB.replace("TEST", test)))
         }
         "endpoint serve" => Some(format!("in a lab: {}", ENDPOINT_LAB.replace("TEST", "tcp-rr"))),
-        "lab" | "" => None,
+        "lab" | "search" | "" => None,
         _ if !super::help::is_ours(verb) => None,
         _ => Some(format!("run it in a lab, between tx0 and rx0: netdyno lab -- {}", line(&rest, &[], &[]))),
     }
