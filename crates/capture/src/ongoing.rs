@@ -137,14 +137,6 @@ impl Ongoing {
         if self.plan.rotate.is_some_and(|length| self.since.elapsed() >= length) {
             self.next_file(now)?;
         }
-        self.flush_in_time()
-    }
-
-    /// The same for one that no frames come for any more: it is whole as it is, and no further file begins.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn flush_in_time(&mut self) -> Result<(), CaptureError> {
         if self.writer.waiting() > 0 && (self.plan.is_stdout() || self.flushed.elapsed() >= FLUSH) {
             self.flush()?;
         }
@@ -167,7 +159,11 @@ impl Ongoing {
         self.flush()
     }
 
-    fn flush(&mut self) -> Result<(), CaptureError> {
+    /// Writes what waits: the file is whole as it is, but for what is said at its end.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> Result<(), CaptureError> {
         self.flushed = Instant::now();
         self.length += self.writer.waiting() as u64;
         self.writer.flush()

@@ -245,7 +245,7 @@ pub struct Through {
 pub struct Metering {
     /// The frames come back: a reflector (`netdyno reflect`) is at the other end. Measure them where they are sent,
     /// so that loss and latency are of the way there and back. Signs the frames.
-    #[arg(long, conflicts_with = "measure")]
+    #[arg(long, conflicts_with_all = ["measure", "lab"])]
     pub round_trip: bool,
     /// So many of the streams, from the first on, get percentiles of their latency; 32 KB of memory each. The others have
     /// minimum, mean and maximum.
@@ -437,7 +437,7 @@ pub struct Send {
     /// Fully meshed traffic (RFC 2889): each --on sends to every other, in turns, and measures what is sent to it. Frames get the
     /// ports' Ethernet addresses, unless WHAT gives some; {src_ip} and {dst_ip} in it are addresses of 198.18.0.0/15, in a
     /// network of its own for each port.
-    #[arg(long, requires = "interface", conflicts_with_all = ["measure", "round_trip", "resolve"])]
+    #[arg(long, requires = "interface", conflicts_with_all = ["lab", "measure", "round_trip", "resolve"])]
     pub mesh: bool,
     #[command(flatten)]
     pub shape: Shape,
@@ -456,7 +456,7 @@ pub struct Send {
     pub no_sign: bool,
     /// Find the Ethernet address of the next hop, by the first frame's destination address: from the kernel's tables,
     /// or by ARP and neighbour solicitation. An address given in ether(dst=...) stays.
-    #[arg(long, requires = "interface")]
+    #[arg(long, requires = "interface", conflicts_with = "lab")]
     pub resolve: bool,
     #[command(flatten)]
     pub output: Output,

@@ -131,7 +131,8 @@ impl Inner {
         self.left || self.wanted.is_some_and(|wanted| self.frames >= wanted)
     }
 
-    fn take(&mut self, interface: u32, copies: &Copies) {
+    /// Says whether more is wanted. What cannot be written is counted for as long as it comes.
+    fn take(&mut self, interface: u32, copies: &Copies) -> bool {
         for frame in copies.iter() {
             if self.is_full() {
                 break;
@@ -152,14 +153,15 @@ impl Inner {
             }
         }
         if self.failed.is_some() {
-            return;
+            return true;
         }
         let now = self.now();
-        // Another file would be empty, and might take the place of one that is not.
-        let kept = if self.is_full() { self.file.flush_in_time() } else { self.file.tick(now) };
+        // Another file would be empty, and might take the place of one that is not; and nobody may come again to end this one.
+        let kept = if self.is_full() { self.file.flush() } else { self.file.tick(now) };
         if let Err(error) = kept {
             self.fail(&error);
         }
+        !self.is_full()
     }
 
     fn write(&mut self, interface: u32, frame: &Copied<'_>, comment: Option<&str>) {

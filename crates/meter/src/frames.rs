@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Whoever takes them may be slow: then rings and queue run full, frames are missing among the copies, and how many is known.
-//! What is measured never waits for it.
+//! What is measured never waits for it. Who has enough says so, and no more is copied.
 
+use crate::loader::Switch;
 use bpf::PerfRings;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,6 +26,8 @@ pub const MOST: u32 = 65_408;
 const NO_STREAM: u32 = u32::MAX;
 /// Between two looks at rings that had nothing.
 const REST: Duration = Duration::from_millis(1);
+/// The same when no more is copied.
+const LONG_REST: Duration = Duration::from_millis(100);
 /// Copies that wait in memory for who takes those of a packet socket.
 const WAITING: usize = 64 << 20;
 
@@ -33,8 +36,9 @@ const WAITING: usize = 64 << 20;
 pub struct Capture {
     /// So many bytes of each frame at most.
     pub bytes: u32,
-    /// Is handed what arrived, in a thread of its own.
-    pub to: Arc<dyn Fn(&Copies) + Send + Sync>,
+    /// Is handed what arrived, in a thread of its own, and says whether it wants more. If not, copying ends soon, and it may be
+    /// handed some more until then.
+    pub to: Arc<dyn Fn(&Copies) -> bool + Send + Sync>,
 }
 
 impl fmt::Debug for Capture {
@@ -48,7 +52,7 @@ impl fmt::Debug for Capture {
 pub struct Captured {
     /// Frames that were handed over.
     pub frames: u64,
-    /// Frames that were counted and not handed over: there was no room for their copies.
+    /// Frames that were counted, were wanted and not handed over: there was no room for their copies.
     pub missed: u64,
 }
 
@@ -171,6 +175,8 @@ pub fn room(cpus: u32) -> usize {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
+    /// Whoever takes copies wants no more.
+    over: AtomicBool,
     frames: AtomicU64,
     missed: AtomicU64,
     waiting: AtomicUsize,
@@ -185,7 +191,7 @@ pub struct Reader {
 
 impl Reader {
     /// From now on.
-    pub fn start(mut rings: PerfRings, capture: &Capture) -> io::Result<Reader> {
+    pub fn start(mut rings: PerfRings, switch: Switch, capture: &Capture) -> io::Result<Reader> {
         let shared = Arc::new(Shared::default());
         let (theirs, to) = (Arc::clone(&shared), Arc::clone(&capture.to));
         let thread = Builder::new().name("netdyno-frames".to_owned()).spawn(move || {
@@ -199,7 +205,10 @@ impl Reader {
                 // What a CPU has just taken the time of may not be in its ring yet.
                 let later = copies.split_off(if over { u64::MAX } else { begun.saturating_sub(100_000) });
                 theirs.frames.fetch_add(copies.len() as u64, Ordering::Relaxed);
-                to(&copies);
+                if !to(&copies) && !theirs.over.load(Ordering::Relaxed) {
+                    // A program that cannot be told goes on copying, and nothing is lost by that.
+                    theirs.over.store(switch.off().is_ok(), Ordering::Relaxed);
+                }
                 let rests = copies.len() < 64;
                 copies.clear();
                 // In what was used before, whose memory is there.
@@ -208,17 +217,19 @@ impl Reader {
                     break;
                 }
                 if rests {
-                    std::thread::sleep(REST);
+                    let ended = theirs.over.load(Ordering::Relaxed) && copies.is_empty();
+                    std::thread::park_timeout(if ended { LONG_REST } else { REST });
                 }
             }
         })?;
         Ok(Reader { shared, thread: Some(thread) })
     }
 
-    /// Hands over the rest, of so many frames that were counted.
+    /// Hands over the rest, of so many frames that were counted and wanted.
     pub fn finish(&mut self, counted: u64) -> Captured {
         self.shared.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             let _ = thread.join();
         }
         let frames = self.shared.frames.load(Ordering::Relaxed);
@@ -249,7 +260,9 @@ impl Queue {
         let (sender, receiver): (Sender<Copies>, Receiver<Copies>) = channel();
         let thread = Builder::new().name("netdyno-frames".to_owned()).spawn(move || {
             for copies in receiver {
-                to(&copies);
+                if !to(&copies) {
+                    theirs.over.store(true, Ordering::Relaxed);
+                }
                 theirs.frames.fetch_add(copies.len() as u64, Ordering::Relaxed);
                 theirs.waiting.fetch_sub(copies.bytes.len(), Ordering::Relaxed);
             }
@@ -261,6 +274,11 @@ impl Queue {
     /// Of a frame so many bytes are wanted.
     pub fn bytes(&self) -> usize {
         self.bytes as usize
+    }
+
+    /// Is another frame wanted?
+    pub fn wants_more(&self) -> bool {
+        !self.shared.over.load(Ordering::Relaxed)
     }
 
     /// Puts copies at the end, if there is room.
@@ -316,7 +334,10 @@ mod tests {
     fn who_takes_too_slowly_has_frames_missing_and_nobody_waits() {
         let gate = Arc::new(Mutex::new(()));
         let (theirs, held) = (Arc::clone(&gate), gate.lock().unwrap());
-        let to = Arc::new(move |_: &Copies| drop(theirs.lock().unwrap()));
+        let to = Arc::new(move |_: &Copies| {
+            drop(theirs.lock().unwrap());
+            true
+        });
         let queue = Queue::start(&Capture { bytes: 2000, to }).unwrap();
         let many = || {
             let mut copies = Copies::default();

@@ -124,6 +124,8 @@ pub struct Totals {
     pub background: u64,
     /// Signed, with a number that is so far ahead that it must be damaged.
     pub astray: u64,
+    /// Frames that were not copied, because whoever takes copies wants no more.
+    pub unwanted: u64,
     pub latency: LatencySums,
     /// From one frame of a stream to the next, without sign; only sum and greatest.
     pub variation: LatencySums,
@@ -236,6 +238,7 @@ impl Totals {
         self.by_hardware += other.by_hardware;
         self.background += other.background;
         self.astray += other.astray;
+        self.unwanted += other.unwanted;
         for (mine, theirs) in [
             (&mut self.latency, &other.latency),
             (&mut self.variation, &other.variation),

@@ -64,7 +64,15 @@ pub struct Loaded {
     /// Entry 0 is the number of arrivals, the times follow.
     pub arrivals: Mapping<u64>,
     /// Where copies of frames come, if they were asked for: until somebody takes it.
-    pub frames: Mutex<Option<PerfRings>>,
+    pub frames: Mutex<Option<(PerfRings, Switch)>>,
+}
+
+impl Loaded {
+    /// Frames that were not copied, because whoever takes copies wants no more.
+    pub fn unwanted(&self) -> u64 {
+        let word = offset_of!(Totals, unwanted) / size_of::<u64>();
+        (0..self.totals.len()).filter_map(|cpu| self.totals.word(cpu, word)).sum()
+    }
 }
 
 /// Where the program has times of arrival from.
@@ -186,12 +194,12 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
     let frames = match &options.capture {
         None => None,
         Some(_) => {
-            Some(PerfRings::open(skeleton.maps.frames.as_fd(), frames::room(cpus)).map_err(|error| {
-                ProgramError::System {
-                    what: "opening the rings that captured frames come by (perf_event_open)",
-                    error,
-                }
-            })?)
+            let opened = PerfRings::open(skeleton.maps.frames.as_fd(), frames::room(cpus));
+            let rings = opened.map_err(|error| ProgramError::System {
+                what: "opening the rings that captured frames come by (perf_event_open)",
+                error,
+            })?;
+            Some((rings, Switch(MapHandle::try_from(&skeleton.maps.frames_over).map_err(failed)?)))
         }
     };
     let clock = MapHandle::try_from(&skeleton.maps.device_clock).map_err(failed)?;
@@ -210,6 +218,18 @@ pub fn load_with(options: &Options, stamper: Stamper, needs: Needs) -> Result<Lo
         arrivals: map_all(&skeleton.maps.arrivals)?,
         frames: Mutex::new(frames),
     })
+}
+
+/// Ends the program's copying of frames.
+#[derive(Debug)]
+pub struct Switch(MapHandle);
+
+impl Switch {
+    /// From the next frame on none is copied; each is counted as one that nobody wanted.
+    pub fn off(&self) -> io::Result<()> {
+        let set = self.0.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY);
+        set.map_err(|error| io::Error::other(format!("{error:#}")))
+    }
 }
 
 /// Tells the program how the hardware's clock stands to this host's.

@@ -62,10 +62,10 @@ impl Source {
     fn hand_over(&mut self, options: &Options) -> Result<(), MeterError> {
         let Source::Kernel { tables, frames, .. } = self else { return Ok(()) };
         let rings = tables.frames.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let (Some(capture), Some(rings)) = (&options.capture, rings) {
+        if let (Some(capture), Some((rings, switch))) = (&options.capture, rings) {
             let failed =
                 |error| ProgramError::System { what: "starting a thread for captured frames", error };
-            *frames = Some(Reader::start(rings, capture).map_err(failed)?);
+            *frames = Some(Reader::start(rings, switch, capture).map_err(failed)?);
         }
         Ok(())
     }
@@ -295,7 +295,9 @@ impl Meter {
         }
         let (totals, streams, arrivals) = (self.snapshot(), self.streams(), self.arrivals());
         let captured = match &mut self.source {
-            Source::Kernel { frames, .. } => frames.as_mut().map(|frames| frames.finish(totals.frames)),
+            Source::Kernel { tables, frames, .. } => {
+                frames.as_mut().map(|frames| frames.finish(totals.frames.saturating_sub(tables.unwanted())))
+            }
             Source::Socket(socket) => socket.captured(),
         };
         let (stamps, tags_unseen) = (self.stamps(), self.tags_unseen);

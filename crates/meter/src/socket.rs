@@ -178,6 +178,7 @@ fn run(mut receiver: Blocks, counting: &Counting, shared: &Shared) {
 
 fn count(frames: &[Frame<'_>], counting: &Counting, shared: &Shared) {
     let Counting { clock, lines, copies } = counting;
+    let copies = copies.as_ref().filter(|copies| copies.wants_more());
     let clock = *clock;
     let mut copied = Copies::default();
     // Ring times are CLOCK_REALTIME, taken as the frame entered the socket; senders stamp CLOCK_MONOTONIC.

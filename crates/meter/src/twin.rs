@@ -432,13 +432,14 @@ fn what_the_kernel_copies_is_what_its_twin_is_shown() {
         let to = move |copies: &Copies| {
             let own = |of: Copied<'_>| (of.time, of.bytes.to_vec(), of.length, of.signed);
             theirs.lock().expect("a lock").extend(copies.iter().map(own));
+            true
         };
         let capture = Capture { bytes, to: Arc::new(to) };
         let options =
             Options { streams: STREAMS, arrivals: 64, capture: Some(capture.clone()), ..Options::default() };
         let loaded = load(&options, needs);
-        let rings = loaded.frames.lock().expect("a lock").take().expect("rings");
-        let mut reader = Reader::start(rings, &capture).expect("a thread");
+        let (rings, switch) = loaded.frames.lock().expect("a lock").take().expect("rings");
+        let mut reader = Reader::start(rings, switch, &capture).expect("a thread");
         let lengths = [14, 18, 60, 61, 62, 63, 64, 95, 96, 97, 1514, 2000, 3000, 8999, 9000];
         let lengths: Vec<usize> = lengths.into_iter().filter(|length| *length <= longest).collect();
         let mut maker = Maker::default();
@@ -466,6 +467,38 @@ fn what_the_kernel_copies_is_what_its_twin_is_shown() {
         let counted = lengths.len() as u64;
         assert_eq!(reader.finish(counted), Captured { frames: counted, missed: 0 }, "{needs:?}");
         assert_eq!(*taken.lock().expect("a lock"), expected, "{needs:?}");
+    }
+}
+
+/// Each frame is either handed over or counted as one that nobody wanted, wherever the end falls.
+#[test]
+fn who_has_enough_is_handed_no_more_and_misses_nothing() {
+    use crate::frames::{Capture, Captured, Copies, Reader};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    for needs in Needs::ALL {
+        let handed = Arc::new(AtomicUsize::new(0));
+        let theirs = Arc::clone(&handed);
+        let to = move |copies: &Copies| theirs.fetch_add(copies.len(), Ordering::Relaxed) + copies.len() < 10;
+        let capture = Capture { bytes: u32::MAX, to: Arc::new(to) };
+        let loaded = load(&Options { capture: Some(capture.clone()), ..Options::default() }, needs);
+        let (rings, switch) = loaded.frames.lock().expect("a lock").take().expect("rings");
+        let mut reader = Reader::start(rings, switch, &capture).expect("a thread");
+        let mut sent: u64 = 0;
+        let began = std::time::Instant::now();
+        while loaded.unwanted() < 5 {
+            assert!(began.elapsed() < std::time::Duration::from_secs(20), "{needs:?}: copying does not end");
+            run(&loaded.program, &[0; 60], 1);
+            sent += 1;
+        }
+        let unwanted = loaded.unwanted();
+        assert_eq!(
+            reader.finish(sent - unwanted),
+            Captured { frames: sent - unwanted, missed: 0 },
+            "{needs:?}"
+        );
+        assert_eq!(handed.load(Ordering::Relaxed) as u64, sent - unwanted, "{needs:?}");
+        assert!(unwanted == 5 && sent >= 15, "{needs:?}: {unwanted} of {sent}");
     }
 }
 
@@ -516,7 +549,9 @@ fn a_frame_costs_well_below_a_microsecond() {
     let arrivals = Options { arrivals: 4 << 20, ..exact.clone() };
     let unsearched = Options { trailers: false, ..cheap.clone() };
     let shared = Options { share_records: Some(true), ..exact.clone() };
-    let to: Arc<dyn Fn(&Copies) + Send + Sync> = Arc::new(|_| {});
+    let to: Arc<dyn Fn(&Copies) -> bool + Send + Sync> = Arc::new(|_| true);
+    let enough: Arc<dyn Fn(&Copies) -> bool + Send + Sync> = Arc::new(|_| false);
+    let ended = Options { capture: Some(Capture { bytes: u32::MAX, to: enough }), ..exact.clone() };
     let captured = Options { capture: Some(Capture { bytes: u32::MAX, to }), ..exact.clone() };
     let long = || [vec![0; 1454], signed(0)].concat();
     let cases = [
@@ -528,14 +563,18 @@ fn a_frame_costs_well_below_a_microsecond() {
         ("signed, latency", &exact, signed(0)),
         ("signed, latency, arrivals", &arrivals, signed(0)),
         ("signed, latency, captured", &captured, signed(0)),
+        ("signed, latency, captured enough", &ended, signed(0)),
         ("1,514 bytes, signed, latency", &exact, long()),
         ("1,514 bytes, signed, latency, captured", &captured, long()),
     ];
     for (what, options, frame) in cases {
         let loaded = load(options, Needs::Buffers);
         let rings = loaded.frames.lock().expect("a lock").take();
-        let _reader =
-            options.capture.as_ref().zip(rings).map(|(capture, rings)| Reader::start(rings, capture));
+        let _reader = options
+            .capture
+            .as_ref()
+            .zip(rings)
+            .map(|(capture, (rings, switch))| Reader::start(rings, switch, capture));
         let mut costs: Vec<u32> = (0..5).map(|_| run(&loaded.program, &frame, 1_000_000).1).collect();
         costs.sort();
         println!("{what}: {} ns a frame (of five runs: {costs:?})", costs[2]);

@@ -132,6 +132,14 @@ struct {
 	__uint(value_size, sizeof(__u32));
 } frames SEC(".maps");
 
+/* Not 0: whoever takes copies wants no more of them. User space sets it while frames come. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} frames_over SEC(".maps");
+
 /* Two, so that one can be written while the other is in force, and which one it is. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -422,6 +430,17 @@ static __always_inline bool is_corrupted(struct xdp_md *ctx, __u32 stream, __u32
 	return hash != content->hash;
 }
 
+/* Is this frame to be copied? One that is not is counted: it is not missing. */
+static __always_inline bool is_wanted(struct totals *sums)
+{
+	__u32 zero = 0, *over = bpf_map_lookup_elem(&frames_over, &zero);
+
+	if (!over || !*(volatile __u32 *)over)
+		return true;
+	sums->unwanted++;
+	return false;
+}
+
 /* Hands a copy of the frame to user space. What finds its ring full is missing there: user space knows how many there were. */
 static __always_inline void capture(struct xdp_md *ctx, struct captured *head)
 {
@@ -481,7 +500,7 @@ static __always_inline int measure(struct xdp_md *ctx, const enum stamper by, co
 	sums->last_ns = now;
 	if (arrivals_limit)
 		record_arrival(now, on);
-	if (capture_bytes) {
+	if (capture_bytes && is_wanted(sums)) {
 		struct captured head = { .time = now, .length = length, .tag = tag, .stream = NO_STREAM };
 
 		if (is_signed && !(ignore_icmp_errors && is_icmp_error(ctx))) {

@@ -36,7 +36,7 @@ const OPTIONS: &[Foreign] = &[
     },
     Foreign { typed: &["-x", "--multiplier"], ours: &["speed"], value: Value::Same },
     Foreign {
-        typed: &["-t", "-d", "--time", "--seconds", "--duration"],
+        typed: &["-t", "-d", "--time", "--seconds"],
         ours: &["duration", "trial-duration"],
         value: Value::Unit("s"),
     },

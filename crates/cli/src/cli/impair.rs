@@ -76,7 +76,7 @@ pub struct Faults {
     #[arg(long)]
     pub random: bool,
     /// Key of all that is drawn.
-    #[arg(long = "fault-seed", value_name = "N", default_value_t = 1)]
+    #[arg(long = "fault-seed", alias = "seed", value_name = "N", default_value_t = 1)]
     pub seed: u64,
     /// Bytes that may wait in each direction; what finds no room is lost, and that is said.
     #[arg(long, value_name = "BYTES", default_value = "256M")]

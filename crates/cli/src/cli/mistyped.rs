@@ -14,6 +14,94 @@ const OF_CAPTURES: [&str; 4] = ["replay", "info", "edit", "live"];
 const ENDPOINT_LAB: &str = "netdyno lab --addresses -- sh -c 'ip netns exec receiver netdyno endpoint serve --quiet & sleep 0.3; netdyno \
     endpoint TEST 198.18.0.2 --duration 1s; kill $!'";
 
+/// Options of one verb that are called otherwise at others, or have no place there: the verbs where that is so (and all below
+/// them), what is typed there, and what to say.
+const CALLED: &[(&[&str], &str, &str)] = &[
+    (
+        &["search"],
+        "--duration",
+        "a search takes as long as its trials do; the length of one is --trial-duration TIME",
+    ),
+    (
+        &["search loss", "search burst", "search recovery", "search transactions"],
+        "--rate",
+        "a search goes from --max RATE to --min RATE",
+    ),
+    (&["search latency"], "--rates", "give --rate RATE once for each load"),
+    (
+        &["trial"],
+        "--max",
+        "a trial has one load: --rate RATE; `netdyno search throughput --max RATE` looks for it",
+    ),
+    (
+        &["trial"],
+        "--min",
+        "a trial has one load: --rate RATE; `netdyno search throughput --min RATE` looks for it",
+    ),
+    (&["trial"], "--count", "a trial lasts for --duration TIME; `netdyno send --count FRAMES` counts frames"),
+    (
+        &["search"],
+        "--count",
+        "a trial lasts for --trial-duration TIME; `netdyno send --count FRAMES` counts frames",
+    ),
+    (&["endpoint"], "--count", "an end by what was done: --transactions N, or --bytes BYTES"),
+    (&["measure", "probe", "reflect", "live"], "--measure", "the interface is --on IFACE"),
+    (&["bridge", "impair"], "--on", "both interfaces are --between IFACE IFACE"),
+    (&["send", "trial", "search"], "--on2", "give --on IFACE once for each port"),
+    (&["send", "trial", "search"], "--measure2", "give --measure IFACE once for each port"),
+    (
+        &["endpoint", "search transactions", "search socket-buffer"],
+        "--on",
+        "an interface is --device IFACE; an own address, --from ADDR",
+    ),
+    (&["endpoint serve"], "--on", "where it listens is --listen ADDR"),
+    (
+        &["collect"],
+        "--on",
+        "records come to an address: --listen ADDR; a probe has `netdyno probe --on IFACE`",
+    ),
+    (&["collect"], "--export", "where records come to is --listen ADDR"),
+    (&["probe"], "--collect", "where records go to is --export ADDR"),
+    (&["probe"], "--listen", "where records go to is --export ADDR"),
+    (&["probe"], "--cache", "how many flows there is room for is --max-flows N"),
+    (
+        &["search flows"],
+        "--max-flows",
+        "how many flows the probe has room for is --cache N; the most to offer, --max RATE",
+    ),
+    (
+        &["probe"],
+        "--write",
+        "records are written by `netdyno collect --write FILE`; they go there by --export ADDR",
+    ),
+    (&["measure"], "--write", "what arrives is written by --capture FILE, and the result by --report DIR"),
+    (
+        &["send"],
+        "--write",
+        "what arrives is written by --capture FILE, what would be sent by `netdyno craft --write FILE`, the result by --report DIR",
+    ),
+    (
+        &["trial", "search", "reflect", "bridge", "impair", "endpoint"],
+        "--write",
+        "the result is written by --report DIR",
+    ),
+    (&["craft", "edit", "synth"], "--report", "frames are written by --write FILE"),
+    (&["craft", "edit", "synth"], "--capture", "frames are written by --write FILE"),
+    (&["craft"], "--duration", "how many frames is --count FRAMES"),
+    (&["clone"], "--on", "where sessions are captured is --from IFACE:PORT"),
+    (&["clone"], "--idle-timeout", "the silence after which a session is adopted is --idle-time TIME"),
+    (&["send", "replay", "trial", "search"], "--threads", "a thread each for several CPUs is --cores CORES"),
+    (&["collect", "clone"], "--cores", "how many threads is --threads N"),
+    (&["impair"], "--queue", "what waits in the device is --buffer"),
+    (&["lab"], "--buffer", "what waits before the bottleneck is --queue BYTES"),
+    (
+        &["send"],
+        "--gateway",
+        "the next hop's address stands in WHAT: ether(dst=MAC), or is asked for by --resolve",
+    ),
+    (&["trial", "search"], "--resolve", "the router's Ethernet address is --gateway MAC"),
+];
+
 /// The error with tips of ours, and without those that mislead.
 pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> clap::Error {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -35,11 +123,13 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
         Some(ContextValue::Strings(missing)) => missing.clone(),
         _ => Vec::new(),
     };
-    let (mut tip, mut begun) = (None, Vec::new());
+    let (mut tip, mut begun) = (None, None);
     match (error.kind(), typed.first()) {
         (ErrorKind::UnknownArgument, Some(typed)) => {
-            tip = unknown(&verb, typed, &words, at).or_else(|| foreign::option(command, typed, &words, at));
-            begun = beginning(typed, command);
+            tip = unknown(&verb, typed, &words, at)
+                .or_else(|| called(&verb, typed).map(str::to_owned))
+                .or_else(|| foreign::option(command, typed, &words, at));
+            begun = beginning(typed, command).or_else(|| ending(typed, command)).filter(|_| tip.is_none());
         }
         (ErrorKind::TooManyValues, _) => {
             if let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) {
@@ -50,20 +140,17 @@ pub fn mended(mut error: clap::Error, words: &[OsString], root: &Command) -> cla
             let rest = words.iter().skip_while(|word| *word != typed).skip(1).cloned().collect::<Vec<_>>();
             tip = foreign::verb(&verb, typed, &rest);
         }
+        (ErrorKind::ArgumentConflict, Some(typed)) => tip = one_only(&verb, typed, &error),
         (ErrorKind::MissingRequiredArgument, _) => tip = lacking(&verb, &typed, &words, at),
         _ => {}
     }
-    if tip.is_some() || !begun.is_empty() {
+    if tip.is_some() || begun.is_some() {
         // What merely looks alike was not meant; nor is it to stand in the usage.
         let alike = [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand];
         if alike.into_iter().filter(|alike| error.remove(*alike).is_some()).count() > 0 {
             error.remove(ContextKind::Usage);
         }
     }
-    let begun = (!begun.is_empty()).then(|| match &begun[..] {
-        [one] => format!("an option that begins so: {one}"),
-        several => format!("options that begin so: {}", several.join(", ")),
-    });
     let all: Vec<_> = kept.into_iter().chain(tip.into_iter().chain(begun).map(Into::into)).collect();
     if !all.is_empty() {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(all));
@@ -166,19 +253,66 @@ fn example(verb: &str, missing: &str) -> Option<Lacking> {
     Some(Lacking { says, first, last })
 }
 
-/// The long options that begin with what was typed: those that take a value first.
-fn beginning(typed: &str, command: &Command) -> Vec<String> {
-    let Some(begun) = typed.strip_prefix("--").filter(|begun| begun.len() > 1) else { return Vec::new() };
-    let begins =
-        |arg: &&Arg| !arg.is_hide_set() && arg.get_long().is_some_and(|long| long.starts_with(begun));
+/// The long options that begin with what was typed.
+fn beginning(typed: &str, command: &Command) -> Option<String> {
+    let begun = typed.strip_prefix("--").filter(|begun| begun.len() > 1)?;
+    said_of(command, "begin", |long| long.starts_with(begun))
+}
+
+/// Those that end with what was typed, as `--lab-loss` does with `--loss`; or with which that ends.
+fn ending(typed: &str, command: &Command) -> Option<String> {
+    let typed = typed.strip_prefix("--").filter(|typed| typed.len() > 2)?;
+    let ends = |long: &str, with: &str| long.strip_suffix(with).is_some_and(|rest| rest.ends_with('-'));
+    // The opposite is not meant.
+    let opposite = |long: &str, with: &str| long.strip_suffix(with).is_some_and(|rest| rest == "no-");
+    said_of(command, "end", |long| ends(long, typed) && !opposite(long, typed))
+        .or_else(|| said_of(command, "end", |long| ends(typed, long) && !opposite(typed, long)))
+}
+
+/// What to say of the options that are meant: those that take a value first.
+fn said_of(command: &Command, how: &str, meant: impl Fn(&str) -> bool) -> Option<String> {
+    let meant = |arg: &&Arg| !arg.is_hide_set() && arg.get_long().is_some_and(&meant);
     let takes = |arg: &Arg| arg.get_action().takes_values();
-    let mut found: Vec<&Arg> = command.get_arguments().filter(begins).collect();
+    let mut found: Vec<&Arg> = command.get_arguments().filter(meant).collect();
     found.sort_by_key(|arg| !takes(arg));
     let said = found.into_iter().filter_map(|arg| {
         let value = arg.get_value_names().and_then(<[_]>::first).filter(|_| takes(arg));
         Some(format!("--{}{}", arg.get_long()?, value.map_or_else(String::new, |value| format!(" {value}"))))
     });
-    said.collect()
+    match &said.collect::<Vec<_>>()[..] {
+        [] => None,
+        [one] => Some(format!("an option that {how}s so: {one}")),
+        several => Some(format!("options that {how} so: {}", several.join(", "))),
+    }
+}
+
+/// How an option of another verb is called at this one.
+fn called(verb: &str, typed: &str) -> Option<&'static str> {
+    let typed = if typed == "-w" { "--write" } else { typed };
+    let is_of =
+        |of: &&str| verb.strip_prefix(*of).is_some_and(|below| below.is_empty() || below.starts_with(' '));
+    // The nearest verb above has the word.
+    let all = CALLED.iter().filter(|(_, option, _)| *option == typed);
+    let known = all.filter_map(|(verbs, _, says)| {
+        verbs.iter().filter(|of| is_of(of)).map(|of| of.len()).max().map(|length| (length, *says))
+    });
+    known.max_by_key(|(length, _)| *length).map(|(_, says)| says)
+}
+
+/// What to give instead of an option a second time.
+fn one_only(verb: &str, typed: &str, error: &clap::Error) -> Option<String> {
+    // What it conflicts with is itself.
+    let itself = match error.get(ContextKind::PriorArg)? {
+        ContextValue::String(prior) => prior == typed,
+        _ => false,
+    };
+    let name = typed.split(' ').next()?;
+    let second = match (verb, name) {
+        ("replay", "--on") => "the second interface is --on2 IFACE",
+        ("replay", "--measure") => "the second interface is --measure2 IFACE",
+        _ => return None,
+    };
+    itself.then(|| second.to_owned())
 }
 
 /// A command line of ours.
@@ -190,6 +324,8 @@ fn line(before: &[String], between: &[&str], behind: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     fn told(line: &str) -> String {
         let words = line.split(' ').map(std::ffi::OsString::from).collect();
         crate::cli::help::parse(words).expect_err("refused").to_string()
@@ -231,11 +367,90 @@ mod tests {
                 "netdyno edit a.pcap -w b.pcap --vlan 5",
                 "options that begin so: --vlan-add ID, --vlan-priority 0-7, --vlan-dei 0|1, --vlan-kind KIND, --vlan-del",
             ),
+            ("netdyno search throughput --lab --duration 5s", "the length of one is --trial-duration TIME"),
+            ("netdyno search loss --lab --rate 5kpps", "from --max RATE to --min RATE"),
+            ("netdyno bridge --on a", "--between IFACE IFACE"),
+            ("netdyno send ipv4/udp --lab -w x.pcap", "written by --capture FILE"),
+            ("netdyno search flows --lab --write x", "written by --report DIR"),
+            ("netdyno replay a.pcap --on a --on b", "--on2 IFACE"),
+            ("netdyno endpoint serve --on eth0", "--listen ADDR"),
+            ("netdyno endpoint tcp-rr host --on eth0", "--device IFACE"),
+            ("netdyno lab --lab-bottleneck 1mbps -- true", "an option that ends so: --bottleneck RATE"),
+            (
+                "netdyno trial --lab --rate 1kpps --bottleneck 1mbps",
+                "an option that ends so: --lab-bottleneck RATE",
+            ),
+            ("netdyno bridge --between a b --seed 3", "an option that ends so: --fuzz-seed SEED"),
+            ("netdyno replay a.pcap --seed 3", "options that end so: "),
             ("netdyno send ipv4/udp --lab-bott=1gbps", "an option that begins so: --lab-bottleneck RATE"),
         ] {
             let told = told(line);
             assert!(told.contains(said), "{line}: {told}");
             assert!(!told.contains("as a value"), "{line}: {told}");
+        }
+    }
+
+    fn below<'a>(root: &'a Command, verb: &str) -> &'a Command {
+        verb.split(' ').fold(root, |command, name| command.find_subcommand(name).expect(name))
+    }
+
+    fn has(command: &Command, option: &str) -> bool {
+        command.get_arguments().any(|arg| arg.get_long().is_some_and(|long| option == format!("--{long}")))
+    }
+
+    /// It, or a verb below it.
+    fn knows(command: &Command, option: &str) -> bool {
+        has(command, option) || command.get_subcommands().any(|below| has(below, option))
+    }
+
+    #[test]
+    fn what_an_option_is_called_elsewhere_is_an_option_there_and_no_other_is() {
+        let root = crate::cli::help::command();
+        for (verbs, typed, says) in CALLED {
+            for verb in *verbs {
+                let command = below(&root, verb);
+                assert!(!has(command, typed), "{verb} has {typed}");
+                assert_eq!(called(verb, typed), Some(*says), "{verb} {typed}");
+                for (at, part) in says.split('`').enumerate() {
+                    for option in part.split([' ', ',', ';', ':']).filter(|word| word.starts_with("--")) {
+                        let line: Vec<&str> =
+                            part.split(' ').skip(1).take_while(|word| !word.starts_with('-')).collect();
+                        // Between marks is a line with a verb of its own.
+                        let command = if at % 2 == 0 { command } else { below(&root, &line.join(" ")) };
+                        assert!(knows(command, option), "{verb} {typed}: there is no {option}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_thing_has_its_other_verbs_name_too() {
+        for line in [
+            "netdyno trial --lab --rate 1kpps --trial-duration 5s",
+            "netdyno search flows --lab --rate 50kflows/s",
+            "netdyno impair --between a b --seed 3",
+            "netdyno probe --on a --sample-flows 2 --seed 3",
+        ] {
+            let words = line.split(' ').map(std::ffi::OsString::from).collect();
+            assert!(crate::cli::help::parse(words).is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_lab_cannot_have_is_refused() {
+        for (line, said) in [
+            (
+                "netdyno trial --lab --mesh --rate 1kpps --lab-impair delay=1ms",
+                "'--mesh' cannot be used with '--lab-impair",
+            ),
+            ("netdyno search throughput --lab --lab-impair delay=1ms --mesh", "'--mesh'"),
+            ("netdyno send ipv4/udp --lab --mesh", "'--lab' cannot be used with '--mesh'"),
+            ("netdyno send ipv4/udp --lab --resolve", "'--lab' cannot be used with '--resolve'"),
+            ("netdyno replay a.pcap --lab --round-trip", "'--lab' cannot be used with '--round-trip'"),
+        ] {
+            let told = told(line);
+            assert!(told.contains(said), "{line}: {told}");
         }
     }
 

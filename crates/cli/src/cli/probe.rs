@@ -87,7 +87,7 @@ pub struct Probe {
     pub sample_flows: Option<u32>,
     /// With the same seed every probe takes the same flows, both directions of a conversation among them. Default: drawn, and in
     /// the result.
-    #[arg(long, value_name = "N", requires = "sample_flows")]
+    #[arg(long, alias = "seed", value_name = "N", requires = "sample_flows")]
     pub sample_seed: Option<u64>,
     /// The interface that packets arrive at, in records. Default: the number that this host has for it; of packets that leave by it, 0.
     #[arg(long, value_name = "N")]

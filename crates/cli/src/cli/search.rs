@@ -29,7 +29,7 @@ pub struct Bench {
     pub measure: Vec<String>,
     /// Fully meshed traffic (RFC 2889): each --on sends to every other, in turns, and measures what is sent to it. The load is
     /// that of each port.
-    #[arg(long, conflicts_with_all = ["measure", "both_ways"])]
+    #[arg(long, conflicts_with_all = ["measure", "both_ways", "lab_impair"])]
     pub mesh: bool,
     /// Send both ways at the same time: the load is that of each direction.
     #[arg(long)]
@@ -85,7 +85,7 @@ pub struct Trial {
     #[arg(long, value_name = "RATE")]
     pub rate: Written<Rate>,
     /// Send for this long.
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, alias = "trial-duration", value_name = "TIME", default_value = "10s")]
     pub duration: Written<Duration>,
     /// What it has to keep to pass: loss=0.1%, p99=50us (also p50, p90, p99.9, max, pdv, ipdv, jitter), reorder=0%; several
     /// with commas.
@@ -330,7 +330,7 @@ pub struct Flows {
     pub order: KeyOrder,
     /// Try these rates of new flows (50kfps,100kfps), one trial each, instead of searching: the graph of flows recorded against
     /// flows offered.
-    #[arg(long, value_name = "RATES", value_delimiter = ',', conflicts_with_all = ["max", "min"])]
+    #[arg(long, alias = "rate", value_name = "RATES", value_delimiter = ',', conflicts_with_all = ["max", "min"])]
     pub rates: Vec<Written<Rate>>,
     /// Offer no more new flows per second than this (1mfps). Default: what the sender can do.
     #[arg(long, value_name = "RATE")]

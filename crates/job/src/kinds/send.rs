@@ -31,7 +31,9 @@ impl Run for spec::Send {
 
 fn run(args: &Send, session: Session) -> Result<Report> {
     let Some(asked) = &args.lab else { return sent(args, None, session) };
-    let own = lab::Own::make(asked, Through::of(args.through(), &session.consent).queues())?;
+    let through = Through::of(args.through(), &session.consent);
+    shared::check_lab(&through)?;
+    let own = lab::Own::make(asked, through.queues())?;
     let board = Arc::clone(&session.board);
     let counters = own.counters();
     let mut report = sent(args, Some(own.places()?), session)?;

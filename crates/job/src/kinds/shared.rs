@@ -83,6 +83,17 @@ pub struct Metering {
 /// Streams that get percentiles, of who names no number.
 pub const STREAM_HISTOGRAMS: u32 = 64;
 
+/// Refuses what leaves nothing to do for a lab.
+///
+/// # Errors
+/// It is such.
+pub fn check_lab(through: &Through) -> Result<()> {
+    if through.engine == Engine::Null {
+        bail!("`.engine` null sends nothing, so `.lab` has nothing to measure: leave one of them out");
+    }
+    Ok(())
+}
+
 /// Finds where to send, and refuses what would cut the user off.
 ///
 /// # Errors

@@ -490,7 +490,11 @@ pub fn frame_sizes(text: &str) -> Result<Vec<(String, Size)>> {
     if text.eq_ignore_ascii_case("rfc2544") {
         return Ok(trial::ethernet::SIZES.map(|size| (size.to_string(), Size::Fixed(size))).to_vec());
     }
-    Ok(match text.parse::<Size>().with_context(|| format!("`.size` {text}"))? {
+    let meant = || match traffic::expr::did_you_mean(text, std::iter::once("rfc2544")).contains('`') {
+        true => " (did you mean `rfc2544`?)",
+        false => "",
+    };
+    Ok(match text.parse::<Size>().with_context(|| format!("`.size` {text}{}", meant()))? {
         Size::List(sizes) => sizes.into_iter().map(|size| (size.to_string(), Size::Fixed(size))).collect(),
         Size::Fixed(size) => vec![(size.to_string(), Size::Fixed(size))],
         other => vec![(text.to_owned(), other)],
@@ -508,6 +512,24 @@ pub fn mean_bytes(size: &Size) -> f64 {
         Size::Mix(parts) => {
             let weights: f64 = parts.iter().map(|&(_, weight)| f64::from(weight)).sum();
             parts.iter().map(|&(size, weight)| f64::from(size) * f64::from(weight)).sum::<f64>() / weights
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_size_is_told_the_nearest() {
+        assert_eq!(frame_sizes("RFC2544").map(|sizes| sizes.len()).ok(), Some(7));
+        for (typed, said) in [
+            ("rfc2455", "(did you mean `rfc2544`?)"),
+            ("imxi", "(did you mean `imix`?)"),
+            ("64,", "a number of bytes was expected"),
+        ] {
+            let told = format!("{:#}", frame_sizes(typed).expect_err(typed));
+            assert!(told.contains(said), "{told}");
         }
     }
 }

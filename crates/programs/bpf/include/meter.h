@@ -60,6 +60,7 @@ struct totals {
 	__u64 by_hardware; /* frames whose time of arrival the hardware told */
 	__u64 background;  /* unsigned frames that are about on most networks: background.h */
 	__u64 astray;      /* signed, but with a number that is so far ahead that it must be damaged */
+	__u64 unwanted;    /* frames that were not copied, because whoever takes copies wants no more */
 	struct latency latency;
 	struct latency variation; /* between one frame of a stream and the one before, without sign; only sum and max */
 	struct latency gap;       /* between one arrival on this CPU and the one before; only sum and max */

@@ -1,7 +1,7 @@
 //! Layers stacked to a frame: what follows what, lengths, checksums, and the laws of what varies.
 
 use super::Options;
-use super::error::{Fault, Outcome};
+use super::error::{Fault, Outcome, did_you_mean};
 use super::header::{self, Header, Payload};
 use super::messages::Turns;
 use super::patches::Patches;
@@ -290,8 +290,8 @@ fn same_source(headers: &[Header], fields: &mut Vec<Field>) {
 }
 
 /// Frames between two steps, with references to other fields followed.
-fn every(headers: &[Header], layer: usize, every: &Every, depth: usize) -> Outcome<u64> {
-    let (name, field, span) = match every {
+fn every(headers: &[Header], layer: usize, asked: &Every, depth: usize) -> Outcome<u64> {
+    let (name, field, span) = match asked {
         Every::Frames(frames) => return Ok(*frames),
         Every::Wrap { layer, field, span } => (layer.as_deref(), field, *span),
     };
@@ -309,7 +309,15 @@ fn every(headers: &[Header], layer: usize, every: &Every, depth: usize) -> Outco
         (Some(own), _, _) => own,
         (None, Some(only), None) => only,
         (None, None, _) => {
-            let message = format!("every={field}: no field of that name varies; give a number of frames");
+            if let Some(name) = name {
+                header::protocol(&super::syntax::Word { text: name, span })?;
+            }
+            // A field's own name is not misspelt, and the field that asks does not wait for itself.
+            let known = headers.iter().any(|header| header.spec.field(field).is_some());
+            let others = headers.iter().flat_map(|header| &header.settings);
+            let others = others.filter(|other| !known && other.sequence.varies() && other.every != *asked);
+            let hint = did_you_mean(field, others.map(|other| other.field.name));
+            let message = format!("every={field}: no field of that name varies{hint}give a number of frames");
             return Err(Fault::at(span, message));
         }
         _ => {

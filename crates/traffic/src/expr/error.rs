@@ -80,15 +80,33 @@ const LONGEST_NAME: usize = 40;
 
 /// What joins a message to its advice: "; did you mean `x`? " with the most alike of `names`, or only "; ".
 pub fn did_you_mean<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
+    nearest(word, names).map_or_else(|| "; ".into(), |name| format!("; did you mean `{name}`? "))
+}
+
+/// The most alike of `names`, upper and lower case being the same: one letter in three may differ, and one in any word.
+pub(super) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST_NAME {
-        return "; ".into();
+        return None;
     }
     let word = word.to_ascii_lowercase();
     names
-        .map(|name| (distance(&word, name), name))
-        .filter(|(d, name)| *d <= 1 + name.len().min(word.len()) / 3)
+        .map(|name| (distance(&word, &name.to_ascii_lowercase()), name))
+        // Of three letters two are shared by chance.
+        .filter(|(d, name)| *d <= 1 + name.len().min(word.len()).saturating_sub(1) / 3)
         .min()
-        .map_or_else(|| "; ".into(), |(_, name)| format!("; did you mean `{name}`? "))
+        .map(|(_, name)| name)
+}
+
+/// What to say of a call that is none of `names`, which are written as `forms` says; or of one that is, but not written so.
+pub(super) fn no_call(name: &str, names: &[&str], forms: &str) -> String {
+    if names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+        return forms.into();
+    }
+    format!(
+        "there is no `{}` here{}{forms}",
+        super::value::short(name),
+        did_you_mean(name, names.iter().copied())
+    )
 }
 
 /// How many letters to insert, remove, change, or swap with their neighbour (optimal string alignment).
@@ -141,5 +159,9 @@ mod tests {
         assert_eq!(did_you_mean("tll", names()), "; did you mean `ttl`? ");
         assert_eq!(did_you_mean("chkusm", names()), "; did you mean `chksum`? ");
         assert_eq!(did_you_mean("banana", names()), "; ");
+        let flags = || ["SYN", "ACK", "FIN"].into_iter();
+        assert_eq!(did_you_mean("SYM", flags()), "; did you mean `SYN`? ");
+        assert_eq!(did_you_mean("akc", flags()), "; did you mean `ACK`? ");
+        assert_eq!(did_you_mean("SAX", flags()), "; ");
     }
 }

@@ -1,6 +1,6 @@
 //! One layer as written to the bytes of its header, and what in them varies.
 
-use super::error::{Fault, Outcome, did_you_mean};
+use super::error::{Fault, Outcome, did_you_mean, no_call};
 use super::lists;
 use super::messages::{self, Turns};
 use super::patches::{self, Patch, Patches};
@@ -212,21 +212,15 @@ enum Special {
     Bad,
 }
 
-/// `auto` for any field that can be filled in, `bad` for a checksum.
+/// One of [`value::specials`].
 fn special(field: &Field, argument: &Argument<'_>) -> Option<Special> {
     let Value::Word(word) = &argument.value else { return None };
-    let checksum = matches!(
-        field.auto,
-        Auto::HeaderChecksum | Auto::Checksum | Auto::PseudoChecksum | Auto::UdpChecksum | Auto::Crc32c
-    );
     if !argument.modifiers.is_empty() {
-        None
-    } else if field.auto != Auto::No && word.text.eq_ignore_ascii_case("auto") {
-        Some(Special::Auto)
-    } else if checksum && word.text.eq_ignore_ascii_case("bad") {
-        Some(Special::Bad)
-    } else {
-        None
+        return None;
+    }
+    match *value::specials(field).iter().find(|special| word.text.eq_ignore_ascii_case(special))? {
+        "auto" => Some(Special::Auto),
+        _ => Some(Special::Bad),
     }
 }
 
@@ -388,7 +382,13 @@ fn payload(layer: &Layer<'_>) -> Outcome<(Vec<u8>, Payload)> {
             (None | Some("load" | "text"), Value::Text(text, _)) => content.replace(text.clone()).is_some(),
             (None | Some("load"), value) => match lists::hex_value(value)? {
                 Some(bytes) => content.replace(bytes).is_some(),
-                None => return Err(Fault::at(span, FORMS)),
+                None => {
+                    let message = match value {
+                        Value::Call(name, ..) => no_call(name.text, &["hex"], FORMS),
+                        _ => FORMS.into(),
+                    };
+                    return Err(Fault::at(span, message));
+                }
             },
             (Some("hex"), Value::Text(text, span)) => {
                 content.replace(lists::from_hex(text, *span)?).is_some()

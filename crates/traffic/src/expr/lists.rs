@@ -1,6 +1,6 @@
 //! The variable parts of headers: options, segment lists, GTP-U extension headers; and bytes as written.
 
-use super::error::{Fault, Outcome, did_you_mean};
+use super::error::{Fault, Outcome, did_you_mean, no_call};
 use super::syntax::{Argument, Span, Value, Word};
 use super::value::{number, short};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -127,7 +127,7 @@ fn one_option(
     } else {
         let Some(spec) = table.iter().find(|option| option.is_called(name.text)) else {
             let names: Vec<&str> = table.iter().map(|option| option.name).collect();
-            let hint = did_you_mean(name.text, names.iter().copied());
+            let hint = did_you_mean(name.text, names.iter().copied().chain(["opt"]));
             let message = format!(
                 "unknown option `{}`{hint}options: {}, opt(KIND, hex=\"..\")",
                 short(name.text),
@@ -272,6 +272,7 @@ pub(super) fn segments(value: &Value<'_>) -> Outcome<Vec<Ipv6Addr>> {
 pub(super) fn gtpu_extensions(value: &Value<'_>) -> Outcome<(u8, Vec<u8>)> {
     let expected =
         "expected extension headers: psc(TYPE, QFI), pdcp(NUMBER), udp_port(PORT) or opt(TYPE, hex=\"..\")";
+    let names = ["psc", "pdcp", "udp_port", "opt"];
     let Value::List(items, _) = value else { return Err(Fault::at(value.span(), expected)) };
     let mut headers: Vec<(u8, Vec<u8>)> = Vec::new();
     for item in items {
@@ -299,7 +300,7 @@ pub(super) fn gtpu_extensions(value: &Value<'_>) -> Outcome<(u8, Vec<u8>)> {
                 };
                 (kind, content)
             }
-            _ => return Err(Fault::at(*span, expected)),
+            _ => return Err(Fault::at(*span, no_call(name.text, &names, expected))),
         };
         // 3GPP TS 29.281 section 5.2.1: a length in units of four bytes, the content, the type of the next.
         let total = content.len() + 2;

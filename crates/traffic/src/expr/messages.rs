@@ -4,7 +4,7 @@
 //! is written once for each, brought to the same length in the way that its protocol has for it, and where the bytes
 //! differ they take turns.
 
-use super::error::{Fault, Outcome};
+use super::error::{Fault, Outcome, no_call};
 use super::header::Header;
 use super::lists;
 use super::patches::Patch;
@@ -90,12 +90,8 @@ impl<'a> Given<'_, 'a> {
     fn text(&self, name: &str) -> Outcome<Option<Text>> {
         let Some(argument) = self.get(name) else { return Ok(None) };
         let span = argument.value.span();
-        let form = || {
-            Fault::at(
-                span,
-                format!("`{name}` takes a text such as \"text\", a list [\"a\", \"b\"] or random([..])"),
-            )
-        };
+        let forms = format!("`{name}` takes a text such as \"text\", a list [\"a\", \"b\"] or random([..])");
+        let form = || Fault::at(span, forms.clone());
         let mut modifiers: Vec<&(Word<'_>, Value<'_>)> = argument.modifiers.iter().collect();
         let mut random = false;
         let body = match &argument.value {
@@ -106,6 +102,9 @@ impl<'a> Given<'_, 'a> {
                 };
                 modifiers.extend(inner);
                 value
+            }
+            Value::Call(name, ..) => {
+                return Err(Fault::at(span, no_call(name.text, &["random"], &forms)));
             }
             other => other,
         };
@@ -312,6 +311,7 @@ impl Data {
 }
 
 fn answer(item: &Argument<'_>) -> Outcome<(Setting, Data)> {
+    const NAMES: [&str; 9] = ["a", "aaaa", "cname", "ns", "ptr", "mx", "txt", "record", "dnsrr"];
     const FORMS: &str = "an answer is an address, a(..), aaaa(..), cname(\"..\"), ns(\"..\"), ptr(\"..\"), mx(N, \"..\"), txt(\"..\") or record(TYPE, hex=\"..\")";
     let span = item.value.span();
     let bad = || Fault::at(span, FORMS);
@@ -362,7 +362,7 @@ fn answer(item: &Argument<'_>) -> Outcome<(Setting, Data)> {
             let data = data.filter(|data| !matches!(data.value, Value::Call(..))).ok_or_else(bad)?;
             answer(&Argument { name: None, ..data.clone() })
         }
-        _ => Err(bad()),
+        _ => Err(Fault::at(span, no_call(called.text, &NAMES, FORMS))),
     }
 }
 
@@ -517,13 +517,10 @@ fn dhcp_message(header: &mut Header, given: &Given<'_, '_>) -> Outcome<()> {
 
 /// `opt(43, hex="..")`.
 fn dhcp_option(item: &Argument<'_>) -> Outcome<(u8, Vec<u8>)> {
+    const FORM: &str =
+        "an option of DHCP is opt(N, hex=\"..\") or opt(N, \"text\"), N from 1 to 254, of 255 bytes at most";
     let span = item.value.span();
-    let bad = || {
-        Fault::at(
-            span,
-            "an option of DHCP is opt(N, hex=\"..\") or opt(N, \"text\"), N from 1 to 254, of 255 bytes at most",
-        )
-    };
+    let bad = || Fault::at(span, FORM);
     match &item.value {
         Value::Call(name, arguments, _) if name.text.eq_ignore_ascii_case("opt") => {
             let [code, data] = arguments.as_slice() else { return Err(bad()) };
@@ -531,6 +528,7 @@ fn dhcp_option(item: &Argument<'_>) -> Outcome<(u8, Vec<u8>)> {
             let data = lists::bytes(data)?.filter(|data| data.len() <= 255).ok_or_else(bad)?;
             Ok((u8::try_from(code).ok().filter(|code| (1..255).contains(code)).ok_or_else(bad)?, data))
         }
+        Value::Call(name, ..) => Err(Fault::at(span, no_call(name.text, &["opt"], FORM))),
         _ => Err(bad()),
     }
 }
@@ -663,18 +661,17 @@ fn igmp_message(header: &mut Header, given: &Given<'_, '_>) -> Outcome<()> {
 /// `to_exclude(239.1.1.1, 10.0.0.1, ..)`.
 fn igmp_record(record: &Argument<'_>, draft: &mut Draft) -> Outcome<()> {
     let names: Vec<&str> = igmpv3::RECORDS.iter().map(|(name, _)| *name).collect();
-    let bad = || {
-        Fault::at(
-            record.value.span(),
-            format!("a group record is {} with (GROUP, SOURCE, ..)", names.join(", ")),
-        )
+    let form = format!("a group record is {} with (GROUP, SOURCE, ..)", names.join(", "));
+    let Value::Call(name, arguments, span) = &record.value else {
+        return Err(Fault::at(record.value.span(), form));
     };
-    let Value::Call(name, arguments, _) = &record.value else { return Err(bad()) };
     let kind = igmpv3::RECORDS
         .iter()
         .find(|(known, _)| known.eq_ignore_ascii_case(name.text))
         .map(|(_, kind)| *kind);
-    let (Some(kind), [group, sources @ ..]) = (kind, arguments.as_slice()) else { return Err(bad()) };
+    let (Some(kind), [group, sources @ ..]) = (kind, arguments.as_slice()) else {
+        return Err(Fault::at(*span, no_call(name.text, &names, &form)));
+    };
     if sources.len() > MAX_ITEMS {
         return Err(Fault::at(record.value.span(), format!("more than {MAX_ITEMS} sources in one record")));
     }

@@ -1,7 +1,7 @@
 //! What varies in payload: `raw(hex="..", fields=[field(0, 16, random()), length(2, 4)])`. Payload has no table of fields, so
 //! each is given by its place.
 
-use super::error::{Fault, Outcome};
+use super::error::{Fault, Outcome, no_call};
 use super::syntax::{Argument, Span, Value, Word};
 use super::value::{self, Setting};
 use wire::proto::{Field, Kind};
@@ -90,7 +90,7 @@ pub(super) fn read(value: &Value<'_>) -> Outcome<Patches> {
                 let (offset, from) = (byte(offset)?, byte(from)?);
                 patches.lengths.push(Length { offset, from, span: *span });
             }
-            _ => return Err(Fault::at(*span, FORM)),
+            _ => return Err(Fault::at(*span, no_call(name.text, &["field", "length"], FORM))),
         }
     }
     Ok(patches)

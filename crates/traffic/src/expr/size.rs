@@ -2,6 +2,7 @@
 //!
 //! A size counts the frame check sequence, as RFC 2544 does: a 64-byte frame is 60 bytes in a buffer.
 
+use super::error::nearest;
 use crate::lengths::Lengths;
 use std::str::FromStr;
 
@@ -82,11 +83,22 @@ impl FromStr for Size {
             let (min, max) = range(inner)?;
             return Ok(Size::Random { min, max });
         }
+        if let Some((called, _)) = lower.split_once('(') {
+            return Err(match nearest(called, ["random"].into_iter()) {
+                Some("random") if called != "random" => {
+                    bad("there are no such brackets (did you mean `random`?)")
+                }
+                _ => bad("the one thing with brackets is random(a..b)"),
+            });
+        }
         if !lower.is_empty() && lower.bytes().all(|c| c.is_ascii_lowercase()) {
             let letters =
                 lower.chars().map(|c| GENOME.iter().find(|(letter, _)| *letter == c).map(|(_, n)| *n));
             let sizes: Option<Vec<u32>> = letters.collect();
-            return sizes.map(Size::List).ok_or_else(|| bad("a letter has no size"));
+            return sizes.map(Size::List).ok_or_else(|| match nearest(&lower, ["imix"].into_iter()) {
+                Some(_) => bad("a letter has no size (did you mean `imix`?)"),
+                None => bad("a letter has no size"),
+            });
         }
         if lower.contains("..") {
             let (min, max) = range(&lower)?;
@@ -187,6 +199,14 @@ mod tests {
             "random(9)",
         ] {
             assert!(bad.parse::<Size>().is_err(), "{bad}");
+        }
+        for (typed, said) in [
+            ("imxi", "a letter has no size (did you mean `imix`?); write"),
+            ("rnadom(64..99)", "there are no such brackets (did you mean `random`?); write"),
+            ("random(64..99", "the one thing with brackets is random(a..b); write"),
+        ] {
+            let told = typed.parse::<Size>().expect_err(typed).to_string();
+            assert!(told.contains(said), "{told}");
         }
     }
 

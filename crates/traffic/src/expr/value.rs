@@ -1,6 +1,6 @@
 //! A value as written to numbers: what `10.0.0.0/16 every=10` means for an IPv4 address field.
 
-use super::error::{Fault, Outcome, did_you_mean};
+use super::error::{Fault, Outcome, did_you_mean, nearest};
 use super::syntax::{Argument, Span, Value, Word};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::Mac;
@@ -293,7 +293,7 @@ fn scalar(field: &'static Field, word: &Word<'_>) -> Outcome<u128> {
     match value {
         Some(value) if value <= field.max() => Ok(value),
         None if !all_digits => {
-            let hint = did_you_mean(text, field.names.iter().map(|(name, _)| *name));
+            let hint = meant(field, text);
             Err(Fault::at(word.span, format!("`{}` does not suit{hint}{}", short(text), forms(field))))
         }
         _ => {
@@ -309,12 +309,51 @@ fn scalar(field: &'static Field, word: &Word<'_>) -> Outcome<u128> {
     }
 }
 
+/// Words that stand for no value: `auto` for any field that can be filled in, `bad` for a checksum, too.
+pub(super) fn specials(field: &Field) -> &'static [&'static str] {
+    match field.auto {
+        Auto::No => &[],
+        Auto::HeaderChecksum | Auto::Checksum | Auto::PseudoChecksum | Auto::UdpChecksum | Auto::Crc32c => {
+            &["auto", "bad"]
+        }
+        _ => &["auto"],
+    }
+}
+
 /// A field that names the next protocol takes that protocol's name.
 fn announced(field: &Field, text: &str) -> Option<u128> {
     let protocol = Protocol::by_name(text).filter(|_| field.auto == Auto::Next)?;
     match field.bits {
         16 => numbers::ethertype_of(protocol).map(u128::from),
         _ => numbers::ip_number_of(protocol).map(u128::from),
+    }
+}
+
+/// What was meant by a word that the field does not take, as [`did_you_mean`] says it.
+fn meant(field: &Field, text: &str) -> String {
+    let named = field.names.iter().map(|(name, _)| *name);
+    let Kind::Flags(names) = field.kind else {
+        // As in `announced`.
+        let takes = |name: &&str| announced(field, name).is_some();
+        let protocols = Protocol::ALL.into_iter().map(|protocol| protocol.spec().name).filter(takes);
+        return did_you_mean(text, named.chain(protocols).chain(specials(field).iter().copied()));
+    };
+    // Of several flags those that there are stay as they stand.
+    let whole = || named.clone().chain(names.iter().copied().filter(|name| name.len() > 1));
+    let part = |part| match flags(field, names, part) {
+        Some(_) => Some(part),
+        None => nearest(part, whole()),
+    };
+    let mut mended = String::new();
+    for piece in text.split_inclusive(['+', '|']) {
+        let (name, mark) = piece.split_at(piece.trim_end_matches(['+', '|']).len());
+        let Some(name) = part(name).filter(|name| !name.is_empty()) else { return "; ".into() };
+        mended.extend([name, mark]);
+    }
+    // Without a last flag there is nothing to go by.
+    match mended.ends_with(['+', '|']) {
+        true => "; ".into(),
+        false => did_you_mean(text, std::iter::once(&*mended)),
     }
 }
 
@@ -471,7 +510,16 @@ mod tests {
                 "flags=SX",
                 "letters of FSRPAUECN such as SA, names of FIN, SYN, RST, PSH, ACK, URG, ECE, CWR joined by + or |",
             ),
-            (Tcp, "flags=SYN+ACL", "does not suit"),
+            (Tcp, "flags=SYM", "does not suit; did you mean `SYN`? `flags` takes"),
+            (Tcp, "flags=SYN+ACL", "does not suit; did you mean `SYN+ACK`?"),
+            (Tcp, "flags=syn|S|akc", "did you mean `syn|S|ACK`?"),
+            (Tcp, "flags=SYM+banana", "does not suit; `flags`"),
+            (Tcp, "flags=SYM+", "does not suit; `flags`"),
+            (Tcp, "flags=[SYN, FIM]", "did you mean `FIN`?"),
+            (Ipv4, "flags=DG", "did you mean `DF`?"),
+            (Ipv4, "proto=udpp", "did you mean `udp`?"),
+            (Ether, "type=ipv5", "did you mean `ipv4`?"),
+            (Dns, "rcode=nxdomian", "did you mean `nxdomain`?"),
             (Tcp, "flags=+", "does not suit"),
             (Arp, "op=whohas", "did you mean `who-has`?"),
         ] {
