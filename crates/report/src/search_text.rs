@@ -479,8 +479,8 @@ fn trials(trials: &[Trial], options: Options<'_>) -> String {
     }
     let less = [
         Shorter("sender short", "short"),
-        Without(&["p50"]),
         Shorter("trial", "#"),
+        Without(&["p50"]),
         // Of those that were sent the share that was lost is told.
         Without(&["received"]),
         Without(&["for"]),
