@@ -51,6 +51,29 @@ fn of_words<T: Word + std::marker::Send + Sync>(
     PossibleValuesParser::new(words).try_map(|word| T::named(&word).ok_or("there is no such word"))
 }
 
+/// Takes a figure by its key, and behind a colon the begin of its name. The shell completes the keys; help, which is shown for
+/// some forty verbs, does not list them.
+#[derive(Debug, Clone, Copy)]
+struct FigureKey;
+
+impl TypedValueParser for FigureKey {
+    type Value = report::get::Wanted;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Self::Value, clap::Error> {
+        let read = |text: &str| text.parse::<report::get::Wanted>();
+        TypedValueParser::parse_ref(&read, command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(report::get::keys().map(PossibleValue::new)))
+    }
+}
+
 /// Takes what `T` can be read from, and keeps the words.
 fn readable<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<String, String> {
     text.parse::<T>().map(|_| text.to_owned()).map_err(|bad| bad.to_string())
@@ -331,7 +354,7 @@ pub enum Csv {
     Intervals,
     /// The trials of a search.
     Trials,
-    /// The results: name, value, unit, meaning.
+    /// The results: key, value, unit, name, meaning.
     Figures,
 }
 
@@ -345,8 +368,14 @@ pub struct Output {
     /// --csv=figures, the results with their units and meanings.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "series", conflicts_with = "json")]
     pub csv: Option<Csv>,
+    /// Print nothing but the value of this figure, such as latency_p99, without a unit: ns, frames or bits a second, a share of 1
+    /// (--csv=figures lists all that a result has). May be given more than once, a line each. A search has a value for each
+    /// frame size, and prints them all; throughput:64 is that whose name begins with 64. Exit status 2 if the result does not
+    /// have it.
+    #[arg(long, value_name = "FIGURE", value_parser = FigureKey, hide_possible_values = true, conflicts_with_all = ["json", "csv"])]
+    pub get: Vec<report::get::Wanted>,
     /// Print how the run stands as a line of JSON each second (docs/snapshot.schema.json), and in the end the result as one.
-    #[arg(long, conflicts_with_all = ["json", "csv"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "get"])]
     pub json_lines: bool,
     /// Write result.json, figures.csv, intervals.csv and report.html into this folder, of a search also trials.csv.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -359,7 +388,7 @@ pub struct Output {
     #[arg(long, short)]
     pub verbose: bool,
     /// Do nothing but print what would be done, as a job that `netdyno run` takes (docs/jobs.md).
-    #[arg(long, conflicts_with_all = ["json", "csv", "json_lines"])]
+    #[arg(long, conflicts_with_all = ["json", "csv", "get", "json_lines"])]
     pub print_job: bool,
     #[command(flatten)]
     pub gauges: Gauges,
@@ -793,6 +822,12 @@ pub struct ReportCommand {
     /// units and meanings.
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "series", conflicts_with = "json")]
     pub csv: Option<Csv>,
+    /// Print nothing but the value of this figure, such as latency_p99, without a unit: ns, frames or bits a second, a share of 1
+    /// (--csv=figures lists all that a result has). May be given more than once, a line each. A search has a value for each
+    /// frame size, and prints them all; throughput:64 is that whose name begins with 64. Exit status 2 if the result does not
+    /// have it.
+    #[arg(long, value_name = "FIGURE", value_parser = FigureKey, hide_possible_values = true, conflicts_with_all = ["json", "csv", "verbose"])]
+    pub get: Vec<report::get::Wanted>,
     /// Print all that is known of the run.
     #[arg(long, short)]
     pub verbose: bool,

@@ -4,7 +4,7 @@ use crate::cli::{Csv, Output};
 use crate::wording;
 use anyhow::Result;
 use report::live::Live;
-use report::{Report, classic, csv, json, text};
+use report::{Report, classic, csv, get, json, text};
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stderr, StdoutLock, Write, stderr, stdout};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -139,7 +139,10 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     // The result is printed even if it cannot be written: it took time to measure.
     let written = written(report, output.report.as_deref());
     let page = written.as_ref().ok().and_then(Clone::clone);
-    let text = if output.json {
+    let text = if !output.get.is_empty() {
+        // All of them or none: a script that reads lines would take one for another.
+        get::lines(report, &output.get)?
+    } else if output.json {
         json::to_string(report).trim_end().to_owned() + "\n"
     } else if output.json_lines {
         json::line(report)

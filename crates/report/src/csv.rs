@@ -54,8 +54,8 @@ fn row(i: &Interval, by_count_only: bool) -> String {
     out
 }
 
-/// The header line of a table of figures.
-pub const FIGURES_HEADER: &str = "figure,name,value,unit,better,meaning";
+/// The header line of a table of figures. What may hold commas stands behind what does not, for `cut -d,`.
+pub const FIGURES_HEADER: &str = "figure,value,unit,better,name,meaning";
 
 /// One row a figure; only the header where nothing was measured.
 pub fn figures(report: &Report) -> String {
@@ -67,12 +67,8 @@ pub fn figures(report: &Report) -> String {
             Some(Better::Lower) => "lower",
             None => "",
         };
-        let name = match &measured.name {
-            Some(name) => name.clone(),
-            None => figure.label(),
-        };
-        let cells =
-            [figure.key, &text(&name), &value.to_string(), figure.unit.name(), better, &text(figure.meaning)];
+        let (value, name) = (value.to_string(), text(&measured.label()));
+        let cells = [figure.key, &value, figure.unit.name(), better, &name, &text(figure.meaning)];
         out += &cells.join(",");
         out.push('\n');
     }

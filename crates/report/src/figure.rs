@@ -104,6 +104,8 @@ macro_rules! figures {
             better: $crate::figure::figures!(@better $($better)?),
             meaning: concat!($($meaning),+).trim_ascii_start(),
         };)+
+        /// All of them; [`crate::sections::DECLARED`] has those of all parts.
+        pub(crate) static DECLARED: &[&$crate::figure::Figure] = &[$(&$figure),+];
     };
     (@unit Gauge) => { $crate::figure::Unit::Count };
     (@unit $unit:ident) => { $crate::figure::Unit::$unit };
@@ -183,6 +185,11 @@ impl Measured {
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(self.figure.name)
     }
+
+    /// For people, where it stands by itself, as in figures.csv.
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.figure.label())
+    }
 }
 
 /// A figure in each interval of a run but the first and the last, which hold its start and its end.
@@ -205,6 +212,15 @@ mod tests {
     use super::*;
     use crate::sections::received::{DUPLICATED, LOST_FRAMES};
     use crate::sections::sent::RETRIED_EAGAIN;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_key_is_of_one_figure() {
+        let all: Vec<&str> = crate::sections::declared().map(|figure| figure.key).collect();
+        assert!(all.len() > 80, "{}", all.len());
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:?}");
+        assert!(all.iter().all(|key| !key.contains([',', ':', ' '])), "{all:?}");
+    }
 
     #[test]
     fn a_declaration_has_all_that_others_show() {

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!                 .-- json, csv, html -- store (a folder)
+//!                 |-- get                (figures, bare)
 //!   sections -----+-- text, classic        (after the run)
 //!   Progress ------- live                  (during the run)
 //!                 '-- schema               (docs/report.schema.json, docs/compare.schema.json)
@@ -22,6 +23,7 @@ pub mod distribution;
 mod expected;
 pub mod figure;
 pub mod floor;
+pub mod get;
 pub mod html;
 pub mod json;
 pub mod kernel_counters;

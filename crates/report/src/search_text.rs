@@ -4,32 +4,34 @@ use crate::figure::{self, Measured};
 use crate::model::Report;
 use crate::search::{LossAt, SearchResult, SizeResult, Spread, Trial};
 use crate::search_flows;
+use crate::table::Less::{Shorter, Without};
 use crate::table::Table;
+use crate::text::{Options, fold};
 use crate::units::{self, printable};
 
 /// Trials that are listed at most; the rest is in the JSON.
 const TRIALS: usize = 40;
 
 /// Everything that the search found; empty for other commands.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &Report, options: Options<'_>) -> String {
     let mut out = String::new();
     if let Some(search) = &report.result.search {
         let parts = [
-            throughput(search),
-            others(search),
-            latency(search),
-            loss(search),
-            burst(search),
-            flows(search),
-            times(search),
-            unfinished(search),
+            throughput(search, options),
+            others(search, options),
+            latency(search, options),
+            loss(search, options),
+            burst(search, options),
+            flows(search, options),
+            times(search, options),
+            unfinished(search, options),
         ];
         for part in parts.into_iter().filter(|part| !part.is_empty()) {
             out += &part;
             out.push('\n');
         }
     }
-    out + &trials(&report.result.trials) + &floors(report)
+    out + &trials(&report.result.trials, options) + &floors(report, options)
 }
 
 /// What was found, in one clause or two.
@@ -145,7 +147,7 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
     }
 }
 
-fn throughput(search: &SearchResult) -> String {
+fn throughput(search: &SearchResult, options: Options<'_>) -> String {
     let header = [
         "frame size",
         "goal",
@@ -191,7 +193,16 @@ fn throughput(search: &SearchResult) -> String {
             );
         }
     }
-    if any { table.to_string() } else { String::new() }
+    let less = [
+        Shorter("frame size", "size"),
+        Shorter("layer 2, no FCS", "layer 2"),
+        Without(&["layer 2, no FCS"]),
+        Shorter("of the link", "of link"),
+        Without(&["forwarded"]),
+        Without(&["of the link"]),
+        Without(&["layer 1"]),
+    ];
+    if any { table.within(options, &less) } else { String::new() }
 }
 
 fn untried(search: &SearchResult) -> String {
@@ -200,7 +211,7 @@ fn untried(search: &SearchResult) -> String {
 }
 
 /// How far the parts came that did not come to their end.
-fn unfinished(search: &SearchResult) -> String {
+fn unfinished(search: &SearchResult, options: Options<'_>) -> String {
     let header = ["frame size", "unfinished", "passed so far", "for", "failed so far", "for", "trials"];
     let mut table = Table::with_header(header);
     let mut any = false;
@@ -219,21 +230,30 @@ fn unfinished(search: &SearchResult) -> String {
             ],
         );
     }
-    let table = if any { table.to_string() } else { String::new() };
+    let less = [
+        Shorter("frame size", "size"),
+        Shorter("passed so far", "passed"),
+        Shorter("failed so far", "failed"),
+        Without(&["for", "for#2"]),
+        // The last sentence has it, too.
+        Without(&["trials"]),
+    ];
+    let table = if any { table.within(options, &less) } else { String::new() };
     match search.untried_sizes.is_empty() {
         true => table,
-        false => format!("{table}Not begun: {}\n", untried(search)),
+        false => table + &fold(&format!("Not begun: {}", untried(search)), 2, options.width),
     }
 }
 
 /// Values on other axes.
-fn others(search: &SearchResult) -> String {
+fn others(search: &SearchResult, options: Options<'_>) -> String {
     let what = search.axis.replace('_', " ");
     let found = search.sizes.iter().filter_map(|size| Some((size, size.found?)));
     found
         .filter(|_| !search_flows::is_it(search))
         .map(|(size, found)| {
-            format!("frame size {}: {what} {found}{}\n", printable(&size.frame_size), in_bursts(size))
+            let size_is = printable(&size.frame_size);
+            fold(&format!("frame size {size_is}: {what} {found}{}", in_bursts(size)), 2, options.width)
         })
         .collect()
 }
@@ -244,7 +264,7 @@ pub(crate) fn in_bursts(size: &SizeResult) -> String {
     rate.map(|rate| format!(" at {rate} within a burst")).unwrap_or_default()
 }
 
-fn latency(search: &SearchResult) -> String {
+fn latency(search: &SearchResult, options: Options<'_>) -> String {
     let header = [
         "frame size",
         "at",
@@ -279,10 +299,18 @@ fn latency(search: &SearchResult) -> String {
             ],
         );
     }
-    if any { table.to_string() } else { String::new() }
+    let less = [
+        Shorter("frame size", "size"),
+        Shorter("worst case", "worst"),
+        Without(&["jitter"]),
+        Without(&["mean"]),
+        Without(&["trials"]),
+        Without(&["IPDV"]),
+    ];
+    if any { table.within(options, &less) } else { String::new() }
 }
 
-fn floors(report: &Report) -> String {
+fn floors(report: &Report, options: Options<'_>) -> String {
     let rows = crate::floor::rows(report);
     if rows.is_empty() {
         return String::new();
@@ -291,10 +319,19 @@ fn floors(report: &Report) -> String {
     for (size, cells) in rows {
         table.row(&printable(size), cells.map(Some));
     }
-    format!("\n{table}")
+    let less = [
+        Shorter("frame size", "size"),
+        Shorter("its floor", "floor"),
+        Shorter("its floor#2", "floor"),
+        Shorter("less floor", "less it"),
+        Shorter("less floor#2", "less it"),
+        Without(&["at"]),
+        Without(&["floor of"]),
+    ];
+    format!("\n{}", table.within(options, &less))
 }
 
-fn loss(search: &SearchResult) -> String {
+fn loss(search: &SearchResult, options: Options<'_>) -> String {
     let mut table =
         Table::with_header(["frame size", "load", "frames/s", "lost", "sender short", "tester lost"]);
     let rows = search.sizes.iter().flat_map(|size| size.loss_curve.iter().map(move |at| (size, at)));
@@ -312,10 +349,10 @@ fn loss(search: &SearchResult) -> String {
             ],
         );
     }
-    if any { table.to_string() } else { String::new() }
+    if any { table.within(options, &[Shorter("frame size", "size")]) } else { String::new() }
 }
 
-fn burst(search: &SearchResult) -> String {
+fn burst(search: &SearchResult, options: Options<'_>) -> String {
     let header = ["frame size", "at", "frames", "min", "max", "deviation", "searches", "implied", "buffer"];
     let mut table = Table::with_header(header);
     let mut any = false;
@@ -341,10 +378,17 @@ fn burst(search: &SearchResult) -> String {
             ],
         );
     }
-    if any { table.to_string() } else { String::new() }
+    let less = [
+        Shorter("frame size", "size"),
+        Shorter("deviation", "stddev"),
+        Without(&["searches"]),
+        Without(&["implied"]),
+        Without(&["at"]),
+    ];
+    if any { table.within(options, &less) } else { String::new() }
 }
 
-fn flows(search: &SearchResult) -> String {
+fn flows(search: &SearchResult, options: Options<'_>) -> String {
     let [a, b, c, d, e, f, g] = search_flows::FOUND;
     let mut table = Table::with_header(["frame size", a, b, c, d, e, f, g]);
     let mut under = String::new();
@@ -352,20 +396,30 @@ fn flows(search: &SearchResult) -> String {
         table.row(&printable(&size.frame_size), search_flows::found(found));
         under = search_flows::circumstances(found);
     }
-    if under.is_empty() { under } else { format!("{table}{under}\n") }
+    let less = [
+        Shorter("frame size", "size"),
+        Shorter("records/message", "rec./message"),
+        Shorter("bytes/record", "B/record"),
+        Without(&["bytes/record"]),
+        Without(&["records/message"]),
+        Without(&["near enough"]),
+        Without(&["export rate"]),
+    ];
+    if under.is_empty() { under } else { table.within(options, &less) + &fold(&under, 0, options.width) }
 }
 
-fn times(search: &SearchResult) -> String {
+fn times(search: &SearchResult, options: Options<'_>) -> String {
     let line = |size: &SizeResult, what: &str, spread: &Spread| {
         let time = |ns: f64| units::time(ns as u64);
-        format!(
-            "frame size {}: {what} {} (min {}, max {}, of {})\n",
+        let said = format!(
+            "frame size {}: {what} {} (min {}, max {}, of {})",
             printable(&size.frame_size),
             time(spread.mean),
             time(spread.min),
             time(spread.max),
             units::counted(u64::from(spread.count), "trial")
-        )
+        );
+        fold(&said, 2, options.width)
     };
     let of = |size: &SizeResult| {
         let recovery = size.recovery_ns.map(|s| line(size, "recovers from overload within", &s));
@@ -375,12 +429,12 @@ fn times(search: &SearchResult) -> String {
     search.sizes.iter().map(of).collect()
 }
 
-fn trials(trials: &[Trial]) -> String {
+fn trials(trials: &[Trial], options: Options<'_>) -> String {
     if trials.is_empty() {
         return String::new();
     }
     if trials.iter().any(|trial| trial.flows.is_some()) {
-        return flow_trials(trials);
+        return flow_trials(trials, options);
     }
     // A column that most have no use for.
     let short = trials.iter().take(TRIALS).any(|trial| trial.shortfall_ratio > 0.0);
@@ -423,7 +477,17 @@ fn trials(trials: &[Trial]) -> String {
         let cells = cells.into_iter().enumerate().filter(|(at, _)| columns.contains(&(at + 1)));
         table.cells(&trial.number.to_string(), cells.map(|(_, cell)| cell));
     }
-    format!("{table}{}", rest(trials))
+    let less = [
+        Shorter("sender short", "short"),
+        Shorter("trial", "#"),
+        Without(&["p50"]),
+        // Of those that were sent the share that was lost is told.
+        Without(&["received"]),
+        Without(&["for"]),
+        Without(&["p99.9"]),
+        Without(&["sent"]),
+    ];
+    table.within(options, &less) + &rest(trials)
 }
 
 fn rest(trials: &[Trial]) -> String {
@@ -434,12 +498,21 @@ fn rest(trials: &[Trial]) -> String {
 }
 
 /// Trials of a probe.
-fn flow_trials(trials: &[Trial]) -> String {
+fn flow_trials(trials: &[Trial], options: Options<'_>) -> String {
     let [a, b, c, d, e, f, g, h, i] = search_flows::TRIALS;
     let mut table = Table::with_header(["trial", a, b, c, d, e, f, g, h, i]);
     for trial in trials.iter().take(TRIALS) {
         let flows = trial.flows.unwrap_or_default();
         table.row(&trial.number.to_string(), search_flows::trial(trial, &flows));
     }
-    format!("{table}{}", rest(trials))
+    let less = [
+        Shorter("lost at the port", "lost: port"),
+        Shorter("in the cache", "cache"),
+        Shorter("in export", "export"),
+        Without(&["for"]),
+        Without(&["size"]),
+        Shorter("trial", "#"),
+        Without(&["recorded"]),
+    ];
+    table.within(options, &less) + &rest(trials)
 }

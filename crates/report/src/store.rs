@@ -271,6 +271,8 @@ fn refuse_foreign(path: &Path) -> Result<(), StoreError> {
         "start_ns,end_ns,offered_frames,",
         "trial,part,stage,",
         csv::FIGURES_HEADER,
+        // As it was before names stood behind values.
+        "figure,name,value,unit,",
     ];
     if marks.iter().any(|mark| head.contains(mark)) {
         Ok(())

@@ -2,7 +2,19 @@
 
 use std::fmt;
 
-#[derive(Debug, Default)]
+use crate::text::{Options, fold};
+
+/// What is done to a table that is wider than the terminal. A column is called by the name it was made with; the second of a
+/// name is `bytes#2`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Less<'n> {
+    /// A column gets a shorter name.
+    Shorter(&'n str, &'n str),
+    /// Columns are left out, which is said below the table.
+    Without(&'n [&'n str]),
+}
+
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     /// Words behind the last row, which no column is as wide as.
@@ -36,10 +48,90 @@ impl Table {
         self.note = text;
     }
 
+    /// As text that fits the terminal: columns in which nothing was measured go, then what is said to go, in that order and as
+    /// far as it must. Where all is asked for, every column stays.
+    pub fn within(mut self, options: Options<'_>, less: &[Less<'_>]) -> String {
+        let note = std::mem::take(&mut self.note);
+        let text = self.reduced(options, less);
+        if note.is_empty() {
+            return text;
+        }
+        let last = text.lines().last().map_or(0, |line| line.chars().count());
+        match last + 2 + note.chars().count() <= options.width {
+            true => format!("{}  {note}\n", text.trim_end_matches('\n')),
+            false => text + &fold(&format!("  {note}"), 2, options.width),
+        }
+    }
+
+    /// Whether it is no wider, perhaps with its labels cut.
+    pub fn fits(&self, width: usize) -> bool {
+        let bare = Table { rows: self.rows.clone(), note: String::new() };
+        widest(&bare.fitted(width)) <= width
+    }
+
+    /// Of a table without a note.
+    fn reduced(mut self, options: Options<'_>, less: &[Less<'_>]) -> String {
+        let names: Vec<String> = self.rows.first().cloned().unwrap_or_default();
+        if options.verbose || self.fits(options.width) {
+            return self.fitted(options.width);
+        }
+        // Where a column of those that are left stood at first.
+        let mut left: Vec<usize> = (0..names.len()).collect();
+        let empty = |table: &Table, at: usize| {
+            let mut cells = table.rows.iter().skip(1).filter_map(|row| row.get(at));
+            at > 0 && cells.all(|cell| matches!(cell.as_str(), "-" | ""))
+        };
+        for at in (0..names.len()).rev().filter(|at| empty(&self, *at)).collect::<Vec<_>>() {
+            self.remove(at);
+            left.remove(at);
+        }
+        let place = |left: &[usize], name: &str| {
+            let (name, nth) =
+                name.split_once('#').map_or((name, 1), |(name, nth)| (name, nth.parse().unwrap_or(1)));
+            let at = names.iter().enumerate().filter(|(_, is)| *is == name).map(|(at, _)| at).nth(nth - 1)?;
+            left.iter().position(|place| *place == at)
+        };
+        let mut gone: Vec<&str> = Vec::new();
+        for step in less {
+            if self.fits(options.width) {
+                break;
+            }
+            match step {
+                Less::Shorter(name, shorter) => {
+                    let at = place(&left, name);
+                    if let Some(cell) = at.and_then(|at| self.rows.first_mut()?.get_mut(at)) {
+                        *cell = (*shorter).to_owned();
+                    }
+                }
+                Less::Without(columns) => {
+                    for name in *columns {
+                        let Some(at) = place(&left, name) else { continue };
+                        self.remove(at);
+                        left.remove(at);
+                        let name = name.split('#').next().unwrap_or_default();
+                        gone.extend((!gone.contains(&name)).then_some(name));
+                    }
+                }
+            }
+        }
+        let mut out = self.fitted(options.width);
+        if !gone.is_empty() {
+            let said = format!("not shown, for the width: {} (`.verbose` shows all)", gone.join(", "));
+            out += &fold(&(options.said)(&said), 0, options.width);
+        }
+        out
+    }
+
+    /// Takes a column out.
+    fn remove(&mut self, at: usize) {
+        for row in self.rows.iter_mut().filter(|row| row.len() > at) {
+            row.remove(at);
+        }
+    }
+
     /// As text of no more than so many columns, if labels that are cut in their middles make that possible.
     pub fn fitted(mut self, width: usize) -> String {
-        let whole = self.to_string().lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        let over = whole.saturating_sub(width);
+        let over = widest(&self.to_string()).saturating_sub(width);
         let longest = self.rows.iter().filter_map(|row| row.first()).map(|label| label.chars().count()).max();
         let most = longest.unwrap_or(0).saturating_sub(over).max(SHORTEST);
         for label in self.rows.iter_mut().filter_map(|row| row.first_mut()) {
@@ -47,6 +139,10 @@ impl Table {
         }
         self.to_string()
     }
+}
+
+fn widest(text: &str) -> usize {
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
 }
 
 /// Labels are not cut to fewer characters.
@@ -82,5 +178,42 @@ impl fmt::Display for Table {
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Less::{Shorter, Without};
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::with_header(["trial", "bytes", "nothing", "sender short", "bytes", "verdict"]);
+        for n in 1..3 {
+            let cell = |text: &str| Some(text.to_owned());
+            table.row(&n.to_string(), [cell("100"), None, cell("1 %"), cell("2,000"), cell("passed")]);
+        }
+        table
+    }
+
+    fn header(width: usize, verbose: bool) -> String {
+        let less = [Shorter("sender short", "short"), Without(&["bytes#2"]), Without(&["bytes", "verdict"])];
+        let text = table().within(Options { width, verbose, ..Options::default() }, &less);
+        let mut lines = text.lines();
+        let words = lines.next().expect("a header").split_whitespace().collect::<Vec<_>>().join(" ");
+        let below: Vec<&str> = lines.skip(2).collect();
+        format!("{words}|{}", below.join(" "))
+    }
+
+    #[test]
+    fn what_is_of_least_use_goes_first_and_no_further_than_it_must() {
+        let whole = "trial bytes nothing sender short bytes verdict|";
+        assert_eq!([header(60, false), header(20, true)], [whole, whole]);
+        assert_eq!(header(45, false), "trial bytes sender short bytes verdict|");
+        assert_eq!(header(40, false), "trial bytes short bytes verdict|");
+        assert_eq!(
+            header(30, false),
+            "trial bytes short verdict|not shown, for the width: bytes (`.verbose` shows all)"
+        );
+        assert!(header(20, false).starts_with("trial short|not shown, for the width: bytes, verdict "));
     }
 }

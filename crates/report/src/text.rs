@@ -36,9 +36,10 @@ pub fn render(report: &Report, options: Options<'_>) -> String {
     let lines = ALL.iter().flat_map(|section| section.lines(report));
     let lines = lines.filter(|line| options.verbose || !line.expected);
     let lines = lines.map(|line| shown(&line, options)).collect();
-    let mut parts = vec![totals::text(report), (options.said)(&search_text::render(report)), lines];
+    let searched = (options.said)(&search_text::render(report, options));
+    let mut parts = vec![totals::text(report, options), searched, lines];
     parts.extend(ALL.iter().flat_map(|section| section.tables(report, options)));
-    parts.push((options.said)(&conversations::text(&report.result.conversations)));
+    parts.push((options.said)(&conversations::text(&report.result.conversations, options)));
     parts.push(warnings(report, options));
     let mut out = String::new();
     for part in parts.into_iter().filter(|part| !part.is_empty()) {

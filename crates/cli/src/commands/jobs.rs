@@ -153,8 +153,12 @@ fn captures_to_stdout(capture: Option<&spec::Capture>) -> bool {
 
 /// Standard output takes one thing.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
-    let also =
-        [("--json", output.json), ("--json-lines", output.json_lines), ("--csv", output.csv.is_some())];
+    let also = [
+        ("--json", output.json),
+        ("--json-lines", output.json_lines),
+        ("--csv", output.csv.is_some()),
+        ("--get", !output.get.is_empty()),
+    ];
     if let Some((option, _)) = also.iter().find(|(_, given)| *given && writes_to_stdout(job)) {
         let what = if matches!(job, Job::Collect(_)) { "records" } else { "capture" };
         bail!("standard output cannot take both the {what} and {option}: write the {what} to a file");
@@ -170,7 +174,12 @@ fn put(job: &Job, report: &Report, output: &Output) -> Result<u8> {
         aside(&text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() }));
         return Ok(report.result.verdict.exit_status());
     }
-    conclude(report, output, matches!(job, Job::Replay(replay) if replay.write.is_none()))
+    let concluded = conclude(report, output, matches!(job, Job::Replay(replay) if replay.write.is_none()));
+    if concluded.as_ref().is_err_and(|error| error.is::<report::get::Missing>()) {
+        // What was measured is told all the same: it took time.
+        aside(&text::render(report, text::Options::default()));
+    }
+    concluded
 }
 
 /// `netdyno run FILE`.
@@ -233,6 +242,7 @@ fn check_side_by_side(jobs: &[Job], output: &Output, name: &str) -> Result<()> {
         ("--metrics", output.gauges.metrics.is_some()),
         ("--json-lines", output.json_lines),
         ("--csv", output.csv.is_some()),
+        ("--get", !output.get.is_empty()),
     ];
     if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
         bail!("{option} shows one job, and {name} has {}: give each a file of its own", jobs.len());
@@ -341,8 +351,8 @@ pub fn rerun(args: &Rerun) -> Result<u8> {
         [Named { name: "now".to_owned(), report: &report }],
     );
     let comparison = compare(&a, &b, args.least.0)?;
-    let taken =
-        args.output.json || args.output.json_lines || args.output.csv.is_some() || writes_to_stdout(&job);
+    let Output { json, json_lines, csv, get, .. } = &args.output;
+    let taken = *json || *json_lines || csv.is_some() || !get.is_empty() || writes_to_stdout(&job);
     match taken {
         // Standard output is for who reads it by program.
         true => aside(&render(&comparison, super::compare::options())),

@@ -78,6 +78,7 @@ pub fn dispatch(cli: Cli) -> Result<u8> {
             let output = crate::cli::Output {
                 json: args.json,
                 csv: args.csv,
+                get: args.get,
                 verbose: args.verbose,
                 ..Default::default()
             };

@@ -116,7 +116,7 @@ mod tests {
             enough confidence iterations percentile p99 below burst rate request response parallel nodelay congestion dscp \
             busy-poll remote-cores from device family token-file spin method receive-method gso gro";
         const TAKEN_FROM_NOW: &str =
-            "continue json csv json-lines report quiet verbose print-job tui metrics metrics-name";
+            "continue json csv get json-lines report quiet verbose print-job tui metrics metrics-name";
         let cli = Cli::command();
         let search = cli.find_subcommand("search").expect("search");
         let mut asked_again = Vec::new();

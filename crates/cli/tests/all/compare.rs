@@ -113,3 +113,30 @@ fn results_are_printed_as_csv() {
     assert!(printed.stdout.starts_with("trial,part,stage,frame_size,load,"), "{}", printed.stdout);
     assert_eq!(printed.stdout.lines().count(), 2);
 }
+
+#[test]
+fn a_figure_is_printed_bare_for_a_script() {
+    let net = Net::new();
+    let sent = send(&net, "sent", "2kpps", "");
+    let table = run(format!("netdyno report {sent} --csv=figures")).stdout;
+    let value = |key: &str| {
+        let row = table.lines().find(|row| row.starts_with(&format!("{key},"))).expect("a row");
+        row.split(',').nth(1).expect("its value").to_owned()
+    };
+    let alone = run(format!("netdyno report {sent} --get latency_p99 --get=tx_frames --get latency_p99"));
+    let [p99, frames] = ["latency_p99", "tx_frames"].map(value);
+    assert!(p99.parse::<f64>().is_ok_and(|ns| ns > 0.0), "{table}");
+    assert_eq!(alone.stdout, format!("{p99}\n{frames}\n{p99}\n"));
+    let report = |options: &str| run(format!("netdyno report {sent} {options}"));
+    report("--get p99_latency").with(2).says(&["--get", "`p99_latency`; near it are latency_p99, "]);
+    report("--get tx_frames --get throughput")
+        .refused(&["no figure `throughput`; it has tx_frames_per_second"]);
+    for other in ["--json", "--csv=figures"] {
+        report(&format!("--get tx_frames {other}")).with(2).says(&["--get", "cannot be used with"]);
+    }
+    // A run has its own status with it, and says what it measured where that is not what was asked for.
+    let lost = "netdyno send ipv4/udp --lab --lab-loss 1/10 --rate 1kpps --count 100 --quiet";
+    assert_eq!(run(format!("{lost} --get lost_frames --get tx_frames")).with(1).stdout, "10\n100\n");
+    run(format!("{lost} --get throughput")).refused(&["no figure `throughput`", "10.0 %"]);
+    run(format!("{lost} --get throughputs")).with(2).says(&["`throughputs`; near it"]);
+}

@@ -80,6 +80,10 @@ fn amounts_and_an_open_loop_are_kept_to() {
     assert_eq!(number(&tested(&report)["streams"][0]["received_bytes"]), 2 * 3_000_007);
     let report = net.run(format!("netdyno endpoint tcp-rr {host} --transactions 500 --json -q")).ok().json();
     assert_eq!(number(&tested(&report)["transactions"]["count"]), 500);
+    let figures = "--get endpoint_transactions_per_second --get endpoint_latency_p99";
+    let bare = net.run(format!("netdyno endpoint tcp-rr {host} --transactions 500 {figures} -q")).ok().stdout;
+    let values: Vec<f64> = bare.lines().map(|line| line.parse().expect("a number")).collect();
+    assert!(values.len() == 2 && values.iter().all(|value| *value > 0.0), "{bare}");
     let report = net.run(format!("netdyno endpoint udp-rr {host} --rate 500tps --burst 64 {BRIEF}")).json();
     let t = &tested(&report)["transactions"];
     assert_eq!(real(&t["intended_per_second"]), 500.0);

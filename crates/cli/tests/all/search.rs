@@ -436,6 +436,25 @@ fn other_axes_are_searched_too() {
 }
 
 #[test]
+fn what_was_found_is_printed_bare_for_each_frame_size() {
+    let folder = TempDir::new().expect("a folder");
+    let dir = folder.path().display().to_string();
+    let search = "netdyno search throughput --lab --lab-bottleneck 20M --size 256,1518 --max 20M --min 1M --method bisect \
+         --precision 25% --trial-duration 100ms --quiet";
+    run(format!("{search} --report {dir}"));
+    let report = report(&folder);
+    for size in report["result"]["search"]["sizes"].as_array().expect("sizes") {
+        let wanted = format!("throughput:{}", size["frame_size"].as_str().expect("a size"));
+        let got = run(format!("netdyno report {dir} --get {wanted}"));
+        // A sender that was held up leaves a size without.
+        match size["throughput"][0]["frames_per_second"].as_f64() {
+            Some(found) => assert_eq!(got.ok().stdout, format!("{found}\n")),
+            None => drop(got.refused(&["throughput"])),
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_searched_is_refused() {
     let throughput = "netdyno search throughput";
     run(throughput).refused(&["--on", "--measure", "--lab"]);

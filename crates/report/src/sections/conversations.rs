@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::table::Table;
+use crate::table::{Less, Table};
+use crate::text::{Options, fold};
 use crate::units::{self, printable};
 
 /// Exchanges that the summary lists of each connection.
@@ -134,13 +135,13 @@ pub struct Difference {
 }
 
 /// The part of the summary: for each connection a line, its exchanges, its differences.
-pub fn text(conversations: &[Conversation]) -> String {
+pub(crate) fn text(conversations: &[Conversation], options: Options<'_>) -> String {
     let mut out = String::new();
     for (nth, conversation) in conversations.iter().enumerate() {
         if nth > 0 {
             out.push('\n');
         }
-        out += &one(conversation);
+        out += &one(conversation, options);
     }
     out
 }
@@ -202,12 +203,12 @@ pub(crate) fn what_went(c: &Conversation) -> String {
 pub(crate) const EXCHANGES: [&str; 9] =
     ["exchange", "said", "captured answer", "answer", "first byte", "captured", "last byte", "captured", ""];
 
-fn one(c: &Conversation) -> String {
-    let mut out = heading(c) + "\n";
+fn one(c: &Conversation, options: Options<'_>) -> String {
+    let mut out = fold(&heading(c), 2, options.width);
     if c.outcome == Outcome::Failed {
         return out;
     }
-    out += &(what_went(c) + "\n");
+    out += &fold(&what_went(c), 2, options.width);
     let mut table = Table::with_header(EXCHANGES);
     let time = |ns: Option<u64>| ns.map(units::time);
     for (nth, exchange) in c.exchanges.iter().enumerate().take(LISTED) {
@@ -229,7 +230,14 @@ fn one(c: &Conversation) -> String {
             ],
         );
     }
-    out += &table.to_string();
+    let less = [
+        Less::Shorter("captured answer", "captured"),
+        Less::Shorter("exchange", "#"),
+        // What the server needed to begin with its answer tells more than what the network needed to carry it.
+        Less::Without(&["last byte", "captured#2"]),
+        Less::Without(&["said"]),
+    ];
+    out += &table.within(options, &less);
     let more = c.exchanges.len().saturating_sub(LISTED);
     if more > 0 {
         out += &format!("... and {}; the JSON has all\n", units::counted(more as u64, "more exchange"));
@@ -273,7 +281,7 @@ mod tests {
             exchanges: vec![exchange],
             ..Conversation::default()
         };
-        let text = text(&[conversation]);
+        let text = text(&[conversation], Options::default());
         assert!(text.contains("differs at byte 4"), "{text}");
         assert!(text.contains(r#""ab\r\n""#) && text.contains(r#""\x1b[""#), "{text}");
         assert!(!text.contains('\u{1b}'));

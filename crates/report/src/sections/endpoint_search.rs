@@ -10,7 +10,7 @@ use crate::figure::{Measured, Within, figures};
 use crate::html::grid::{DASH, Facts, Grid, first_of};
 use crate::model::Report;
 use crate::search::TrialLatency;
-use crate::table::Table;
+use crate::table::{Less, Table};
 use crate::text::Options;
 use crate::units;
 
@@ -370,14 +370,14 @@ impl Section for Searched {
         lines
     }
 
-    fn tables(&self, report: &Report, _: Options<'_>) -> Vec<String> {
+    fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
         let Some(s) = &report.result.endpoint_search else { return Vec::new() };
         let mut tables = Vec::new();
         if let Some(found) = &s.socket_buffer {
-            tables.push(buffer_table(s, found));
+            tables.push(buffer_table(s, found, options));
         }
         if let Some(found) = &s.transactions {
-            tables.push(rate_table(s, found));
+            tables.push(rate_table(s, found, options));
         }
         tables
     }
@@ -497,12 +497,12 @@ fn buffer_cells(s: &EndpointSearch, point: &BufferPoint) -> [Option<String>; 8] 
     ]
 }
 
-fn buffer_table(s: &EndpointSearch, found: &SocketBufferFound) -> String {
-    let level = units::percent(found.level);
+fn buffer_table(s: &EndpointSearch, found: &SocketBufferFound, options: Options<'_>) -> String {
+    let interval = format!("+/- at {}", units::percent(found.level));
     let mut table = Table::with_header([
         "asked for",
         "result",
-        &format!("+/- at {level}"),
+        &interval,
         "of best",
         "send buffer",
         "receive buffer",
@@ -513,14 +513,24 @@ fn buffer_table(s: &EndpointSearch, found: &SocketBufferFound) -> String {
     for point in &found.points {
         table.row(&asked(point.buffer_bytes), buffer_cells(s, point));
     }
-    let mut text = table.to_string();
+    let less = [
+        Less::Shorter("send buffer", "send"),
+        Less::Shorter("receive buffer", "receive"),
+        Less::Shorter("sent again", "again"),
+        Less::Shorter(&interval, "+/-"),
+        Less::Without(&["sent again"]),
+        Less::Without(&["rtt"]),
+        Less::Without(&[&interval]),
+        Less::Without(&["of best"]),
+    ];
+    let mut text = table.within(options, &less);
     if found.points.iter().any(|point| point.send_capped || point.receive_capped) {
         text += "(limit): net.core.wmem_max or net.core.rmem_max grants no more\n";
     }
     text
 }
 
-fn rate_table(s: &EndpointSearch, found: &TransactionsFound) -> String {
+fn rate_table(s: &EndpointSearch, found: &TransactionsFound, options: Options<'_>) -> String {
     let of = percentile(found.percentile);
     let mut rows: Vec<&EndpointTrial> = s.trials.iter().filter(|t| t.intended_per_second.is_some()).collect();
     rows.sort_by(|a, b| {
@@ -545,7 +555,7 @@ fn rate_table(s: &EndpointSearch, found: &TransactionsFound) -> String {
             ],
         );
     }
-    let mut text = table.to_string();
+    let mut text = table.within(options, &[Less::Without(&["p50"]), Less::Without(&["longest"])]);
     if rows.len() > TABLE {
         text += &format!("and {} more in the JSON\n", rows.len() - TABLE);
     }

@@ -31,7 +31,7 @@ pub mod totals;
 pub mod verdict;
 
 use crate::distribution::Distribution;
-use crate::figure::Measured;
+use crate::figure::{Figure, Measured};
 use crate::html::grid::Facts;
 use crate::model::Report;
 use crate::text::Options;
@@ -95,6 +95,26 @@ pub(crate) const ALL: [&dyn Section; 20] = [
     &streams::Streams,
     &search::Searched,
 ];
+
+/// The figures that parts declare.
+static DECLARED: [&[&Figure]; 11] = [
+    sent::DECLARED,
+    received::DECLARED,
+    latency::DECLARED,
+    pacing::DECLARED,
+    flows::DECLARED,
+    search::DECLARED,
+    endpoint::DECLARED,
+    endpoint_search::DECLARED,
+    metering::DECLARED,
+    collection::DECLARED,
+    cloning::DECLARED,
+];
+
+/// All figures that there are.
+pub(crate) fn declared() -> impl Iterator<Item = &'static Figure> {
+    DECLARED.into_iter().flatten().copied()
+}
 
 /// A line of the summary, with its label in front.
 pub(crate) struct Line {

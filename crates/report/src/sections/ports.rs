@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Section;
 use crate::html::grid::{DASH, Grid};
 use crate::model::Report;
-use crate::table::Table;
+use crate::table::{Less, Table};
 use crate::text::Options;
 use crate::units;
 
@@ -60,7 +60,7 @@ pub(super) struct Ports;
 
 impl Section for Ports {
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
-        vec![text(&report.result.ports, options.width)]
+        vec![text(&report.result.ports, options)]
     }
 
     fn cards(&self, report: &Report) -> String {
@@ -73,13 +73,19 @@ impl Section for Ports {
 }
 
 /// The table as text; empty of no ports.
-fn text(ports: &[PortResult], width: usize) -> String {
+fn text(ports: &[PortResult], options: Options<'_>) -> String {
     if ports.is_empty() {
         return String::new();
     }
     let mut table = Table::with_header(HEADER);
     ports.iter().for_each(|port| table.row(&port.interface, port.cells()));
-    table.fitted(width)
+    let less = [
+        Less::Shorter("measured at", "at"),
+        Less::Without(&["bytes", "bytes#2"]),
+        Less::Without(&["measured at"]),
+        Less::Without(&["failed"]),
+    ];
+    table.within(options, &less)
 }
 
 #[cfg(test)]
@@ -97,11 +103,11 @@ mod tests {
             misdirected_frames: Some(0),
             ..sent.clone()
         };
-        let table = text(&[sent, measured], 80);
+        let table = text(&[sent, measured], Options::default());
         let words =
             |line: usize| table.lines().nth(line).expect("a row").split_whitespace().collect::<Vec<_>>();
         assert_eq!(words(1), ["tx0", "1,000", "0", "0", "-", "-", "-", "-", "-"]);
         assert_eq!(words(2), ["tx1", "1,000", "0", "0", "rx1", "990", "-", "10", "0"]);
-        assert_eq!(text(&[], 80), "");
+        assert_eq!(text(&[], Options::default()), "");
     }
 }

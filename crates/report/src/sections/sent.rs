@@ -11,7 +11,7 @@ use crate::conclusion;
 use crate::figure::{Measured, figures, within};
 use crate::html::grid::{DASH, Facts, Grid};
 use crate::model::Report;
-use crate::table::Table;
+use crate::table::{Less, Table};
 use crate::text::Options;
 use crate::units::{self, printable};
 
@@ -165,7 +165,7 @@ impl Section for Sent {
     fn tables(&self, report: &Report, options: Options<'_>) -> Vec<String> {
         let cores =
             if options.verbose || !crate::expected::run(report) { cores(report) } else { String::new() };
-        vec![interfaces(report, options.width), cores]
+        vec![interfaces(report, options), cores]
     }
 
     fn facts(&self, report: &Report, facts: &mut Facts) {
@@ -200,7 +200,7 @@ impl Section for Sent {
 }
 
 /// What left by each interface and what arrived of it, where there were two.
-fn interfaces(report: &Report, width: usize) -> String {
+fn interfaces(report: &Report, options: Options<'_>) -> String {
     let Some(tx) = report.result.tx.as_ref().filter(|tx| !tx.interfaces.is_empty()) else {
         return String::new();
     };
@@ -211,7 +211,7 @@ fn interfaces(report: &Report, width: usize) -> String {
             let cells = [side.frames, side.bytes, side.failed].map(|n| Some(units::count(n)));
             table.row(&side.interface, cells);
         }
-        return table.fitted(width);
+        return table.within(options, &[]);
     }
     let mut table =
         Table::with_header(["interface", "sent", "bytes", "failed", "arrived at", "frames", "bytes"]);
@@ -223,7 +223,8 @@ fn interfaces(report: &Report, width: usize) -> String {
             [far.map(|far| far.frames), far.map(|far| far.bytes)].map(|n| n.map(units::count));
         table.row(&side.interface, [sent, bytes, failed, place, came, came_bytes]);
     }
-    table.fitted(width)
+    let less = [Less::Without(&["bytes", "bytes#2"]), Less::Without(&["failed"])];
+    table.within(options, &less)
 }
 
 /// The work by core, where there were several.

@@ -7,7 +7,7 @@ use super::{Section, is_zero};
 use crate::distribution::Distribution;
 use crate::html::grid::{DASH, Grid, first_of};
 use crate::model::Report;
-use crate::table::Table;
+use crate::table::{Less, Table};
 use crate::text::Options;
 use crate::units;
 
@@ -110,7 +110,15 @@ impl Section for Streams {
         } else {
             String::new()
         };
-        vec![table.fitted(options.width) + &(options.said)(&rest)]
+        let less = [
+            Less::Without(&["p50"]),
+            Less::Without(&["max"]),
+            // Of those that were sent the lost ones are told.
+            Less::Without(&["received"]),
+            Less::Shorter("duplicated", "dup."),
+            Less::Shorter("reordered", "reord."),
+        ];
+        vec![table.within(options, &less) + &(options.said)(&rest)]
     }
 
     fn cards(&self, report: &Report) -> String {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::conclusion;
 use crate::html::grid::{DASH, Grid};
 use crate::model::Report;
-use crate::table::Table;
+use crate::table::{Less, Table};
+use crate::text::Options;
 use crate::units::{self, printable};
 
 /// Bytes a frame takes on the wire beyond its layer 2 bytes without FCS: FCS 4, preamble and start delimiter 8,
@@ -52,11 +53,11 @@ impl Totals {
 }
 
 /// Cells of a row of the summary's table: frames, bytes, frames/s, bits/s on layers 2 and 1.
-pub(super) fn cells(totals: &Totals) -> [Option<String>; 5] {
+pub(super) fn cells(totals: &Totals, bytes: fn(u64) -> String) -> [Option<String>; 5] {
     let rate = |text: String| (totals.duration_ns > 0).then_some(text);
     [
         Some(units::count(totals.frames)),
-        Some(units::count(totals.bytes)),
+        Some(bytes(totals.bytes)),
         rate(units::frame_rate(totals.frames_per_second)),
         rate(units::bit_rate(totals.bits_per_second)),
         rate(units::bit_rate(totals.bits_per_second_l1)),
@@ -78,7 +79,21 @@ fn received(report: &Report) -> &'static str {
 }
 
 /// The table of the summary: what was intended, sent, received and lost.
-pub(crate) fn text(report: &Report) -> String {
+pub(crate) fn text(report: &Report, options: Options<'_>) -> String {
+    let less = [
+        Less::Shorter("layer 2, no FCS", "layer 2"),
+        // Never the bytes: below them stands the share of frames that were lost.
+        Less::Without(&["layer 1"]),
+    ];
+    let whole = table(report, units::count);
+    match options.verbose || whole.fits(options.width) {
+        true => whole.within(options, &[]),
+        // To the byte it stands in the JSON.
+        false => table(report, units::bytes).within(options, &less),
+    }
+}
+
+fn table(report: &Report, bytes: fn(u64) -> String) -> Table {
     let result = &report.result;
     let mut table = Table::with_header(["", "frames", "bytes", "frames/s", "layer 2, no FCS", "layer 1"]);
     if let Some(tx) = &result.tx {
@@ -89,14 +104,14 @@ pub(crate) fn text(report: &Report) -> String {
             let l1 = asked.and_then(|r| r.bits_per_second_l1).map(units::bit_rate);
             table.row("intended", [tx.intended_frames.map(units::count), None, pps, l2, l1]);
         }
-        table.row(sent(report), cells(&tx.totals));
+        table.row(sent(report), cells(&tx.totals, bytes));
     }
     if let Some(rx) = &result.rx {
-        table.row(received(report), cells(&rx.totals));
+        table.row(received(report), cells(&rx.totals, bytes));
     }
     for p in &result.passages {
         let way = format!("{} > {}", printable(&p.from), printable(&p.to));
-        table.row(&way, cells(&p.forwarded));
+        table.row(&way, cells(&p.forwarded, bytes));
     }
     if let Some(loss) = result.loss {
         let share = Some(units::percent(loss.ratio));
@@ -106,7 +121,7 @@ pub(crate) fn text(report: &Report) -> String {
             table.note(conclusion::by_count(report).trim_start_matches(", ").to_owned());
         }
     }
-    if result.tx.is_none() && result.rx.is_none() { String::new() } else { table.to_string() }
+    if result.tx.is_none() && result.rx.is_none() { Table::default() } else { table }
 }
 
 /// The same as a card of the page.

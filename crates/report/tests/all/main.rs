@@ -9,3 +9,4 @@ mod page;
 mod renderings;
 mod searches;
 mod store;
+mod widths;

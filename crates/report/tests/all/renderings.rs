@@ -54,6 +54,51 @@ fn figures_read_as_agreed_each_with_its_unit_and_meaning() {
     assert!(text.lines().skip(1).all(|row| text_cells(row) == 6), "{text}");
 }
 
+/// `cut -d, -f2` is the value: nothing before it holds a comma or a quote. And alone it is the same.
+#[test]
+fn the_value_of_a_figure_is_had_without_reading_csv() {
+    let wanted = |text: &str| text.parse::<get::Wanted>().expect("a figure");
+    let sparse = sparse().into_iter().map(|(_, report)| report);
+    let reports: Vec<Report> = sparse.chain([lossy_replay(), hostile(), crate::searches::search()]).collect();
+    for report in &reports {
+        let figures = csv::figures(report);
+        for row in figures.lines().skip(1) {
+            let cells: Vec<&str> = row.split(',').collect();
+            assert!(cells[1].parse::<f64>().is_ok() && !cells[2].is_empty(), "{row}");
+            let alone = get::lines(report, &[wanted(cells[0])]).expect("it is there");
+            assert!(alone.lines().any(|line| line == cells[1]), "{row}: {alone}");
+        }
+    }
+    let both = get::lines(&lossy_replay(), &[wanted("latency_p99"), wanted("loss_ratio")]);
+    assert_eq!(both.as_deref(), Ok("49151\n0.01875\n"));
+    let missing =
+        get::lines(&lossy_replay(), &[wanted("latency_p99"), wanted("throughput")]).expect_err("missing");
+    let told = missing.to_string();
+    assert!(
+        told.starts_with("the result has no figure `throughput`; it has tx_frames_per_second, "),
+        "{told}"
+    );
+    let empty = get::lines(&Report::new("send"), &[wanted("flows")]).expect_err("missing").to_string();
+    assert_eq!(empty, "the result has no figure `flows`, nor any other");
+}
+
+#[test]
+fn of_a_search_a_figure_has_a_value_for_each_frame_size() {
+    let search = crate::searches::search();
+    let get = |text: &str| {
+        get::lines(&search, &[text.parse().expect("a figure")]).map_err(|missing| missing.to_string())
+    };
+    // Two sizes, two goals.
+    assert_eq!(get("throughput").expect("there").lines().count(), 4);
+    assert_eq!(get("throughput:1518").expect("there").lines().count(), 2);
+    assert_eq!(get("throughput:64 bytes: throughput with loss 0 %").as_deref(), Ok("700000\n"));
+    assert_eq!(get("worst_case_latency:64").as_deref(), Ok("160000\n"));
+    let told = get("throughput:6").expect_err("64 is not 6");
+    assert!(told.contains("begins with `6`; they are: 64 bytes: throughput with loss 0 %; "), "{told}");
+    let told = get("latency_p99").expect_err("not of a search");
+    assert!(told.matches("throughput").count() == 1, "each key once: {told}");
+}
+
 /// Cells of a row, of which some are quoted.
 fn text_cells(row: &str) -> usize {
     let mut quoted = false;

@@ -373,7 +373,8 @@ fn what_is_unfinished_is_said_and_is_no_result() {
         result.untried_sizes = vec!["1518".to_owned()];
         report.result.throughput = None;
         report.result.trials.truncate(4);
-        let text = text::render(&report, text::Options::default());
+        // A narrower table leaves out for how long.
+        let text = text::render(&report, text::Options { width: 120, ..text::Options::default() });
         let page = html::render(&report);
         for said in [&text, &page] {
             assert!(!said.contains("nothing passed") && !said.contains("69.9 pps<"), "{kind}: {said}");

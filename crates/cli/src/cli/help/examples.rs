@@ -369,7 +369,17 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             "netdyno lab -- netdyno rerun monday --report tuesday",
         )],
     ),
-    ("report", &[example("What it said then", "netdyno report monday")]),
+    (
+        "report",
+        &[
+            example("What it said then", "netdyno report monday"),
+            example(
+                "Two figures for a script, a line each",
+                "netdyno report monday --get latency_p99 --get loss_ratio",
+            ),
+            example("All figures: key, value, unit, name, meaning", "netdyno report monday --csv=figures"),
+        ],
+    ),
     (
         "compare",
         &[

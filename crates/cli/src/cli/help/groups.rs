@@ -55,7 +55,7 @@ pub const VERBS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("run", "run the job in a file, or several side by side"),
             ("rerun", "run an earlier result's job again, and compare"),
-            ("report", "show an earlier result again, also as JSON or CSV"),
+            ("report", "show an earlier result again; as JSON, CSV, bare numbers"),
             ("compare", "what differs between results, and whether beyond the noise"),
         ],
     ),
@@ -95,7 +95,7 @@ pub const ORDER: [&str; 10] =
 
 /// Which option of which verbs (of all, where none is named) stands under which heading. The first line that has both says.
 const OPTIONS: &[(&str, &str, &str)] = &[
-    ("", "Output", "report json csv json-lines tui metrics metrics-name quiet verbose print-job"),
+    ("", "Output", "report json csv get json-lines tui metrics metrics-name quiet verbose print-job"),
     ("", "Expert", "yes-disrupt"),
     ("", "Lab", "lab lab-dut lab-bottleneck lab-queue lab-burst lab-loss lab-impair ports"),
     (
@@ -179,6 +179,7 @@ const BRIEF: &[(&str, &str, &str)] = &[
     ("", "json", "Print the result as one JSON object"),
     ("", "json-lines", "Print how the run stands as a line of JSON each second"),
     ("", "csv", "Print CSV: intervals or trials, or the results (--csv=figures)"),
+    ("", "get", "Print nothing but this figure's value: latency_p99, throughput:64"),
     ("", "metrics", "Serve metrics for Prometheus while the run lasts (127.0.0.1:9100)"),
     ("", "tui", "Show the run full-screen while it lasts (docs/screen.md)"),
     ("", "print-job", "Do nothing but print the job, a file for `netdyno run`"),
