@@ -422,6 +422,10 @@ pub struct Demo {
     /// Replay this capture instead of a synthesised one.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub capture: Option<PathBuf>,
+    /// Keep the synthesised capture (368 MB) in ~/.cache/netdyno, or below $XDG_CACHE_HOME, so that the next demo need not make
+    /// it. Otherwise it is gone when the demo ends, however it ends.
+    #[arg(long, conflicts_with = "capture")]
+    pub keep: bool,
     /// The rate, as in `netdyno replay`.
     #[arg(long, default_value = "1gbps")]
     pub rate: Rate,

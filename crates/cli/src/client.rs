@@ -224,6 +224,7 @@ fn progress(now: &Snapshot, before: &Snapshot) -> Progress {
     Progress {
         elapsed: Duration::from_nanos(now.at_ns),
         remaining: now.remaining_ns.map(Duration::from_nanos),
+        at_most: now.remaining_at_most,
         sent: pace(now.tx, before.tx),
         intended_frames_per_second: due.map(|due| Totals::over(due, 0, span).frames_per_second),
         received: pace(now.rx, before.rx),

@@ -15,6 +15,8 @@ pub struct Progress {
     pub elapsed: Duration,
     /// Left out when the run has no set end.
     pub remaining: Option<Duration>,
+    /// It may be less, and not more.
+    pub at_most: bool,
     /// What was sent; left out where nothing is.
     pub sent: Option<Pace>,
     /// What the schedule asks for now; left out at top speed.
@@ -110,7 +112,7 @@ pub fn line(p: &Progress, width: usize) -> String {
     }
     piece(9, format!("{:>3}", units::clock(nanos(p.elapsed))));
     if let Some(left) = p.remaining {
-        piece(6, ahead(left));
+        piece(6, ahead(left, p.at_most));
     }
     if let Some(sent) = &p.sent {
         piece(10, format!("sent {:>9}", units::frame_rate(sent.frames_per_second)));
@@ -148,11 +150,11 @@ pub fn line(p: &Progress, width: usize) -> String {
 }
 
 /// How long it still lasts: what is over its time waits for the last frames.
-fn ahead(left: Duration) -> String {
-    match left {
-        Duration::ZERO => "  ending".to_owned(),
-        left if left < Duration::from_secs(1) => "<1s left".to_owned(),
-        left => format!("{:>3} left", units::clock(nanos(left))),
+pub fn ahead(left: Duration, at_most: bool) -> String {
+    match (left, at_most) {
+        (Duration::ZERO, _) => "  ending".to_owned(),
+        (left, false) => format!("{:>3} left", units::ahead(nanos(left))),
+        (left, true) => format!("at most {:>3} left", units::ahead(nanos(left))),
     }
 }
 
@@ -160,7 +162,7 @@ fn ahead(left: Duration) -> String {
 pub fn sentence(p: &Progress) -> String {
     let mut out = units::clock(nanos(p.elapsed));
     if let Some(left) = p.remaining {
-        out += &format!(" ({})", ahead(left).trim_start());
+        out += &format!(" ({})", ahead(left, p.at_most).trim_start());
     }
     let mut facts = Vec::new();
     let pace = |verb: &str, pace: &Pace| {

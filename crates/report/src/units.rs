@@ -103,6 +103,11 @@ pub fn clock(ns: u64) -> String {
     }
 }
 
+/// Time that something still takes: what still takes some is never told as nothing. `<1s`, `3m 20s`
+pub fn ahead(ns: u64) -> String {
+    if ns < 1_000_000_000 { "<1s".to_owned() } else { clock(ns) }
+}
+
 /// A word as one would type it: quoted where the shell would otherwise read it differently.
 pub fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,%+@".contains(c);
@@ -215,6 +220,7 @@ mod tests {
     #[test]
     fn rates_have_three_digits_and_a_prefix() {
         assert_eq!(frame_rate(1_602_566.65), "1.60 Mpps");
+        assert_eq!([1, 999_999_999, 1_000_000_000].map(ahead), ["<1s", "<1s", "1s"]);
         assert_eq!(bit_rate(9.7066e9), "9.71 Gbit/s");
         assert_eq!(flow_rate(100_164.0), "100 kflows/s");
         assert_eq!(flow_rate(0.5), "0.50 flows/s");

@@ -394,6 +394,9 @@ pub struct Snapshot {
     /// Nanoseconds until it ends, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remaining_ns: Option<u64>,
+    /// That is the most that it may be, and nobody knows how much less.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub remaining_at_most: bool,
     /// How fast the schedule passes, in percent of what was asked for.
     #[serde(rename = "rate_percent")]
     pub percent: u32,

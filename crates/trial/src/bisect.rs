@@ -82,6 +82,8 @@ pub struct Bisect {
     wanted: Option<f64>,
     /// What passed in a short trial and failed in a full one: the device is not as constant as the search needs.
     inconsistent: bool,
+    /// Of the last value that failed, what came through: the answer, of a device that forwards so much whatever comes.
+    forwarded: Option<f64>,
 }
 
 impl Bisect {
@@ -103,7 +105,16 @@ impl Bisect {
         }
         let short = plan.short_ns < plan.trial_ns;
         let wanted = Some(greatest);
-        Ok(Self { plan, passed: None, failed: None, short, tries: 0, wanted, inconsistent: false })
+        Ok(Self {
+            plan,
+            passed: None,
+            failed: None,
+            short,
+            tries: 0,
+            wanted,
+            inconsistent: false,
+            forwarded: None,
+        })
     }
 
     /// What it searches by.
@@ -132,6 +143,21 @@ impl Bisect {
             Direction::Greatest => hardness,
             Direction::Least => self.plan.least + self.plan.greatest - hardness,
         }
+    }
+
+    /// Where the answer may be, in hardness: what the device forwarded, if that is between the bounds, else their middle.
+    pub(crate) fn guess(&self) -> f64 {
+        let (low, high) = (self.passed.unwrap_or(self.plan.least), self.failed.unwrap_or(self.plan.greatest));
+        // Of nothing that passed it may be less than all that may be tried.
+        let none = self.passed.is_none();
+        let forwarded = self.forwarded.filter(|&forwarded| (none || low < forwarded) && forwarded < high);
+        forwarded.unwrap_or(low + (high - low) / 2.0)
+    }
+
+    /// What is left if the hardness `limit` is the answer.
+    pub(crate) fn left_if(&self, limit: f64) -> Left {
+        // The value of a hardness is as far from one end as the hardness is from the other; so it is the other way, too.
+        Left::presumed(self, |value| self.value(value) <= limit, self.value(limit))
     }
 
     /// What lies between the bounds; `None` when they are near enough.
@@ -199,6 +225,10 @@ impl Search for Bisect {
     fn tell(&mut self, outcome: &Outcome) {
         let Some(hardness) = self.wanted else { return };
         let confirming = self.passed == Some(hardness);
+        // Of an axis of which less is harder, frames that came say nothing of where the limit is.
+        if self.plan.direction == Direction::Greatest && outcome.loss_ratio() > 0.0 {
+            self.forwarded = Some(hardness * (1.0 - outcome.loss_ratio()));
+        }
         if self.plan.limits.hold(outcome) {
             self.passed = Some(hardness);
             if confirming {
@@ -220,22 +250,6 @@ impl Search for Bisect {
     }
 
     fn left(&self) -> Left {
-        if self.wanted.is_none() {
-            return Left::default();
-        }
-        let plan = &self.plan;
-        let (low, high) = (self.passed.unwrap_or(plan.least), self.failed.unwrap_or(plan.greatest));
-        let resolution = match plan.resolution {
-            Resolution::Units(units) => units,
-            // As if the middle were the result.
-            Resolution::Relative(ratio) => (low + high) / 2.0 * ratio,
-        };
-        let halvings = ((high - low) / resolution).max(1.0).log2().ceil() as u64;
-        let each = if self.short { plan.short_ns } else { plan.trial_ns };
-        let mut left = Left::of(halvings.max(1), each);
-        if self.short {
-            left.add(Left::of(1, plan.trial_ns));
-        }
-        left
+        self.left_if(self.guess())
     }
 }

@@ -115,9 +115,14 @@ impl Search for Burst {
     fn left(&self) -> Left {
         let done = self.lengths.len() as u64;
         let after = u64::from(self.plan.repetitions).saturating_sub(done + 1);
-        let each = (self.plan.greatest as f64 / self.plan.step as f64).max(2.0).log2().ceil() as u64;
-        let mut left = if self.next().is_some() { self.now.left() } else { Left::default() };
-        left.add(Left::of(after * each, 0));
+        if self.next().is_none() {
+            return Left::default();
+        }
+        // The others come to what was found, as far as it is known.
+        let limit = self.spread().map_or_else(|| self.now.guess(), |found| found.mean);
+        let each = Self::search(&self.plan).map(|search| search.left_if(limit)).unwrap_or_default();
+        let mut left = self.now.left();
+        left.add(each.times(after));
         left
     }
 }

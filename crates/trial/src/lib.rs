@@ -14,6 +14,7 @@
 #![deny(missing_docs, clippy::missing_errors_doc)]
 
 pub mod again;
+pub mod ahead;
 pub mod bisect;
 pub mod burst;
 pub mod ethernet;
@@ -27,6 +28,7 @@ pub mod stats;
 pub mod trial;
 
 pub use again::{Again, Bounded, Policy, bounded};
+pub use ahead::{Ahead, Remaining};
 pub use bisect::{Bisect, BisectPlan, Direction, Resolution};
 pub use burst::{BufferTime, Burst, BurstPlan, buffer_time};
 pub use limits::{Broken, Delay, Delays, Limits};

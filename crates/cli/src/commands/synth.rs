@@ -7,6 +7,7 @@ use ::synth::like::{Agreement, FlowProfile, Like, Measure, Seen};
 use anyhow::{Context, Result, bail};
 use capture::{AtomicFile, FileFormat, Reader, Writer};
 use report::units;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,6 +142,18 @@ pub fn write(path: &Path, profile: Profile, seed: u64) -> Result<()> {
     write_frames(path, &stop, &mut synth)
 }
 
+/// The same without a name: the kernel frees it when nobody has it open any more, so that neither a signal, SIGKILL among
+/// them, nor a failure leaves it behind.
+pub fn nameless(folder: &Path, profile: Profile, seed: u64) -> Result<File> {
+    let wrong = || format!("writing a capture in {}", folder.display());
+    let mut synth = ::synth::Synth::new(profile, seed)?;
+    let stop = crate::client::Signals::heeded()?.stop;
+    let file = tempfile::tempfile_in(folder).with_context(wrong)?;
+    let mut writer = Writer::new(file, FileFormat::PcapNanoseconds, LinkType::ETHERNET);
+    fill(&mut writer, &stop, &mut synth).with_context(wrong)?;
+    writer.into_inner().with_context(wrong)
+}
+
 /// A frame that is lent, and when it comes.
 trait Lends {
     fn lend(&mut self) -> Option<(u64, &[u8])>;
@@ -161,13 +174,18 @@ impl Lends for Like {
 /// Writes frames; the file gets its name only when it is whole.
 fn write_frames(path: &Path, stop: &AtomicBool, frames: &mut impl Lends) -> Result<()> {
     let mut writer = Writer::create(path, FileFormat::of_name(path), LinkType::ETHERNET)?;
+    fill(&mut writer, stop, frames).with_context(|| format!("{} was not written", path.display()))?;
+    writer.finish()?;
+    Ok(())
+}
+
+fn fill<W: Write>(writer: &mut Writer<W>, stop: &AtomicBool, frames: &mut impl Lends) -> Result<()> {
     while let Some((time_ns, frame)) = frames.lend() {
         if stop.load(Ordering::Relaxed) {
-            bail!("stopped by a signal: {} was not written", path.display());
+            bail!("stopped by a signal");
         }
         writer.write(time_ns, frame, frame.len() as u32)?;
     }
-    writer.finish()?;
     Ok(())
 }
 

@@ -4,8 +4,15 @@ use crate::common::*;
 
 fn demo(dir: &Folder, options: &str) -> Ran {
     let mut demo = command(format!("netdyno demo --json --report {} {options}", path(dir, "report")));
-    demo.env("XDG_CACHE_HOME", dir.path().join("cache"));
+    demo.env("XDG_CACHE_HOME", dir.path().join("cache")).env("TMPDIR", passing(dir));
     start(demo).wait()
+}
+
+/// The folder of what is not kept.
+fn passing(dir: &Folder) -> std::path::PathBuf {
+    let passing = dir.path().join("passing");
+    std::fs::create_dir_all(&passing).expect("a folder");
+    passing
 }
 
 #[test]
@@ -30,15 +37,16 @@ fn the_users_own_capture_is_replayed_and_accounted_for() {
 #[test]
 fn the_synthesised_capture_is_kept_and_brings_hundreds_of_thousands_of_flows() {
     let dir = folder();
-    let options = "--duration 1s --rate 20mbps";
-    let first = demo(&dir, options);
+    let options = "--duration 1s --rate 20mbps --keep";
+    let first = demo(&dir, options).says(&["368 MB in", "which is kept"]);
     first.result();
     let kept = dir.path().join("cache/netdyno");
     let files = listing(&kept);
     assert_eq!(files.len(), 1, "{files:?}");
     let info = run(format!("netdyno info --json {}", kept.join(&files[0]).display())).ok().json();
     assert_eq!([&info["frames"], &info["flows"]].map(number), [791_615, 40_686]);
-    let again = demo(&dir, options).says(&["kept from an earlier run"]);
+    // Once it is there, it is taken, and stays, whether one asks for it or not.
+    let again = demo(&dir, "--duration 1s --rate 20mbps").says(&["kept from an earlier run"]);
     let report = again.result();
     assert_eq!(report["result"]["tx"]["frames"], report["result"]["rx"]["frames"]);
     assert_eq!(report["resolved"]["unique_ip"], true);
@@ -46,11 +54,57 @@ fn the_synthesised_capture_is_kept_and_brings_hundreds_of_thousands_of_flows() {
 }
 
 #[test]
+fn nothing_but_the_report_is_left_however_it_ends() {
+    let dir = folder();
+    let holds = |of: &str| listing(dir.path().join(of));
+    let words = ["368 MB in", "until this ends (--keep keeps it)"];
+    let report = demo(&dir, "--duration 500ms --rate 5mbps").says(&words).result();
+    assert_eq!(report["resolved"]["source"]["kind"], "synthetic", "{report}");
+    assert_eq!(report["streams"][0]["name"], "bigflows");
+    assert!(!report.to_string().contains("/proc/self/fd"), "the path of what has none");
+    assert!(!dir.path().join("cache").exists() && holds("passing").is_empty(), "{:?}", holds("passing"));
+    let reported: u64 = holds("report")
+        .iter()
+        .map(|name| std::fs::metadata(dir.path().join("report").join(name)).expect("a file").len())
+        .sum();
+    assert!(reported < 10_000_000, "{reported} bytes");
+    for (signal, status) in [("INT", 2), ("TERM", 2), ("KILL", 137)] {
+        let mut demo = command(format!("netdyno demo --report {}", path(&dir, signal)));
+        demo.env("XDG_CACHE_HOME", dir.path().join("cache")).env("TMPDIR", passing(&dir));
+        let mut demo = start(demo);
+        demo.until_it_says("synthesising");
+        demo.signal(signal);
+        let ran = demo.wait().with(status);
+        assert!(status != 2 || ran.stderr.contains("stopped by a signal"), "{}", ran.stderr);
+        assert!(!dir.path().join("cache").exists() && holds("passing").is_empty(), "{:?}", holds("passing"));
+    }
+}
+
+#[test]
+fn without_room_for_its_capture_it_does_not_begin() {
+    let dir = folder();
+    for (option, variable) in [("", "TMPDIR"), ("--keep", "XDG_CACHE_HOME")] {
+        let script = path(&dir, "script");
+        let text = format!(
+            "mount -t tmpfs -o size=10m none {small}
+            exec env {variable}={small} {netdyno} demo {option} --report {report}",
+            small = passing(&dir).display(),
+            netdyno = env!("CARGO_BIN_EXE_netdyno"),
+            report = path(&dir, "report")
+        );
+        std::fs::write(&script, text).expect("a script");
+        let words = ["the capture of the demo takes 368 MB", "has 10.5 MB free", variable, "--capture FILE"];
+        run(format!("unshare -m sh {script}")).refused(&words);
+        assert!(!dir.path().join("report").exists());
+    }
+}
+
+#[test]
 fn it_names_the_page_to_open() {
     let dir = folder();
     let mut demo =
         command(format!("netdyno demo -v --duration 500ms --rate 5mbps --report {}", path(&dir, "report")));
-    demo.env("XDG_CACHE_HOME", dir.path());
+    demo.env("XDG_CACHE_HOME", dir.path()).env("TMPDIR", dir.path());
     let ran = start(demo).wait();
     for words in ["Actual: ", "sent", "received", "lost", &path(&dir, "report/report.html")] {
         assert!(ran.stdout.contains(words), "no `{words}` in {}", ran.stdout);
@@ -71,7 +125,7 @@ fn with_little_memory_a_small_capture_is_replayed() {
         path(&dir, "report")
     ));
     demo.env("XDG_CACHE_HOME", dir.path());
-    let ran = start(demo).wait().says(&["capture: a small one, because", "smallflows-"]);
+    let ran = start(demo).wait().says(&["capture: a small one, because", "14,261 frames"]);
     let report = ran.result();
     assert!(number(&report["result"]["rx"]["frames"]) > 0, "{report}");
     let source = report["resolved"]["source"].to_string();

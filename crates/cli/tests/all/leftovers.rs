@@ -102,7 +102,7 @@ fn a_killed_demo() {
     let dir = folder();
     let mut demo =
         command(format!("netdyno demo --duration 60s --rate 1mbps --report {}", path(&dir, "report")));
-    demo.env("XDG_CACHE_HOME", dir.path());
+    demo.env("XDG_CACHE_HOME", dir.path()).env("TMPDIR", dir.path());
     let mut demo = start(demo);
     // It says this after the lab and before the meter stands; the program is loaded when frames arrive.
     demo.until_it_says("replay: ");
@@ -117,6 +117,9 @@ fn a_killed_demo() {
     assert!(programs.iter().all(|program| is_loaded(*program)));
     kill(demo);
     assert_gone(&probes, &programs);
+    // Its capture had no name.
+    let left = listing(dir.path());
+    assert!(left.iter().all(|name| name == "report"), "{left:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use ratatui::text::{Line, Span};
 use report::sections::received::{DUPLICATED, REORDERED, TRAILED};
 use report::units::{self, bit_rate, count, frame_rate, percent, printable, time};
 use snapshot::{Phase, Snapshot};
+use std::time::Duration;
 
 /// How to draw.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +148,8 @@ fn title(now: &Snapshot, manner: Manner, width: usize) -> Line<'static> {
     }
     let mut right = format!("{state}  {}", units::clock(now.at_ns));
     if let Some(remaining) = now.remaining_ns {
-        right += &format!("  {} left", units::clock(remaining));
+        let ahead = report::live::ahead(Duration::from_nanos(remaining), now.remaining_at_most);
+        right += &format!("  {}", ahead.trim_start());
     }
     right.push(' ');
     // What runs may be cut, not how it stands.

@@ -40,6 +40,8 @@ const STREAM_BUFFER: usize = traffic::templates::MAX_LENGTH;
 pub struct Settings {
     /// The captures, one after the other.
     pub files: Vec<PathBuf>,
+    /// What the first of them is called, instead of its path.
+    pub name: Option<String>,
     /// Where frames leave.
     pub interface: Option<String>,
     /// How two sides leave by two interfaces.
@@ -141,6 +143,7 @@ impl Settings {
     pub fn of(files: Vec<PathBuf>) -> Settings {
         Settings {
             files,
+            name: None,
             interface: None,
             two: TwoSides::default(),
             write: None,
@@ -407,7 +410,8 @@ fn from_memory(
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };
-    let name = settings.files.first().map_or(String::new(), |f| f.display().to_string());
+    let path = || settings.files.first().map_or(String::new(), |f| f.display().to_string());
+    let name = settings.name.clone().unwrap_or_else(path);
     if let Some(every) = settings.unique_every {
         let passes = loops.map_or(every.get(), |loops| every.get().min(loops));
         loaded.repeat(passes).map_err(|what| SourceError::NotTaken { file: name.clone(), what })?;

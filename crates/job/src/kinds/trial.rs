@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use report::{Code, Report, units};
 use spec::Trial;
 use traffic::expr::Size;
-use trial::{Stage, Wanted};
+use trial::{Remaining, Stage, Wanted};
 
 impl Run for spec::Trial {
     fn run(&self, session: Session) -> Result<Report> {
@@ -69,8 +69,8 @@ impl Trials<'_> {
                 now.frame_size.clone_from(name);
                 now.size = which;
             });
-            let left = duration * (which.1 - self.rows.len()) as u32;
-            show.trial(load, nanos(duration), Some(left));
+            let left = nanos(duration).saturating_mul((which.1 - self.rows.len()) as u64);
+            show.trial(load, nanos(duration), Some(Remaining { ns: left, at_most: false }));
         }
         let limits = &self.goal.limits;
         let ran = self.rig.run(&offer, &|outcome| limits.broken(outcome))?;

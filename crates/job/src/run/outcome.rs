@@ -464,6 +464,9 @@ fn warn_of_foreign(report: &mut Report, foreign: u64, certain: bool) {
 pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Option<u64> {
     let measured = &both.whole;
     fill_measured(report, measured);
+    if let (Some(rx), Some(tx)) = (&mut report.result.rx, &report.result.tx) {
+        rx.over_sending_time(&tx.totals);
+    }
     if let Some(rx) = &mut report.result.rx {
         rx.interfaces = arrivals(run, both);
     }

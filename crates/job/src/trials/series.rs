@@ -7,7 +7,9 @@ use report::{Code, Note, units};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 use traffic::expr::Size;
-use trial::{Bounded, Broken, FrameToFrame, Latency, Outcome, Search, Stage, Then, Wanted, bounded};
+use trial::{
+    Ahead, Bounded, Broken, FrameToFrame, Latency, Outcome, Remaining, Search, Stage, Then, Wanted, bounded,
+};
 
 /// How trials of a search are carried out.
 #[derive(Clone, Copy)]
@@ -44,9 +46,8 @@ pub struct Series {
     pub fault: Option<String>,
     started: Instant,
     sending_ns: u64,
-    /// Time between the trials done here, to tell how long the rest takes.
-    between: Duration,
-    done_here: u32,
+    /// How long the rest takes.
+    pub ahead: Ahead,
 }
 
 impl Series {
@@ -63,8 +64,7 @@ impl Series {
             fault: None,
             started: Instant::now(),
             sending_ns: 0,
-            between: Duration::ZERO,
-            done_here: 0,
+            ahead: Ahead::new(),
         }
     }
 
@@ -119,17 +119,16 @@ impl Series {
             let Some(ran) = self.run(&offer, &|outcome| how.goal.limits.broken(outcome))? else {
                 return Ok(false);
             };
-            let sending = Duration::from_nanos(wanted.sending_ns());
-            self.between += started.elapsed().saturating_sub(sending);
-            self.done_here += 1;
+            self.ahead.tried(wanted.sending_ns(), Some(super::nanos(started.elapsed())));
             let mut row = self.row(&wanted, &ran, how);
             row.number = self.rows.len() as u32 + 1;
             search.tell(&ran.outcome);
             let bounds = |(passed, failed)| Bounds { passed, failed };
             row.bounds = search.bounds().into_iter().map(bounds).collect();
             self.rows.push(row);
+            let left = self.left(search);
             if let Some(row) = self.rows.last() {
-                self.say(row, search, how);
+                self.say(row, search, how, left);
                 self.show_over(row, search, how);
             }
         }
@@ -150,6 +149,7 @@ impl Series {
         }
         let outcome = outcome_of(&trial);
         self.sending_ns += wanted.sending_ns();
+        self.ahead.tried(wanted.sending_ns(), None);
         self.rows.push(trial);
         Ok(Some(outcome))
     }
@@ -165,26 +165,20 @@ impl Series {
         row
     }
 
-    /// How long the rest takes, at a guess: not less than the next trial, and while one is to come never nothing.
-    fn left<S: Search>(&self, search: &S) -> Duration {
-        const SOME: Duration = Duration::from_secs(1);
-        let Some(next) = search.next() else { return Duration::ZERO };
-        let left = search.left();
-        let each = self.between.as_secs_f64() / f64::from(self.done_here.max(1));
-        let sending = Duration::from_nanos(left.sending_ns.max(next.sending_ns()));
-        (sending + Duration::from_secs_f64(each * left.trials.max(1) as f64)).max(SOME)
+    /// How long the rest of all takes.
+    fn left<S: Search>(&mut self, search: &S) -> Option<Remaining> {
+        self.ahead.left(search.left(), self.size_number.0)
     }
 
     /// Shows what is tried now.
-    fn show_begin<S: Search>(&self, wanted: &Wanted, search: &S, how: &How<'_, S>) {
+    fn show_begin<S: Search>(&mut self, wanted: &Wanted, search: &S, how: &How<'_, S>) {
+        let left = self.left(search);
         let Some(show) = &self.rig.show else { return };
         show.change(|now| {
             how.part.clone_into(&mut now.part);
             now.frame_size.clone_from(&self.size_name);
             (now.of_rate, now.size) = (how.of_rate, self.size_number);
         });
-        // Of one size only: nobody knows how long the searches of the others take.
-        let left = (self.size_number.0 == self.size_number.1).then(|| self.left(search));
         show.trial(wanted.load, wanted.sending_ns(), left);
     }
 
@@ -213,17 +207,18 @@ impl Series {
         }
     }
 
-    fn say<S: Search>(&self, row: &Trial, search: &S, how: &How<'_, S>) {
+    fn say<S>(&self, row: &Trial, search: &S, how: &How<'_, S>, left: Option<Remaining>) {
         let load = match row.intended_frames_per_second {
             Some(rate) => units::frame_rate(rate),
             None if row.flows.is_some() => units::flow_rate(row.load),
             None => units::count(row.load as u64),
         };
         let known = (how.known)(search, self);
-        let time = self.left(search);
-        let ahead = match search.next() {
+        let ahead = match left {
             None => String::new(),
-            Some(_) => format!("; about {} left", units::clock(super::nanos(time))),
+            Some(Remaining { ns, at_most }) => {
+                format!("; {} {} left", if at_most { "at most" } else { "about" }, units::ahead(ns))
+            }
         };
         let lost = match row.verdict.as_str() {
             "passed" => "passed".to_owned(),

@@ -12,7 +12,8 @@ use histogram::Histogram;
 use report::Said;
 use snapshot::{Board, Bound, Count, Search, Snapshot, Title, Trial};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use trial::Remaining;
 
 /// Trials in the table.
 const MOST_ROWS: usize = 100;
@@ -35,8 +36,8 @@ struct Inside {
     /// What earlier runs came to, and how each way's present run stands.
     before: Snapshot,
     now: Vec<Option<Snapshot>>,
-    /// When all will be over, at a guess.
-    ends_ns: Option<u64>,
+    /// When all will be over, at a guess or at the latest.
+    ends: Option<Remaining>,
     /// Engine and meter.
     through: (Option<String>, Option<String>),
 }
@@ -62,7 +63,7 @@ impl Show {
             search: Search { of_rate: true, ..Search::default() },
             before: Snapshot::default(),
             now: vec![None; ports.ways.len()],
-            ends_ns: None,
+            ends: None,
             through: (None, None),
         };
         let show = Show { inside: Arc::new(Mutex::new(inside)) };
@@ -81,13 +82,13 @@ impl Show {
         inside.publish();
     }
 
-    /// A trial begins that sends so long; all will be over in `left`, at a guess.
-    pub fn trial(&self, load: f64, trial_ns: u64, left: Option<Duration>) {
+    /// A trial begins that sends so long; all will be over in `left`.
+    pub fn trial(&self, load: f64, trial_ns: u64, left: Option<Remaining>) {
         let mut inside = self.lock();
         let now = inside.at_ns();
         let search = &mut inside.search;
         (search.load, search.trial_ns, search.trial_began_ns) = (load, trial_ns, now);
-        inside.ends_ns = left.map(|left| now.saturating_add(left.as_nanos() as u64));
+        inside.ends = left.map(|left| Remaining { ns: now.saturating_add(left.ns), ..left });
         inside.publish();
     }
 
@@ -175,7 +176,9 @@ impl Inside {
         let closely = self.panel.is_watched_closely();
         self.now.iter().flatten().for_each(|now| add(&mut moment, now, closely));
         moment.at_ns = self.at_ns();
-        moment.remaining_ns = remaining(self.ends_ns, moment.at_ns);
+        moment.remaining_ns = remaining(self.ends.map(|ends| ends.ns), moment.at_ns);
+        moment.remaining_at_most =
+            moment.remaining_ns.is_some() && self.ends.is_some_and(|ends| ends.at_most);
         moment.search = Some(Arc::new(self.search.clone()));
         self.panel.show(moment, None);
     }

@@ -8,6 +8,7 @@ use super::{Line, Section, is_false};
 use crate::figure::{Measured, figures, within};
 use crate::html::grid::Facts;
 use crate::model::Report;
+use crate::units;
 
 /// What arrived at one of two interfaces.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,9 +26,13 @@ pub struct RxInterface {
 /// What arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rx {
-    /// Frames and bytes that arrived, and their rates.
+    /// Frames and bytes that arrived, and their rates: over the time that was sent in where this run sent the frames, else
+    /// from the first arrival to the last. Older results have always the latter, and no `arrival_span_ns`.
     #[serde(flatten)]
     pub totals: Totals,
+    /// From the first arrival to the last, and the mean gap behind it. Left out where `duration_ns` is that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival_span_ns: Option<u64>,
     /// Frames that arrived more than once, counted from the second time on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicated_frames: Option<u64>,
@@ -91,10 +96,37 @@ impl Loss {
     }
 }
 
+impl Rx {
+    /// Takes rates over the time that was sent in, as those of what was sent are.
+    ///
+    /// A device that loses nothing receives at the rate that was offered: throughput is the rate of the offered stream at which
+    /// as many frames come as were sent (RFC 2544, 26.1; RFC 1242, 3.17), and frames are waited for after the last was sent
+    /// (RFC 2544, 23). Over a time of their own, equal counts had rates that differed by jitter (5,000 and 5,000.10 frames a
+    /// second), and more seemed to come than was sent. That time tells how fast a device empties a queue that was filled, so it
+    /// is kept beside it.
+    pub fn over_sending_time(&mut self, sent: &Totals) {
+        if sent.duration_ns > 0 {
+            self.arrival_span_ns = Some(self.totals.duration_ns);
+            self.totals = Totals::over(self.totals.frames, self.totals.bytes, sent.duration_ns);
+        }
+    }
+
+    /// Where arrivals lasted longer than was sent, by more than jitter does: for how long, and at which rate.
+    fn longer(&self) -> Option<String> {
+        const JITTER_NS: u64 = 5_000_000;
+        const JITTER: u64 = 50;
+        let (span, sending) = (self.arrival_span_ns?, self.totals.duration_ns);
+        let jitter = JITTER_NS.max(sending / JITTER);
+        let rate = Totals::over(self.totals.frames, 0, span).frames_per_second;
+        (span > sending.saturating_add(jitter))
+            .then(|| format!("arrivals went on for {}, at {}", units::time(span), units::frame_rate(rate)))
+    }
+}
+
 figures! {
-    /// Frames received a second, the mean over the run.
+    /// Frames received over the time that was sent in, or from the first arrival to the last where this job did not send.
     RECEIVED = "rx_frames_per_second", "received", FramesPerSecond, Higher;
-    /// Bits received a second on layer 2 without FCS, the mean over the run.
+    /// Bits received on layer 2 without FCS, over the same time.
     RECEIVED_BITS = "rx_bits_per_second", "received, layer 2", BitsPerSecond, Higher;
     /// Frames received.
     FRAMES = "rx_frames", "received", Count;
@@ -161,11 +193,55 @@ impl Section for Received {
     }
 
     fn lines(&self, report: &Report) -> Vec<Line> {
-        let facts = self.figures(report).iter().filter_map(Measured::fact).collect();
+        let mut facts: Vec<_> = self.figures(report).iter().filter_map(Measured::fact).collect();
+        facts.extend(report.result.rx.as_ref().and_then(Rx::longer));
         vec![Line::facts("receiver", facts)]
     }
 
     fn facts(&self, report: &Report, facts: &mut Facts) {
         facts.figures(&self.figures(report));
+        facts.maybe("arrivals", report.result.rx.as_ref().and_then(Rx::longer));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rx(frames: u64, span_ns: u64) -> Rx {
+        Rx { totals: Totals::over(frames, frames * 60, span_ns), ..Rx::default() }
+    }
+
+    #[test]
+    fn of_as_many_frames_the_rate_is_that_of_what_was_sent() {
+        let sent = Totals::over(10_000, 600_000, 2_000_000_000);
+        let mut came = rx(10_000, 1_999_960_000);
+        came.over_sending_time(&sent);
+        assert_eq!(came.totals, sent);
+        assert_eq!((came.arrival_span_ns, came.longer()), (Some(1_999_960_000), None));
+        // A single frame has no time of its own, nor has what was not timed.
+        let mut alone = rx(1, 0);
+        alone.over_sending_time(&Totals::over(1, 60, 1_000_000));
+        assert_eq!(alone.totals.frames_per_second, 1000.0);
+        alone.over_sending_time(&Totals::default());
+        assert_eq!(alone.totals.frames_per_second, 1000.0);
+    }
+
+    #[test]
+    fn a_queue_that_is_emptied_after_the_last_frame_was_sent_is_told() {
+        let mut came = rx(10_000, 4_000_000_000);
+        came.over_sending_time(&Totals::over(10_000, 600_000, 2_000_000_000));
+        assert_eq!(came.totals.frames_per_second, 5000.0);
+        assert_eq!(came.longer().as_deref(), Some("arrivals went on for 4.00 s, at 2.50 kpps"));
+    }
+
+    #[test]
+    fn a_result_of_before_keeps_its_rates() {
+        let old = serde_json::json!({
+            "frames": 10, "bytes": 600, "duration_ns": 999_979_906, "frames_per_second": 10.1,
+            "bits_per_second": 1.0, "bits_per_second_l1": 2.0
+        });
+        let old: Rx = serde_json::from_value(old).expect("readable");
+        assert_eq!((old.totals.frames_per_second, old.arrival_span_ns, old.longer()), (10.1, None, None));
     }
 }

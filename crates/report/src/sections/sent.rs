@@ -103,9 +103,9 @@ pub struct Core {
 }
 
 figures! {
-    /// Frames sent a second, the mean over the run.
+    /// Frames sent over the time that was sent in.
     SENT = "tx_frames_per_second", "sent", FramesPerSecond, Higher;
-    /// Bits sent a second on layer 2 without FCS, the mean over the run.
+    /// Bits sent on layer 2 without FCS, over the same time.
     SENT_BITS = "tx_bits_per_second", "sent, layer 2", BitsPerSecond, Higher;
     /// Frames sent.
     FRAMES = "tx_frames", "sent", Count;

@@ -10,6 +10,7 @@ fn progress(seconds: u64) -> Progress {
     Progress {
         elapsed: Duration::from_secs(seconds),
         remaining: Some(Duration::from_secs(60 - seconds)),
+        at_most: false,
         sent: Some(pace),
         intended_frames_per_second: Some(1.6e6),
         received: Some(Pace { frames_per_second: 1.5e6, ..pace }),
@@ -29,6 +30,11 @@ fn the_line_reads_as_agreed() {
     );
     assert_eq!(line(&progress(12), 45), "12s  sent 1.60 Mpps  lost 0.0008 %");
     assert_eq!(line(&Progress::default(), 80), " 0s");
+    let search =
+        |ns, at_most| Progress { remaining: Some(Duration::from_nanos(ns)), at_most, ..Progress::default() };
+    assert_eq!(sentence(&search(75_000_000_000, true)), "0s (at most 1m 15s left)");
+    assert!(line(&search(999_000_000, true), 80).ends_with("at most <1s left"));
+    assert!(line(&search(999_000_000, false), 80).ends_with("  <1s left"));
 }
 
 #[test]

@@ -183,6 +183,8 @@ pub struct MlrSearch {
     wanted: Option<(i64, f64)>,
     spent_s: f64,
     timed_out: bool,
+    /// What came through in the last trial that lost frames.
+    passing: Option<f64>,
 }
 
 impl MlrSearch {
@@ -212,6 +214,7 @@ impl MlrSearch {
             wanted: None,
             spent_s: 0.0,
             timed_out: false,
+            passing: None,
         };
         search.wanted = Some((search.grid.top, search.start_duration()));
         if search.plan.warm_up_s > 0.0 {
@@ -265,6 +268,22 @@ impl MlrSearch {
     /// The load at which what was forwarded would be offered, with the loss that is allowed.
     fn forwarded(&self, load: i64, outcome: &Outcome) -> f64 {
         self.grid.load(load) * (1.0 - outcome.loss_ratio()) / (1.0 - self.least_loss())
+    }
+
+    /// Where the answer may be: what the device forwarded, if that is between the bounds of the goals, else their middle on the
+    /// scale.
+    fn guess(&self) -> f64 {
+        // A device of that capacity passes a goal up to the load of which it loses no more than the goal allows.
+        let (mut low, mut high) = (self.plan.least, self.plan.greatest);
+        for (found, goal) in self.found().iter().zip(&self.plan.goals) {
+            let capacity = |load: f64| load * (1.0 - goal.limits.loss_ratio);
+            low = found.lower.map_or(low, |load| low.max(capacity(load)));
+            high = found.upper.map_or(high, |load| high.min(capacity(load)));
+        }
+        // Of nothing that passed it may be less than all that may be tried.
+        let none = self.found().iter().all(|found| found.lower.is_none());
+        let forwarded = self.passing.filter(|&passing| (none || low <= passing) && passing < high);
+        forwarded.unwrap_or_else(|| (low * high.max(low)).sqrt())
     }
 
     /// The start is over: both bounds of the first interval are measured.
@@ -321,6 +340,9 @@ impl Search for MlrSearch {
             self.wanted = Some((top, self.start_duration()));
             return;
         }
+        if outcome.loss_ratio() > 0.0 {
+            self.passing = Some(self.grid.load(load) * (1.0 - outcome.loss_ratio()));
+        }
         self.tally.add(load, seconds, outcome, &self.targets);
         if self.spent_s >= self.plan.most_s {
             let done = self.found().iter().all(|found| found.reached);
@@ -364,11 +386,8 @@ impl Search for MlrSearch {
     }
 
     fn left(&self) -> Left {
-        let mut left = Left::default();
-        for selector in &self.selectors {
-            left.add(selector.left(&self.tally, &self.targets, self.grid.top));
-        }
-        left
+        let limit = self.guess();
+        Left::presumed(self, |load| load <= limit, limit)
     }
 }
 

@@ -7,7 +7,6 @@
 use super::Target;
 use super::limit::{fit, split};
 use super::tally::{Bounds, Tally};
-use crate::search::Left;
 use std::ops::Range;
 
 /// A trial that a goal nominates.
@@ -173,28 +172,5 @@ impl Selector {
             self.next_width *= self.expansion;
             *global_width = self.next_width;
         }
-    }
-
-    /// Trials that are still to come, at a guess: two decided loads for each target that is left, and the halvings.
-    pub fn left(&self, tally: &Tally, targets: &[Target], top: i64) -> Left {
-        let mut left = Left::default();
-        let still = self.at..self.targets.end;
-        for (number, target) in targets.iter().enumerate().filter(|(number, _)| still.contains(number)) {
-            let bounds = tally.bounds(number, target);
-            if target.is_reached(bounds, top) {
-                continue;
-            }
-            let loads = match (number == self.at, bounds.lower, bounds.upper) {
-                (true, Some(low), Some(high)) => {
-                    u64::from(((high - low) as u64 / target.width.max(1) as u64).max(2).ilog2())
-                }
-                (true, Some(_), None) | (true, None, Some(_)) => 1,
-                _ => 2,
-            };
-            let trials = loads * (target.sum / target.trial).ceil().max(1.0) as u64;
-            left.trials += trials;
-            left.sending_ns += (trials as f64 * target.trial * 1e9) as u64;
-        }
-        left
     }
 }

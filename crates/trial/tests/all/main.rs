@@ -1,5 +1,6 @@
 //! Searches on simulated devices.
 
+mod ahead;
 mod device;
 mod ended;
 mod mlrsearch_library;

@@ -259,7 +259,7 @@ pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("COLUMNS", "the width that text is folded to where no terminal tells it"),
     (
         "XDG_CACHE_HOME",
-        "where made captures and compiled plugins are kept, in a folder netdyno; else ~/.cache",
+        "where compiled plugins and the capture of demo --keep are kept, in a folder netdyno; else ~/.cache",
     ),
     ("XDG_DATA_HOME", "where plugins are looked for by their names, in netdyno/plugins; else ~/.local/share"),
     (

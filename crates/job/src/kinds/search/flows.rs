@@ -12,7 +12,9 @@ use spec::{Find, Flows, Search};
 use std::time::Duration;
 use traffic::Rate;
 use traffic::expr::Size;
-use trial::{Bisect, BisectPlan, Bounded, Direction, Repeated, RepeatedPlan, Resolution, Wanted, bounded};
+use trial::{
+    Bisect, BisectPlan, Bounded, Direction, Left, Repeated, RepeatedPlan, Resolution, Wanted, bounded,
+};
 
 /// What `load` counts.
 pub const AXIS: &str = "flows_per_second";
@@ -137,6 +139,8 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
             retry_loss_ratio: 0.0,
         };
         let mut bisect = Bisect::new(plan)?;
+        let again = u64::from(flows.confirm().saturating_sub(1));
+        series.ahead.follows(Left::of(again, nanos(trial)));
         let name = sized.name.clone();
         let known = |bisect: &Bisect, series: &Series| {
             let tried = tried(series, SEARCH, &name, &goal);
@@ -150,6 +154,7 @@ fn search(flows: &Flows, trial: Duration, within: &mut Within<'_, '_>) -> Result
             sized.result.unfinished.push(open);
             return Ok(false);
         }
+        series.ahead.follows(Left::default());
         passed = bisect.passed();
         failed = bisect.failed().or(failed);
         let Some(rate) = passed else { break };

@@ -14,7 +14,7 @@ use spec::{Burst, Finding, Latency, LossCurve, Recovery, Reset, Soak, Written};
 use std::time::Duration;
 use traffic::schedule::Step;
 use traffic::{Rate, Schedule};
-use trial::{LossCurvePlan, Repeated, RepeatedPlan, Search, Wanted};
+use trial::{Left, LossCurvePlan, Repeated, RepeatedPlan, Search, Wanted};
 
 /// An overload is so much of the throughput; afterwards it is half (RFC 2544, 26.5).
 const OVERLOAD: f64 = 1.1;
@@ -30,11 +30,13 @@ fn repetitions(asked: Option<u32>, common: &Common<'_>, standard: u32) -> u32 {
     asked.unwrap_or(if common.in_a_lab() { 3 } else { standard }).max(1)
 }
 
-/// The throughput that was given, or the one that is found now. `None` when there is none, or on interruption.
+/// The throughput that was given, or the one that is found now, which `then` follows. `None` when there is none, or on
+/// interruption.
 fn known(
     series: &mut Series,
     given: Option<&Written<Rate>>,
     finding: &Finding,
+    then: Left,
     common: &Common<'_>,
     sized: &mut Sized,
     notes: &mut Notes,
@@ -43,7 +45,10 @@ fn known(
         let link = series.rig.bits_per_second()?;
         return frames_per_second(**rate, sized.result.mean_frame_bytes, link).map(Some);
     }
-    if !throughput::find(series, finding, common.trial_duration(), sized, notes)? {
+    series.ahead.follows(then);
+    let whole = throughput::find(series, finding, common.trial_duration(), sized, notes)?;
+    series.ahead.follows(Left::default());
+    if !whole {
         return Ok(None);
     }
     // That of another goal is not what is wanted.
@@ -69,23 +74,20 @@ fn latency(
 ) -> Result<bool> {
     let link = series.rig.bits_per_second()?;
     let mean = sized.result.mean_frame_bytes;
+    // RFC 2544, 26.2: 120 s.
+    let duration =
+        common.asked_duration().unwrap_or(common.trial_duration() * if common.in_a_lab() { 1 } else { 2 });
+    let repetitions = repetitions(args.repetitions, common, 20);
     let loads = if args.rates.is_empty() {
-        match known(series, None, &args.finding, common, sized, notes)? {
+        let then = Left::of(repetitions.into(), nanos(duration));
+        match known(series, None, &args.finding, then, common, sized, notes)? {
             Some(load) => vec![load],
             None => return Ok(!interrupted(series)),
         }
     } else {
         args.rates.iter().map(|rate| frames_per_second(**rate, mean, link)).collect::<Result<_>>()?
     };
-    // RFC 2544, 26.2: 120 s.
-    let duration =
-        common.asked_duration().unwrap_or(common.trial_duration() * if common.in_a_lab() { 1 } else { 2 });
-    let plan = RepeatedPlan {
-        loads,
-        trial_ns: nanos(duration),
-        then: None,
-        repetitions: repetitions(args.repetitions, common, 20),
-    };
+    let plan = RepeatedPlan { loads, trial_ns: nanos(duration), then: None, repetitions };
     let (whole, trials) = repeat(series, "latency", plan, &Goal::any(), sized, None)?;
     sized.result.latency = trials
         .latencies()
@@ -310,11 +312,19 @@ fn burst(
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<bool> {
-    let Some(throughput) = known(series, args.throughput.as_ref(), &args.finding, common, sized, notes)?
-    else {
+    let rate = sized.result.greatest;
+    let greatest = args.max_burst.as_deref().copied().unwrap_or((rate * 2.0) as u64).max(args.step());
+    let plan = trial::BurstPlan {
+        greatest,
+        step: args.step().max(1),
+        repetitions: repetitions(args.repetitions, common, 50),
+        retries: 1,
+    };
+    let mut search = trial::Burst::new(plan)?;
+    let (given, then) = (args.throughput.as_ref(), search.left());
+    let Some(throughput) = known(series, given, &args.finding, then, common, sized, notes)? else {
         return Ok(!interrupted(series));
     };
-    let rate = sized.result.greatest;
     if throughput >= rate * 0.999 {
         notes.warnings.add(Code::BurstNotSearched, format!(
             "frames of {} bytes: the device forwards the highest rate there is, so that bursts need no buffer: not searched (RFC 9004, 5.1)",
@@ -322,13 +332,6 @@ fn burst(
         ));
         return Ok(true);
     }
-    let greatest = args.max_burst.as_deref().copied().unwrap_or((rate * 2.0) as u64).max(args.step());
-    let mut search = trial::Burst::new(trial::BurstPlan {
-        greatest,
-        step: args.step().max(1),
-        repetitions: repetitions(args.repetitions, common, 50),
-        retries: 1,
-    })?;
     let size = sized.size.clone();
     let offer = |wanted: &Wanted| Offer {
         schedule: schedule(rate),
@@ -384,18 +387,14 @@ fn recovery(
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<bool> {
-    let Some(throughput) = known(series, args.throughput.as_ref(), &args.finding, common, sized, notes)?
-    else {
+    let trial_ns = nanos(common.trial_duration());
+    let repetitions = repetitions(args.repetitions, common, 20);
+    let (given, then) = (args.throughput.as_ref(), Left::of(repetitions.into(), 2 * trial_ns));
+    let Some(throughput) = known(series, given, &args.finding, then, common, sized, notes)? else {
         return Ok(!interrupted(series));
     };
     let load = (throughput * OVERLOAD).min(sized.result.greatest.max(throughput));
-    let trial_ns = nanos(common.trial_duration());
-    let plan = RepeatedPlan {
-        loads: vec![load],
-        trial_ns,
-        then: Some((AFTERWARDS, trial_ns)),
-        repetitions: repetitions(args.repetitions, common, 20),
-    };
+    let plan = RepeatedPlan { loads: vec![load], trial_ns, then: Some((AFTERWARDS, trial_ns)), repetitions };
     let (whole, trials) = repeat(series, "recovery", plan, &Goal::any(), sized, None)?;
     sized.result.recovery_ns = trials.recoveries(0).map(spread);
     testers_trials(series, "recovery", &sized.name, &mut notes.shortfalls);
@@ -416,7 +415,9 @@ fn reset(
     sized: &mut Sized,
     notes: &mut Notes,
 ) -> Result<bool> {
-    let Some(load) = known(series, args.rate.as_ref(), &args.finding, common, sized, notes)? else {
+    let (trial_ns, repetitions) = (nanos(common.trial_duration()), args.repetitions.unwrap_or(1).max(1));
+    let then = Left::of(repetitions.into(), trial_ns);
+    let Some(load) = known(series, args.rate.as_ref(), &args.finding, then, common, sized, notes)? else {
         return Ok(!interrupted(series));
     };
     if args.command.is_none() {
@@ -425,12 +426,7 @@ fn reset(
             "reset the device now, once in each trial: by hardware, by software, or by taking its power for 10 s (RFC 2544, 26.6)",
         ));
     }
-    let plan = RepeatedPlan {
-        loads: vec![load],
-        trial_ns: nanos(common.trial_duration()),
-        then: None,
-        repetitions: args.repetitions.unwrap_or(1).max(1),
-    };
+    let plan = RepeatedPlan { loads: vec![load], trial_ns, then: None, repetitions };
     let (whole, trials) = repeat(series, "reset", plan, &Goal::any(), sized, args.command.as_deref())?;
     sized.result.outage_ns = trials.outages(0).map(spread);
     testers_trials(series, "reset", &sized.name, &mut notes.shortfalls);

@@ -142,6 +142,7 @@ pub fn run(job: &Search, earlier: Option<Report>, session: &Session) -> Result<R
     let names: Vec<String> = sizes.iter().map(|(name, _)| name.clone()).collect();
     for (number, (name, size)) in sizes.into_iter().enumerate() {
         series.size_number = (number + 1, many);
+        series.ahead.size(number + 1, many);
         series.size_name.clone_from(&name);
         series.size = size.clone();
         let ranged = before.sizes.get(number);
