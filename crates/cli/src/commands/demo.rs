@@ -16,6 +16,7 @@ use std::fs::File;
 use std::num::NonZeroU64;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The seed of the capture: the same on every machine.
 const SEED: u64 = 1;
@@ -28,6 +29,8 @@ const RECORD_HEADER: u64 = 16;
 const FILE_HEADER: u64 = 24;
 
 pub fn run(args: Demo) -> Result<u8> {
+    // From before anything is said or made on: who sees a line may end us.
+    let signals = Signals::handle(args.gauges.tui)?;
     // First, what fails at once if it does.
     let lab = Lab::two_hosts(&::lab::Options::default())?;
     let say = |text: &str| {
@@ -53,10 +56,15 @@ pub fn run(args: Demo) -> Result<u8> {
             ENOUGH_MEMORY >> 20
         ));
     }
+    signals.deaf.store(false, Relaxed);
     if args.capture.is_none() {
         say(&format!("capture: {}", planned.said(&profile)));
     }
-    let Capture { path: file, open } = planned.made(profile)?;
+    let Capture { path: file, open } = planned.made(profile, &signals.stop)?;
+    signals.deaf.store(true, Relaxed);
+    if signals.stop.load(Relaxed) {
+        bail!("stopped by a signal");
+    }
     say(&format!(
         "replay: preloaded, looped with new addresses each time, at {} for {}",
         args.rate,
@@ -87,7 +95,7 @@ pub fn run(args: Demo) -> Result<u8> {
     };
     let rx = shared::with_meter(at(&lab.receiver)?, (How::Auto, Timestamps::Software), true)?;
     let sender = at(&lab.sender)?;
-    let session = Signals::handle(output.gauges.tui)?.session(Consent::default(), None);
+    let session = signals.session(Consent::default(), None);
     let ends = (vec![sender], vec![rx]);
     let run = |session| replay::replay("demo", replayed, ends, session);
     let mut report = attend(&output, Line::Shown, session, |session| job::spawn(session, run))?;
@@ -165,7 +173,7 @@ impl Planned {
     }
 
     /// Makes it, where it is not there.
-    fn made(self, profile: Profile) -> Result<Capture> {
+    fn made(self, profile: Profile, stop: &AtomicBool) -> Result<Capture> {
         match self {
             Planned::There(path) => Ok(Capture { path, open: None }),
             Planned::Kept(path) => {
@@ -174,11 +182,11 @@ impl Planned {
                         format!("making {} (set XDG_CACHE_HOME to keep it elsewhere)", folder.display())
                     })?;
                 }
-                synth::write(&path, profile, SEED)?;
+                synth::write(&path, profile, SEED, stop)?;
                 Ok(Capture { path, open: None })
             }
             Planned::Passing(folder) => {
-                let file = synth::nameless(&folder, profile, SEED)?;
+                let file = synth::nameless(&folder, profile, SEED, stop)?;
                 // Read by who knows paths: a path to what has no name of its own (proc_pid_fd(5)).
                 let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
                 Ok(Capture { path, open: Some(file) })

@@ -68,7 +68,7 @@ fn named(args: &Synth, profile: Profile) -> Result<u8> {
             "--json prints how far a look-alike agrees with what it was made from: give --like or the file of a profile"
         );
     }
-    write(path, profile, args.seed)?;
+    write(path, profile, args.seed, &crate::client::Signals::heeded()?.stop)?;
     note(&format!("wrote {}", describe(&profile, path)));
     Ok(0)
 }
@@ -136,21 +136,19 @@ fn keep(profile: &FlowProfile, path: &Path) -> Result<()> {
 }
 
 /// Writes the capture of a published one's totals.
-pub fn write(path: &Path, profile: Profile, seed: u64) -> Result<()> {
+pub fn write(path: &Path, profile: Profile, seed: u64, stop: &AtomicBool) -> Result<()> {
     let mut synth = ::synth::Synth::new(profile, seed)?;
-    let stop = crate::client::Signals::heeded()?.stop;
-    write_frames(path, &stop, &mut synth)
+    write_frames(path, stop, &mut synth)
 }
 
 /// The same without a name: the kernel frees it when nobody has it open any more, so that neither a signal, SIGKILL among
 /// them, nor a failure leaves it behind.
-pub fn nameless(folder: &Path, profile: Profile, seed: u64) -> Result<File> {
+pub fn nameless(folder: &Path, profile: Profile, seed: u64, stop: &AtomicBool) -> Result<File> {
     let wrong = || format!("writing a capture in {}", folder.display());
     let mut synth = ::synth::Synth::new(profile, seed)?;
-    let stop = crate::client::Signals::heeded()?.stop;
     let file = tempfile::tempfile_in(folder).with_context(wrong)?;
     let mut writer = Writer::new(file, FileFormat::PcapNanoseconds, LinkType::ETHERNET);
-    fill(&mut writer, &stop, &mut synth).with_context(wrong)?;
+    fill(&mut writer, stop, &mut synth).with_context(wrong)?;
     writer.into_inner().with_context(wrong)
 }
 

@@ -87,9 +87,10 @@ fn without_room_for_its_capture_it_does_not_begin() {
         let script = path(&dir, "script");
         let text = format!(
             "mount -t tmpfs -o size=10m none {small}
-            exec env {variable}={small} {netdyno} demo {option} --report {report}",
+            exec env XDG_CACHE_HOME={cache} {variable}={small} {netdyno} demo {option} --report {report}",
             small = passing(&dir).display(),
             netdyno = env!("CARGO_BIN_EXE_netdyno"),
+            cache = path(&dir, "cache"),
             report = path(&dir, "report")
         );
         std::fs::write(&script, text).expect("a script");
