@@ -141,7 +141,12 @@ pub fn conclude(report: &Report, output: &Output, with_classic: bool) -> Result<
     let page = written.as_ref().ok().and_then(Clone::clone);
     let text = if !output.get.is_empty() {
         // All of them or none: a script that reads lines would take one for another.
-        get::lines(report, &output.get)?
+        let lines = get::lines(report, &output.get);
+        if let (Err(_), Err(error)) = (&lines, &written) {
+            // One error is returned; the other is no smaller for it.
+            aside(&format!("netdyno: {error:#}\n"));
+        }
+        lines?
     } else if output.json {
         json::to_string(report).trim_end().to_owned() + "\n"
     } else if output.json_lines {

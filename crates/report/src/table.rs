@@ -52,15 +52,14 @@ impl Table {
     /// far as it must. Where all is asked for, every column stays.
     pub fn within(mut self, options: Options<'_>, less: &[Less<'_>]) -> String {
         let note = std::mem::take(&mut self.note);
-        let text = self.reduced(options, less);
-        if note.is_empty() {
-            return text;
-        }
+        let (text, gone) = self.reduced(options, less);
         let last = text.lines().last().map_or(0, |line| line.chars().count());
-        match last + 2 + note.chars().count() <= options.width {
+        let text = match last + 2 + note.chars().count() <= options.width {
+            _ if note.is_empty() => text,
             true => format!("{}  {note}\n", text.trim_end_matches('\n')),
             false => text + &fold(&format!("  {note}"), 2, options.width),
-        }
+        };
+        text + &gone
     }
 
     /// Whether it is no wider, perhaps with its labels cut.
@@ -69,11 +68,11 @@ impl Table {
         widest(&bare.fitted(width)) <= width
     }
 
-    /// Of a table without a note.
-    fn reduced(mut self, options: Options<'_>, less: &[Less<'_>]) -> String {
+    /// Of a table without a note; and what is said of the columns that were left out.
+    fn reduced(mut self, options: Options<'_>, less: &[Less<'_>]) -> (String, String) {
         let names: Vec<String> = self.rows.first().cloned().unwrap_or_default();
         if options.verbose || self.fits(options.width) {
-            return self.fitted(options.width);
+            return (self.fitted(options.width), String::new());
         }
         // Where a column of those that are left stood at first.
         let mut left: Vec<usize> = (0..names.len()).collect();
@@ -114,12 +113,9 @@ impl Table {
                 }
             }
         }
-        let mut out = self.fitted(options.width);
-        if !gone.is_empty() {
-            let said = format!("not shown, for the width: {} (`.verbose` shows all)", gone.join(", "));
-            out += &fold(&(options.said)(&said), 0, options.width);
-        }
-        out
+        let said = format!("not shown, for the width: {} (`.verbose` shows all)", gone.join(", "));
+        let said = (!gone.is_empty()).then(|| fold(&(options.said)(&said), 0, options.width));
+        (self.fitted(options.width), said.unwrap_or_default())
     }
 
     /// Takes a column out.

@@ -396,6 +396,7 @@ pub struct Snapshot {
     pub remaining_ns: Option<u64>,
     /// That is the most that it may be, and nobody knows how much less.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(default)]
     pub remaining_at_most: bool,
     /// How fast the schedule passes, in percent of what was asked for.
     #[serde(rename = "rate_percent")]

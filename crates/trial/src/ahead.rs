@@ -80,7 +80,8 @@ impl Ahead {
         let mut whole = self.done;
         whole.add(rest);
         // Another size takes what those took that are over, or what this one will have taken.
-        let each = if rest.at_most {
+        // Once the most is all that is known of one search, it is all that is known of its like at other sizes.
+        let each = if rest.at_most || self.bound.trials > 0 {
             self.bound.trials = self.bound.trials.max(whole.trials);
             self.bound.sending_ns = self.bound.sending_ns.max(whole.sending_ns);
             Left { at_most: true, ..self.bound }

@@ -1,6 +1,8 @@
 //! Words of other tools, typed at our verbs: what they are called here. A tip comes as the whole line, to be typed as it stands.
 
+use super::mistyped::line;
 use clap::{Arg, Command};
+use report::units::shell_word;
 
 /// What becomes of the value behind an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,12 +42,15 @@ const OPTIONS: &[Foreign] = &[
         ours: &["duration", "trial-duration"],
         value: Value::Unit("s"),
     },
+    // Flow exporters' collector; else a number.
+    Foreign { typed: &["-n"], ours: &["export"], value: Value::Same },
     Foreign {
         typed: &["-n", "-c", "-L", "--number", "--limit", "--packets", "--num", "--pkts", "--frames"],
         ours: &["count"],
         value: Value::Same,
     },
-    Foreign { typed: &["-l", "--loops"], ours: &["loop", "size"], value: Value::Same },
+    Foreign { typed: &["--loops"], ours: &["loop"], value: Value::Same },
+    Foreign { typed: &["-l"], ours: &["loop", "size"], value: Value::Same },
     Foreign {
         typed: &["-s", "--len", "--length", "--packet-size", "--pkt-size", "--frame-size"],
         ours: &["size"],
@@ -209,7 +214,7 @@ pub fn verb(under: &str, word: &str, rest: &[String]) -> Option<String> {
     let is = |typed: &&[&str]| typed.contains(&lower.as_str());
     match under {
         "" if is_capture(word) => {
-            let word = report::units::shell_word(word);
+            let word = shell_word(word);
             Some(format!("what it holds: netdyno info {word}; sent: netdyno replay {word} --lab --topspeed"))
         }
         "" if lower == "iperf" => {
@@ -222,7 +227,7 @@ pub fn verb(under: &str, word: &str, rest: &[String]) -> Option<String> {
         "" if word.contains('/')
             && traffic::expr::compile(word, &traffic::expr::Options::default()).is_ok() =>
         {
-            let word = report::units::shell_word(word);
+            let word = shell_word(word);
             Some(format!("frames are sent by `send`: netdyno send {word} --lab --rate 1kpps --count 100"))
         }
         "" => VERBS.iter().find(|(typed, ..)| is(typed)).map(|(_, says, line)| format!("{says}: {line}")),
@@ -244,17 +249,16 @@ pub fn option(command: &Command, typed: &str, words: &[String], at: usize) -> Op
     }
     if command.get_name() == "search" && typed.starts_with('-') {
         // The options are those of what is searched for, which comes first.
-        let goal = command.find_subcommand("throughput")?;
-        let line =
-            translated(goal, words.get(at..)?).into_iter().map(|word| report::units::shell_word(&word));
-        let line: Vec<_> = line.collect();
-        return Some(format!("say first what is searched for: netdyno search throughput {}", line.join(" ")));
+        let mut words = words.get(at..)?.to_vec();
+        let named = words.iter().position(|word| command.find_subcommand(word).is_some());
+        let named = named.map_or_else(|| "throughput".to_owned(), |at| words.remove(at));
+        let goal = command.find_subcommand(&named)?;
+        let line = line(&[], &["search", named.as_str()], &translated(goal, &words));
+        return Some(format!("say first what is searched for: {line}"));
     }
     let ours = foreign(command, typed)?.1;
-    let line = translated(command, words.get(at..)?);
-    let line = words.get(1..at)?.iter().cloned().chain(line).map(|word| report::units::shell_word(&word));
-    let line: Vec<_> = std::iter::once("netdyno".to_owned()).chain(line).collect();
-    Some(format!("here it is `--{ours}`: {}", line.join(" ")))
+    let line = line(words.get(1..at)?, &[], &translated(command, words.get(at..)?));
+    Some(format!("here it is `--{ours}`: {line}"))
 }
 
 /// An option of another tool, and ours that the verb has.
@@ -289,6 +293,15 @@ fn translated(command: &Command, words: &[String]) -> Vec<String> {
     while let Some(word) = words.next() {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+            // `-b10M`
+            _ if !word.starts_with("--")
+                && word.starts_with('-')
+                && word.is_char_boundary(2)
+                && word.len() > 2 =>
+            {
+                let (name, value) = word.split_at(2);
+                (name, Some(value.to_owned()))
+            }
             _ => (word.as_str(), None),
         };
         let own = named(command, name);
@@ -326,6 +339,9 @@ mod tests {
     #[test]
     fn options_of_other_tools_are_told_by_their_names_here() {
         for (line, said) in [
+            ("netdyno search --lab latency -t3", "for: netdyno search latency --lab --trial-duration 3s"),
+            ("netdyno probe -i eth0 -n host:2055", "`--on`: netdyno probe --on eth0 --export host:2055"),
+            ("netdyno send ipv4/udp -ieth0 -b10M", "`--on`: netdyno send ipv4/udp --on eth0 --rate 10M"),
             (
                 "netdyno send ipv4/udp -i eth0 --pps 1000",
                 "`--on`: netdyno send ipv4/udp --on eth0 --rate 1000pps",
@@ -377,6 +393,7 @@ mod tests {
         }
         // What nobody calls so, or what the verb has nothing for, gets no advice.
         for line in [
+            "netdyno send ipv4/udp --lab --loops 5",
             "netdyno send ipv4/udp --lab -Z",
             "netdyno info a.pcap --dst 1.2.3.4",
             "netdyno info a.pcap -b 3",

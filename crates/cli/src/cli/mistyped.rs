@@ -316,7 +316,7 @@ fn one_only(verb: &str, typed: &str, error: &clap::Error) -> Option<String> {
 }
 
 /// A command line of ours.
-fn line(before: &[String], between: &[&str], behind: &[String]) -> String {
+pub(super) fn line(before: &[String], between: &[&str], behind: &[String]) -> String {
     let words = before.iter().map(String::as_str).chain(between.iter().copied());
     let words = words.chain(behind.iter().map(String::as_str)).map(shell_word);
     std::iter::once("netdyno".into()).chain(words).collect::<Vec<String>>().join(" ")

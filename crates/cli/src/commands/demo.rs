@@ -208,7 +208,7 @@ fn cache() -> PathBuf {
 /// Where one is that is not kept: /tmp is memory on many hosts, and memory is what the demo needs for other things.
 fn passing() -> PathBuf {
     let on_disk = || Some(PathBuf::from("/var/tmp")).filter(|folder| folder.is_dir());
-    match std::env::var_os("TMPDIR") {
+    match std::env::var_os("TMPDIR").filter(|folder| !folder.is_empty()) {
         Some(folder) => PathBuf::from(folder),
         None => on_disk().unwrap_or_else(std::env::temp_dir),
     }

@@ -245,7 +245,7 @@ fn a_floor_may_be_a_cable_a_time_or_an_earlier_result() {
     // What the floor is does not depend on whether the sender kept to the load.
     let ran = run(format!("{search} --lab-impair delay=1ms --quiet"));
     assert!(ran.status == 0 || ran.stdout.contains("the sender did not keep to the load"), "{}", ran.stdout);
-    shows(ran, &["its floor", "the device, idle"]);
+    shows(ran, &["floor", "less it", "the device, idle"]);
 }
 
 #[test]

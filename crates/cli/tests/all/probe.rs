@@ -274,7 +274,8 @@ fn tshark_dissects_every_message() {
         sniffer.signal("INT");
         sniffer.wait().ok();
         let read = run(format!("tshark -r {messages} -d udp.port==9995,cflow -V")).ok().stdout;
-        let lower = read.to_lowercase();
+        // A source port of chance may be among those of traceroute, which is no complaint.
+        let lower = read.to_lowercase().replace("expert info (chat/sequence): possible traceroute", "");
         for complaint in ["malformed", "expert info", "[no template", "unexpected", "nonsense"] {
             assert!(!lower.contains(complaint), "{format}: {complaint} in\n{read}");
         }

@@ -521,6 +521,9 @@ pub fn fill_rx(report: &mut Report, run: &Outcome<'_>, both: &Measured) -> Optio
     if foreign > 0 {
         if let Some(rx) = &mut report.result.rx {
             rx.foreign_frames = Some(foreign);
+            if let Some(tx) = &report.result.tx {
+                rx.others_came(&tx.totals);
+            }
         }
         // At a sending interface others' frames are nothing to be warned of.
         if !run.setup.round_trip {

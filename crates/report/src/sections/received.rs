@@ -26,11 +26,13 @@ pub struct RxInterface {
 /// What arrived.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rx {
-    /// Frames and bytes that arrived, and their rates: over the time that was sent in where this run sent the frames, else
-    /// from the first arrival to the last. Older results have always the latter, and no `arrival_span_ns`.
+    /// Frames and bytes that arrived, and their rates: over the time that was sent in where this run sent the frames and
+    /// arrivals did not last clearly (2 %) longer, else from the first arrival to the last. Older results have always the
+    /// latter, and no `arrival_span_ns`.
     #[serde(flatten)]
     pub totals: Totals,
-    /// From the first arrival to the last, and the mean gap behind it. Left out where `duration_ns` is that.
+    /// From the first arrival to the last, and the mean gap behind it. Left out where nothing was sent, and where frames of
+    /// others came as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrival_span_ns: Option<u64>,
     /// Frames that arrived more than once, counted from the second time on.
@@ -97,34 +99,51 @@ impl Loss {
 }
 
 impl Rx {
-    /// Takes rates over the time that was sent in, as those of what was sent are.
+    /// Takes rates over the time that was sent in, as those of what was sent are, unless arrivals clearly lasted longer.
     ///
     /// A device that loses nothing receives at the rate that was offered: throughput is the rate of the offered stream at which
-    /// as many frames come as were sent (RFC 2544, 26.1; RFC 1242, 3.17), and frames are waited for after the last was sent
-    /// (RFC 2544, 23). Over a time of their own, equal counts had rates that differed by jitter (5,000 and 5,000.10 frames a
-    /// second), and more seemed to come than was sent. That time tells how fast a device empties a queue that was filled, so it
-    /// is kept beside it.
+    /// as many frames come as were sent (RFC 2544, 26.1; RFC 1242, 3.17). Over a time of their own, equal counts had rates that
+    /// differed by jitter (5,000 and 5,000.10 frames a second), and more seemed to come than was sent; and what came before an
+    /// outage seemed to have come at the full rate. But frames that were handed over at once and stood in a queue did not arrive
+    /// as fast as they were sent: no path may seem faster than it is.
     pub fn over_sending_time(&mut self, sent: &Totals) {
         if sent.duration_ns > 0 {
-            self.arrival_span_ns = Some(self.totals.duration_ns);
-            self.totals = Totals::over(self.totals.frames, self.totals.bytes, sent.duration_ns);
+            let span = self.totals.duration_ns;
+            self.arrival_span_ns = Some(span);
+            if !is_longer(span, sent.duration_ns) {
+                self.totals = Totals::over(self.totals.frames, self.totals.bytes, sent.duration_ns);
+            }
         }
     }
 
-    /// Where arrivals lasted longer than was sent, by more than jitter does: for how long, and at which rate.
-    fn longer(&self) -> Option<String> {
-        const JITTER_NS: u64 = 5_000_000;
-        const JITTER: u64 = 50;
-        let (span, sending) = (self.arrival_span_ns?, self.totals.duration_ns);
-        let jitter = JITTER_NS.max(sending / JITTER);
-        let rate = Totals::over(self.totals.frames, 0, span).frames_per_second;
-        (span > sending.saturating_add(jitter))
-            .then(|| format!("arrivals went on for {}, at {}", units::time(span), units::frame_rate(rate)))
+    /// Frames of others arrived, too, perhaps before the first of ours and after the last: the time of arrivals says nothing.
+    pub fn others_came(&mut self, sent: &Totals) {
+        if sent.duration_ns > 0 {
+            self.arrival_span_ns = None;
+            self.totals = Totals::over(self.totals.frames, self.totals.bytes, sent.duration_ns);
+        }
     }
 }
 
+/// By more than jitter is.
+fn is_longer(span_ns: u64, sending_ns: u64) -> bool {
+    span_ns > sending_ns.saturating_add(sending_ns / 50)
+}
+
+/// Where arrivals lasted longer than was sent: for how long.
+fn longer(report: &Report) -> Option<String> {
+    arrivals(report.result.rx.as_ref()?, &report.result.tx.as_ref()?.totals)
+}
+
+fn arrivals(came: &Rx, sent: &Totals) -> Option<String> {
+    let span = came.arrival_span_ns.filter(|span| *span == came.totals.duration_ns)?;
+    is_longer(span, sent.duration_ns)
+        .then(|| format!("arrivals went on for {}, which received rates are over", units::time(span)))
+}
+
 figures! {
-    /// Frames received over the time that was sent in, or from the first arrival to the last where this job did not send.
+    /// Frames received over the time that was sent in, or from the first arrival to the last where that is clearly longer or this
+    /// job did not send.
     RECEIVED = "rx_frames_per_second", "received", FramesPerSecond, Higher;
     /// Bits received on layer 2 without FCS, over the same time.
     RECEIVED_BITS = "rx_bits_per_second", "received, layer 2", BitsPerSecond, Higher;
@@ -194,13 +213,13 @@ impl Section for Received {
 
     fn lines(&self, report: &Report) -> Vec<Line> {
         let mut facts: Vec<_> = self.figures(report).iter().filter_map(Measured::fact).collect();
-        facts.extend(report.result.rx.as_ref().and_then(Rx::longer));
+        facts.extend(longer(report));
         vec![Line::facts("receiver", facts)]
     }
 
     fn facts(&self, report: &Report, facts: &mut Facts) {
         facts.figures(&self.figures(report));
-        facts.maybe("arrivals", report.result.rx.as_ref().and_then(Rx::longer));
+        facts.maybe("arrivals", longer(report));
     }
 }
 
@@ -215,10 +234,12 @@ mod tests {
     #[test]
     fn of_as_many_frames_the_rate_is_that_of_what_was_sent() {
         let sent = Totals::over(10_000, 600_000, 2_000_000_000);
-        let mut came = rx(10_000, 1_999_960_000);
-        came.over_sending_time(&sent);
-        assert_eq!(came.totals, sent);
-        assert_eq!((came.arrival_span_ns, came.longer()), (Some(1_999_960_000), None));
+        for span in [1_999_960_000, 2_000_000_000, 2_000_040_000] {
+            let mut came = rx(10_000, span);
+            came.over_sending_time(&sent);
+            assert_eq!((&came.totals, came.arrival_span_ns), (&sent, Some(span)));
+            assert_eq!(arrivals(&came, &sent), None);
+        }
         // A single frame has no time of its own, nor has what was not timed.
         let mut alone = rx(1, 0);
         alone.over_sending_time(&Totals::over(1, 60, 1_000_000));
@@ -228,11 +249,36 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_emptied_after_the_last_frame_was_sent_is_told() {
+    fn a_queue_that_is_emptied_after_the_last_frame_was_sent_is_told_and_makes_no_path_faster() {
+        let sent = Totals::over(10_000, 600_000, 2_000_000_000);
         let mut came = rx(10_000, 4_000_000_000);
+        came.over_sending_time(&sent);
+        assert_eq!(came.totals.frames_per_second, 2500.0);
+        assert_eq!(
+            arrivals(&came, &sent).as_deref(),
+            Some("arrivals went on for 4.00 s, which received rates are over")
+        );
+        // As short as it may be: 300 frames that were handed over in 0.2 ms and came in 3.6.
+        let mut came = rx(300, 3_600_000);
+        came.over_sending_time(&Totals::over(300, 18_000, 200_000));
+        assert!(came.totals.frames_per_second < 84_000.0, "{:?}", came.totals);
+    }
+
+    #[test]
+    fn what_came_before_an_outage_did_not_come_all_the_time() {
+        let mut came = rx(5_000, 1_000_000_000);
         came.over_sending_time(&Totals::over(10_000, 600_000, 2_000_000_000));
-        assert_eq!(came.totals.frames_per_second, 5000.0);
-        assert_eq!(came.longer().as_deref(), Some("arrivals went on for 4.00 s, at 2.50 kpps"));
+        assert_eq!(came.totals.frames_per_second, 2500.0);
+    }
+
+    #[test]
+    fn beside_frames_of_others_the_time_of_arrivals_says_nothing() {
+        let sent = Totals::over(10_000, 600_000, 2_000_000_000);
+        let mut came = rx(10_000, 2_500_000_000);
+        came.over_sending_time(&sent);
+        came.others_came(&sent);
+        assert_eq!((came.totals.frames_per_second, came.arrival_span_ns), (5000.0, None));
+        assert_eq!(arrivals(&came, &sent), None);
     }
 
     #[test]
@@ -242,6 +288,7 @@ mod tests {
             "bits_per_second": 1.0, "bits_per_second_l1": 2.0
         });
         let old: Rx = serde_json::from_value(old).expect("readable");
-        assert_eq!((old.totals.frames_per_second, old.arrival_span_ns, old.longer()), (10.1, None, None));
+        assert_eq!((old.totals.frames_per_second, old.arrival_span_ns), (10.1, None));
+        assert_eq!(arrivals(&old, &Totals::over(10, 600, 900_000_000)), None);
     }
 }

@@ -150,6 +150,8 @@ fn type_page(root: &Path, room: &Path, turn: &Path, page: &str, found: &[Typed])
         faults.push(format!("{page}: its lab failed ({})\n{}{}", ran.status, ran.stdout, ran.stderr));
     }
     let mut took = Duration::ZERO;
+    // What a run that was held up left behind is as short as it, and says so by its status alone.
+    let mut held_up = false;
     for (n, one) in found.iter().enumerate() {
         let read = |what: &str| std::fs::read(room.join(format!("{n}.{what}"))).unwrap_or_default();
         let said = String::from_utf8_lossy(&read("out")).into_owned();
@@ -169,7 +171,11 @@ fn type_page(root: &Path, room: &Path, turn: &Path, page: &str, found: &[Typed])
         if right && wanted == [0] && one.text.contains("--rate") {
             judged(true);
         }
-        if !(right || status == "1" && only_held_up(&said)) {
+        let excused = !right
+            && (status == "1" && only_held_up(&said)
+                || held_up && one.text.starts_with("netdyno report ") && matches!(status, "1" | "2"));
+        held_up |= excused;
+        if !(right || excused) {
             let last: Vec<&str> = said.lines().rev().take(12).collect();
             let last: Vec<&str> = last.into_iter().rev().collect();
             faults.push(format!(
