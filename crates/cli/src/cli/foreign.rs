@@ -329,12 +329,8 @@ fn translated(command: &Command, words: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::mistyped::told;
     use super::*;
-
-    fn told(line: &str) -> String {
-        let words = line.split(' ').map(std::ffi::OsString::from).collect();
-        crate::cli::help::parse(words).expect_err("refused").to_string()
-    }
 
     #[test]
     fn options_of_other_tools_are_told_by_their_names_here() {

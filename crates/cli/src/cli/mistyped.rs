@@ -322,14 +322,16 @@ pub(super) fn line(before: &[String], between: &[&str], behind: &[String]) -> St
     std::iter::once("netdyno".into()).chain(words).collect::<Vec<String>>().join(" ")
 }
 
+/// What a command line that is refused is answered.
+#[cfg(test)]
+pub(super) fn told(line: &str) -> String {
+    let words = line.split(' ').map(OsString::from).collect();
+    super::help::parse(words).expect_err("refused").to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn told(line: &str) -> String {
-        let words = line.split(' ').map(std::ffi::OsString::from).collect();
-        crate::cli::help::parse(words).expect_err("refused").to_string()
-    }
 
     #[test]
     fn what_is_refused_comes_with_the_line_that_is_not() {
