@@ -49,10 +49,20 @@ pub fn check() -> Result<(), GaugesError> {
     if !stderr().is_terminal() {
         return Err(GaugesError::NotATerminal);
     }
-    match std::env::var("TERM") {
-        Ok(term) if !matches!(term.as_str(), "" | "dumb" | "unknown") => Ok(()),
-        Ok(term) => Err(GaugesError::DumbTerminal(term)),
-        Err(_) => Err(GaugesError::DumbTerminal("not set".to_owned())),
+    match dumb_terminal() {
+        Some(term) => Err(GaugesError::DumbTerminal(term)),
+        None => Ok(()),
+    }
+}
+
+/// What TERM says where it names no terminal that can move its cursor or show colours (terminfo(5)).
+pub fn dumb_terminal() -> Option<String> {
+    match std::env::var_os("TERM") {
+        Some(term) if ["", "dumb", "unknown"].iter().any(|dumb| term == *dumb) => {
+            Some(term.to_string_lossy().into_owned())
+        }
+        Some(_) => None,
+        None => Some("not set".to_owned()),
     }
 }
 

@@ -255,7 +255,7 @@ const SEE: &[(&str, &str, &str)] = &[
 /// Variables that are heeded.
 pub const ENVIRONMENT: &[(&str, &str)] = &[
     ("NO_COLOR", "not empty: no colours, neither in help nor on the screen of --tui"),
-    ("TERM", "dumb: no progress line that is written over"),
+    ("TERM", "dumb or not set: no colours, no progress line that is written over"),
     ("COLUMNS", "the width that text is folded to where no terminal tells it"),
     (
         "XDG_CACHE_HOME",

@@ -9,7 +9,7 @@ mod groups;
 use super::Cli;
 use clap::builder::StyledStr;
 use clap::builder::styling::Styles;
-use clap::{Arg, ArgAction, Command, CommandFactory as _, FromArgMatches as _, Parser as _};
+use clap::{Arg, ArgAction, ColorChoice, Command, CommandFactory as _, FromArgMatches as _, Parser as _};
 pub use examples::{Example, of};
 pub use groups::{ENVIRONMENT, docs, is_ours, related};
 use std::ffi::OsString;
@@ -28,11 +28,16 @@ const WIDTH: usize = 80;
 
 /// The command line, as it is shown.
 pub fn command() -> Command {
-    arranged(Cli::command(), "").help_template(format!(
+    let command = arranged(Cli::command(), "").help_template(format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{}\n{{options}}{{after-help}}",
         verbs(),
         header("Options:")
-    ))
+    ));
+    match gauges::screen::dumb_terminal() {
+        // By itself clap colours what goes to such a terminal, too, on machines that build (CI is set).
+        Some(_) => command.color(ColorChoice::Never),
+        None => command,
+    }
 }
 
 /// Reads a command line.
