@@ -39,7 +39,7 @@ build: ## install what is missing and build target/release/netdyno
 	@mkdir -p $(TARGET)/release && ln -f $(TARGET)/$(HOST)/release/netdyno $(NETDYNO)
 
 test: ## install what is missing and run every test (as root, or with sudo)
-	@scripts/setup test
+	@scripts/setup compile
 	@scripts/test
 
 test-drivers: build ## try real drivers and other kernels in emulated machines; ARGS=reduced within three minutes, 6.1/igb for one

@@ -20,6 +20,14 @@ pub struct Wanted {
 #[error("there is no figure `{}`; {}", printable(.0), near(.0, keys()))]
 pub struct Unknown(String);
 
+/// A figure that no result of a kind of job has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no result of a job of the kind `{kind}` has a figure `{key}`: {}", had_by(.key, .kind))]
+pub struct Never {
+    kind: &'static str,
+    key: String,
+}
+
 /// A figure that a result does not have.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Missing {
@@ -50,6 +58,36 @@ fn of(there: &[String]) -> String {
 /// The keys of all figures.
 pub fn keys() -> impl Iterator<Item = &'static str> {
     sections::declared().map(|figure| figure.key)
+}
+
+/// The keys of the figures that a result of this kind of job may have, by what is asked for.
+fn keys_of(kind: &'static str) -> impl Iterator<Item = &'static str> {
+    sections::declared_for(kind).map(|figure| figure.key)
+}
+
+/// Which kinds of jobs have a figure, and what one that has not has instead, as a sentence's end.
+fn had_by(key: &str, not: &'static str) -> String {
+    let instead = alike(key, keys_of(not));
+    let near =
+        if instead.is_empty() { String::new() } else { format!("; near it are {}", instead.join(", ")) };
+    format!("it is one of {}{near}", sections::kinds_of(key).join(", "))
+}
+
+/// Whether a result of this kind of job (`netdyno_spec::Job::kind`) can have these figures at all.
+///
+/// # Errors
+/// The first that it cannot have. One that it may have can still be missing in the result: see [`lines`].
+pub fn check(kind: &'static str, wanted: &[Wanted]) -> Result<(), Never> {
+    match wanted.iter().find(|wanted| !keys_of(kind).any(|key| key == wanted.key)) {
+        Some(wanted) => Err(Never { kind, key: wanted.key.clone() }),
+        None => Ok(()),
+    }
+}
+
+/// The figures of a result that [`check`] would have refused for its kind of job: none, if it knows what results have.
+pub fn unforeseen(kind: &'static str, report: &Report) -> Vec<&'static str> {
+    let had = figure::of(report).into_iter().map(|measured| measured.figure.key);
+    had.filter(|key| !keys_of(kind).any(|known| known == *key)).collect()
 }
 
 impl std::str::FromStr for Wanted {
@@ -108,17 +146,24 @@ fn begins(name: &str, words: &str) -> bool {
 
 /// The keys that are most like this one, as a sentence's end; all of them where none is.
 fn near<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> String {
+    let known: Vec<&str> = known.collect();
+    let like = alike(key, known.iter().copied());
+    if like.is_empty() {
+        format!("there are {}", known.join(", "))
+    } else {
+        format!("near it are {}", like.join(", "))
+    }
+}
+
+/// The keys that are most like this one.
+fn alike<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Vec<&'k str> {
     const MOST: usize = 5;
     // Below this share two have less in common than most have by chance.
     const LEAST: f64 = 0.3;
     let mut known: Vec<(f64, &str)> = known.map(|known| (likeness(key, known), known)).collect();
+    known.retain(|(like, _)| *like >= LEAST);
     known.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let like: Vec<&str> =
-        known.iter().filter(|(like, _)| *like >= LEAST).map(|(_, key)| *key).take(MOST).collect();
-    match like.is_empty() {
-        true => format!("there are {}", known.iter().map(|(_, key)| *key).collect::<Vec<_>>().join(", ")),
-        false => format!("near it are {}", like.join(", ")),
-    }
+    known.into_iter().map(|(_, key)| key).take(MOST).collect()
 }
 
 /// How much of two words is the same, from 0 to 1: pairs of neighbouring letters (Dice). Unlike a count of edits it finds words

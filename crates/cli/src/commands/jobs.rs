@@ -58,6 +58,7 @@ pub fn search(kind: Kind) -> Result<u8> {
     }
     let earlier = resume::read(&path)?;
     let job = resume::again(&earlier, &path, &job)?;
+    check_output(&job, &output)?;
     let session = Signals::handle(output.gauges.tui)?.session(job.asks(), None);
     let words = earlier.command_line.clone();
     let then = job.clone();
@@ -151,8 +152,9 @@ fn captures_to_stdout(capture: Option<&spec::Capture>) -> bool {
     capture.is_some_and(spec::Capture::writes_to_stdout)
 }
 
-/// Standard output takes one thing.
+/// Standard output takes one thing, and of what no such job has nothing can be printed.
 fn check_output(job: &Job, output: &Output) -> Result<()> {
+    report::get::check(job.kind(), &output.get).map_err(|never| anyhow!("--get: {never}"))?;
     let also = [
         ("--json", output.json),
         ("--json-lines", output.json_lines),
@@ -174,6 +176,8 @@ fn put(job: &Job, report: &Report, output: &Output) -> Result<u8> {
         aside(&text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() }));
         return Ok(report.result.verdict.exit_status());
     }
+    // What `--get` is refused for before the run is held to what all results of the tests have.
+    debug_assert_eq!(report::get::unforeseen(job.kind(), report), [""; 0], "figures of {}", job.kind());
     let concluded = conclude(report, output, matches!(job, Job::Replay(replay) if replay.write.is_none()));
     if concluded.as_ref().is_err_and(|error| error.is::<report::get::Missing>()) {
         // What was measured is told all the same: it took time.

@@ -137,6 +137,20 @@ fn a_figure_is_printed_bare_for_a_script() {
     // A run has its own status with it, and says what it measured where that is not what was asked for.
     let lost = "netdyno send ipv4/udp --lab --lab-loss 1/10 --rate 1kpps --count 100 --quiet";
     assert_eq!(run(format!("{lost} --get lost_frames --get tx_frames")).with(1).stdout, "10\n100\n");
-    run(format!("{lost} --get throughput")).refused(&["no figure `throughput`", "10.0 %"]);
+    run(format!("{lost} --get loss_by_count_ratio")).refused(&["no figure `loss_by_count_ratio`", "10.0 %"]);
     run(format!("{lost} --get throughputs")).with(2).says(&["`throughputs`; near it"]);
+    // What no such job measures is refused before it begins, not after an hour.
+    let never = run(format!("{lost} --get throughput"));
+    never.refused(&[
+        "--get: no result of a job of the kind `send` has a figure `throughput`: it is one of search, trial",
+    ]);
+    let hours = "netdyno search throughput --lab --trial-duration 1h --quiet";
+    let never = run(format!("{hours} --get throughput --get latency_p90"));
+    never.with(2).says(&["`latency_p90`; near it"]);
+    let never = run(format!("{hours} --get latency_p99"));
+    never.refused(&[
+        "kind `search`",
+        "`latency_p99`: it is one of send, replay",
+        "near it are trial_latency_p99",
+    ]);
 }

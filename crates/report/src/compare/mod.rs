@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::figure::Within;
 pub use crate::figure::{Better, Unit};
 use crate::model::{Report, Verdict};
+use crate::sections::received;
 use crate::units;
 use figures::Figure;
 use noise::Sample;
@@ -277,6 +278,7 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
             names.join("; ")
         ));
     }
+    notes.extend(of_two_bases(&all, &compared));
     let changes = |wanted| compared.iter().any(|c| c.change == wanted);
     let outcome = match () {
         () if changes(Change::Worse) => Change::Worse,
@@ -308,6 +310,23 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
         not_in_all,
         notes,
     })
+}
+
+/// Says of which results received rates are over another time than of the others: those of 0.1 are over arrivals always, and so
+/// are those of runs whose arrivals clearly lasted longer.
+fn of_two_bases(all: &[&Named<'_>], compared: &[Compared]) -> Option<String> {
+    compared.iter().find(|c| c.name == received::RECEIVED.name)?;
+    let (arrivals, sending): (Vec<&Named<'_>>, Vec<_>) = all.iter().partition(|named| {
+        let (tx, rx) = (named.report.result.tx.as_ref(), named.report.result.rx.as_ref());
+        tx.zip(rx).is_some_and(|(tx, rx)| tx.totals.duration_ns != rx.totals.duration_ns)
+    });
+    if arrivals.is_empty() || sending.is_empty() {
+        return None;
+    }
+    let names = arrivals.iter().map(|named| named.name.as_str()).collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "{names}: received rates are over the time from the first arrival to the last; those of the others are over the time that was sent in."
+    ))
 }
 
 /// What a result has of the figure of this name.

@@ -96,24 +96,39 @@ pub(crate) const ALL: [&dyn Section; 20] = [
     &search::Searched,
 ];
 
-/// The figures that parts declare.
-static DECLARED: [&[&Figure]; 11] = [
-    sent::DECLARED,
-    received::DECLARED,
-    latency::DECLARED,
-    pacing::DECLARED,
-    flows::DECLARED,
-    search::DECLARED,
-    endpoint::DECLARED,
-    endpoint_search::DECLARED,
-    metering::DECLARED,
-    collection::DECLARED,
-    cloning::DECLARED,
+/// Jobs whose results are of frames; those of a search are of its trials.
+const FRAMES: &[&str] =
+    &["send", "replay", "measure", "reflect", "bridge", "impair", "probe", "live", "trial"];
+
+/// The figures that parts declare, and the kinds of jobs (`netdyno_spec::Job::KINDS`) whose results can have them.
+static DECLARED: [(&[&Figure], &[&str]); 11] = [
+    (sent::DECLARED, FRAMES),
+    (received::DECLARED, FRAMES),
+    (latency::DECLARED, FRAMES),
+    (pacing::DECLARED, FRAMES),
+    (flows::DECLARED, FRAMES),
+    (search::DECLARED, &["search", "trial"]),
+    (endpoint::DECLARED, &["endpoint", "endpoint-server", "endpoint-search"]),
+    (endpoint_search::DECLARED, &["endpoint-search"]),
+    (metering::DECLARED, &["probe"]),
+    (collection::DECLARED, &["collect"]),
+    (cloning::DECLARED, &["clone"]),
 ];
 
 /// All figures that there are.
 pub(crate) fn declared() -> impl Iterator<Item = &'static Figure> {
-    DECLARED.into_iter().flatten().copied()
+    DECLARED.iter().flat_map(|(figures, _)| *figures).copied()
+}
+
+/// Those that a result of this kind of job can have.
+pub(crate) fn declared_for(kind: &str) -> impl Iterator<Item = &'static Figure> {
+    DECLARED.iter().filter(move |(_, kinds)| kinds.contains(&kind)).flat_map(|(figures, _)| *figures).copied()
+}
+
+/// The kinds of jobs whose results can have a figure.
+pub(crate) fn kinds_of(key: &str) -> &'static [&'static str] {
+    let of = DECLARED.iter().find(|(figures, _)| figures.iter().any(|figure| figure.key == key));
+    of.map_or(&[], |(_, kinds)| kinds)
 }
 
 /// A line of the summary, with its label in front.

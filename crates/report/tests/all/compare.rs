@@ -134,6 +134,29 @@ fn a_comparison_keeps_to_the_columns_there_are_and_says_what_its_words_mean() {
 }
 
 #[test]
+fn received_rates_over_another_time_are_told() {
+    let received = |span_ns: u64, duration_ns: u64| {
+        let mut report = run(100_000, 500, 1);
+        let totals = Totals::over(600_000, 36_000_000, duration_ns);
+        // The first results had no span: zero stands for that.
+        let arrival_span_ns = (span_ns > 0).then_some(span_ns);
+        report.result.rx = Some(Rx { totals, arrival_span_ns, ..Rx::default() });
+        report
+    };
+    let old = received(0, 5_999_999_000);
+    let (sent_in, queued) = (received(5_999_999_000, 6_000_000_000), received(7_000_000_000, 7_000_000_000));
+    let told = |a: &Report, b: &Report| {
+        let comparison = against(std::slice::from_ref(a), std::slice::from_ref(b)).expect("compared");
+        comparison.notes.into_iter().find(|note| note.contains("received rates are over"))
+    };
+    assert!(told(&old, &sent_in).is_some_and(|note| note.starts_with("r0: ")));
+    assert!(told(&sent_in, &queued).is_some_and(|note| note.contains("first arrival")));
+    for (a, b) in [(&old, &old), (&old, &queued), (&sent_in, &sent_in)] {
+        assert_eq!(told(a, b), None);
+    }
+}
+
+#[test]
 fn no_difference_beyond_an_interval_is_said_to_be_noise() {
     // A stall in the first interval, which is no part: the whole lost a tenth, the parts nothing.
     let mut stalled = run(100_000, 500, 2);
