@@ -23,6 +23,9 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # that matches counts).
 REMAP = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo --remap-path-prefix=$(CURDIR)=netdyno \
 	--remap-path-prefix=$(abspath $(TARGET))=target
+# The same of C that others' build scripts compile with debug information: librdkafka is built where the target folder is.
+REMAP_C = -ffile-prefix-map=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo -ffile-prefix-map=$(CURDIR)=netdyno \
+	-ffile-prefix-map=$(abspath $(TARGET))=target
 
 .PHONY: help demo build test test-drivers test-packages lint fuzz bench docs packages install uninstall clean
 
@@ -35,7 +38,7 @@ demo: build ## install what is missing, build, and watch traffic being sent and 
 build: ## install what is missing and build target/release/netdyno
 	@scripts/setup
 	LIBBPF_SYS_LIBRARY_PATH=$$(pkg-config --variable=libdir libelf) RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" \
-		cargo build --release --locked -p netdyno-cli --features static --target $(HOST)
+		CFLAGS="$$CFLAGS $(REMAP_C)" cargo build --release --locked -p netdyno-cli --features static --target $(HOST)
 	@mkdir -p $(TARGET)/release && ln -f $(TARGET)/$(HOST)/release/netdyno $(NETDYNO)
 
 test: ## install what is missing and run every test (as root, or with sudo)
