@@ -20,12 +20,11 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # named, because plugins of the compiler are never static.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # The names of sources, which panics tell, without the folders that they happen to be in: it is the same binary in any (the last
-# that matches counts).
-REMAP = --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo --remap-path-prefix=$(CURDIR)=netdyno \
-	--remap-path-prefix=$(abspath $(TARGET))=target
-# The same of C that others' build scripts compile with debug information: librdkafka is built where the target folder is.
-REMAP_C = -ffile-prefix-map=$(or $(CARGO_HOME),$(HOME)/.cargo)=cargo -ffile-prefix-map=$(CURDIR)=netdyno \
-	-ffile-prefix-map=$(abspath $(TARGET))=target
+# that matches counts). The same of C that others' build scripts compile with debug information: librdkafka is built where the
+# target folder is.
+FOLDERS = $(or $(CARGO_HOME),$(HOME)/.cargo)=cargo $(CURDIR)=netdyno $(abspath $(TARGET))=target
+REMAP = $(addprefix --remap-path-prefix=,$(FOLDERS))
+REMAP_C = $(addprefix -ffile-prefix-map=,$(FOLDERS))
 
 .PHONY: help demo build test test-drivers test-packages lint fuzz bench docs packages install uninstall clean
 

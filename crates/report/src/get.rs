@@ -60,14 +60,14 @@ pub fn keys() -> impl Iterator<Item = &'static str> {
     sections::declared().map(|figure| figure.key)
 }
 
-/// The keys of the figures that a result of this kind of job may have, by what is asked for.
-fn keys_of(kind: &'static str) -> impl Iterator<Item = &'static str> {
-    sections::declared_for(kind).map(|figure| figure.key)
+/// Whether a result of this kind of job can have the figure.
+fn may_have(kind: &str, key: &str) -> bool {
+    sections::kinds_of(key).contains(&kind)
 }
 
 /// Which kinds of jobs have a figure, and what one that has not has instead, as a sentence's end.
-fn had_by(key: &str, not: &'static str) -> String {
-    let instead = alike(key, keys_of(not));
+fn had_by(key: &str, not: &str) -> String {
+    let instead = alike(key, keys().filter(|key| may_have(not, key)));
     let near =
         if instead.is_empty() { String::new() } else { format!("; near it are {}", instead.join(", ")) };
     format!("it is one of {}{near}", sections::kinds_of(key).join(", "))
@@ -78,16 +78,16 @@ fn had_by(key: &str, not: &'static str) -> String {
 /// # Errors
 /// The first that it cannot have. One that it may have can still be missing in the result: see [`lines`].
 pub fn check(kind: &'static str, wanted: &[Wanted]) -> Result<(), Never> {
-    match wanted.iter().find(|wanted| !keys_of(kind).any(|key| key == wanted.key)) {
+    match wanted.iter().find(|wanted| !may_have(kind, &wanted.key)) {
         Some(wanted) => Err(Never { kind, key: wanted.key.clone() }),
         None => Ok(()),
     }
 }
 
 /// The figures of a result that [`check`] would have refused for its kind of job: none, if it knows what results have.
-pub fn unforeseen(kind: &'static str, report: &Report) -> Vec<&'static str> {
+pub fn unforeseen(kind: &str, report: &Report) -> Vec<&'static str> {
     let had = figure::of(report).into_iter().map(|measured| measured.figure.key);
-    had.filter(|key| !keys_of(kind).any(|known| known == *key)).collect()
+    had.filter(|key| !may_have(kind, key)).collect()
 }
 
 impl std::str::FromStr for Wanted {

@@ -165,6 +165,11 @@ pub struct Ran {
     pub stderr: String,
 }
 
+/// A text in one line: where lines are folded is no matter.
+pub fn unfolded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 impl Ran {
     /// It must have ended with this status.
     #[track_caller]

@@ -273,7 +273,7 @@ fn a_reader_that_left_is_no_error() {
     }
     // A busy machine's sender may be late, and says so.
     let only_late = |said: &str| {
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = unfolded(said);
         said.contains("Short of what was asked: the rate was not reached")
     };
     let ran = into_nothing("netdyno send ipv4/udp --lab --rate 1kpps --count 200 --capture -");

@@ -167,7 +167,7 @@ fn a_loss_in_the_device_is_told_from_one_at_the_ends() {
     // A lab of the command's own knows its device, and its interfaces are gone with it.
     let own = send.replace("--on tx0 --measure rx0", "--lab --lab-bottleneck 5mbps");
     let ran = run(&own).with(1);
-    let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = unfolded(&ran.stdout);
     for words in ["Likely cause: the lab's dut1 dropped", "its tbf_dropped rose", "with the same --lab finds"]
     {
         assert!(said.contains(words), "{words}: {}", ran.stdout);

@@ -134,7 +134,11 @@ fn a_session_with_nginx_is_answered_as_captured_and_reset_by_nobody() {
     for says in ["Requests over time", "3 requests, each answered as captured", "Latency by percentile"] {
         assert!(page.contains(says), "{says}");
     }
-    assert!(unfolded(&again).contains("198.18.0.1:45678 > 198.18.0.2:80: as captured"), "{}", again.stdout);
+    assert!(
+        unfolded(&again.stdout).contains("198.18.0.1:45678 > 198.18.0.2:80: as captured"),
+        "{}",
+        again.stdout
+    );
 }
 
 #[test]
@@ -336,11 +340,6 @@ fn guards_on(net: &Net) -> usize {
     net.lab.sender.namespace.run_in(query).expect("the namespace")
 }
 
-/// What it printed, in one line: where lines are folded is no matter.
-fn unfolded(ran: &Ran) -> String {
-    ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[test]
 fn tcpliveplays_command_line_plays_the_first_connection() {
     let site = Site::new();
@@ -348,12 +347,12 @@ fn tcpliveplays_command_line_plays_the_first_connection() {
     let mac = "02:00:00:00:00:02";
     let ran = site.net.run(format!("netdyno tcpliveplay tx0 {file} 198.18.0.2 {mac} 45454"));
     assert!(
-        unfolded(&ran).contains("played 198.18.0.1:45454 > 198.18.0.2:80"),
+        unfolded(&ran.stdout).contains("played 198.18.0.1:45454 > 198.18.0.2:80"),
         "{}{}",
         ran.stdout,
         ran.stderr
     );
-    assert!(unfolded(&ran).contains("ended: client (captured: client)"), "{}", ran.stdout);
+    assert!(unfolded(&ran.stdout).contains("ended: client (captured: client)"), "{}", ran.stdout);
     site.net
         .run(format!("netdyno tcpliveplay tx0 {file} 198.18.0.2 {mac} random"))
         .says(&["playing 1 connection"]);

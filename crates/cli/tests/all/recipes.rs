@@ -1,6 +1,6 @@
 //! docs/recipes.md, line by line, as it is typed.
 
-use crate::common::run;
+use crate::common::{run, unfolded};
 use crate::documents::SLOW;
 use crate::judged::judged;
 use std::path::Path;
@@ -79,7 +79,7 @@ fn each_recipe_does_what_it_says() {
             let (status, printed) = typed(&recipe.line, folder.path());
             let wanted = i32::from(recipe.task.contains("exit status 1"));
             // Lines are folded where the sentence may be.
-            let said = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+            let said = unfolded(&printed);
             let slow = status == 1 && SLOW.iter().any(|slow| said.contains(slow));
             late.fetch_add(usize::from(slow), Relaxed);
             if !(status == wanted || slow) || printed.contains("netdyno: ") || printed.contains("panicked") {

@@ -98,7 +98,7 @@ fn what_a_labs_device_lost_is_named_by_the_counter_that_rose() {
             assert_eq!(rise, lost, "{device}: {row}");
         }
         let shown = run(format!("netdyno report {}", folder.path().display())).with(1).stdout;
-        let said = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = unfolded(&shown);
         assert!(said.contains(&format!("Likely cause: {place}")), "{shown}");
         assert!(
             said.contains(&format!(" {counter} rose")) && said.contains("with the same --lab"),

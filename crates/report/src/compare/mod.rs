@@ -315,12 +315,12 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
 /// Says of which results received rates are over another time than of the others: those of 0.1 are over arrivals always, and so
 /// are those of runs whose arrivals clearly lasted longer.
 fn of_two_bases(all: &[&Named<'_>], compared: &[Compared]) -> Option<String> {
-    compared.iter().find(|c| c.name == received::RECEIVED.name)?;
     let (arrivals, sending): (Vec<&Named<'_>>, Vec<_>) = all.iter().partition(|named| {
         let (tx, rx) = (named.report.result.tx.as_ref(), named.report.result.rx.as_ref());
-        tx.zip(rx).is_some_and(|(tx, rx)| tx.totals.duration_ns != rx.totals.duration_ns)
+        tx.zip(rx).is_some_and(|(tx, rx)| rx.is_over_arrivals(&tx.totals))
     });
-    if arrivals.is_empty() || sending.is_empty() {
+    let is_compared = compared.iter().any(|c| c.name == received::RECEIVED.name);
+    if !is_compared || arrivals.is_empty() || sending.is_empty() {
         return None;
     }
     let names = arrivals.iter().map(|named| named.name.as_str()).collect::<Vec<_>>().join(", ");

@@ -120,11 +120,6 @@ pub(crate) fn declared() -> impl Iterator<Item = &'static Figure> {
     DECLARED.iter().flat_map(|(figures, _)| *figures).copied()
 }
 
-/// Those that a result of this kind of job can have.
-pub(crate) fn declared_for(kind: &str) -> impl Iterator<Item = &'static Figure> {
-    DECLARED.iter().filter(move |(_, kinds)| kinds.contains(&kind)).flat_map(|(figures, _)| *figures).copied()
-}
-
 /// The kinds of jobs whose results can have a figure.
 pub(crate) fn kinds_of(key: &str) -> &'static [&'static str] {
     let of = DECLARED.iter().find(|(figures, _)| figures.iter().any(|figure| figure.key == key));

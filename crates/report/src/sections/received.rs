@@ -116,6 +116,11 @@ impl Rx {
         }
     }
 
+    /// Whether its rates are over the time from the first arrival to the last, which those of older results always are.
+    pub(crate) fn is_over_arrivals(&self, sent: &Totals) -> bool {
+        self.totals.duration_ns != sent.duration_ns
+    }
+
     /// Frames of others arrived, too, perhaps before the first of ours and after the last: the time of arrivals says nothing.
     pub fn others_came(&mut self, sent: &Totals) {
         if sent.duration_ns > 0 {
@@ -136,9 +141,8 @@ fn longer(report: &Report) -> Option<String> {
 }
 
 fn arrivals(came: &Rx, sent: &Totals) -> Option<String> {
-    let span = came.arrival_span_ns.filter(|span| *span == came.totals.duration_ns)?;
-    is_longer(span, sent.duration_ns)
-        .then(|| format!("arrivals went on for {}, which received rates are over", units::time(span)))
+    let span = came.arrival_span_ns.filter(|_| came.is_over_arrivals(sent))?;
+    Some(format!("arrivals went on for {}, which received rates are over", units::time(span)))
 }
 
 figures! {
