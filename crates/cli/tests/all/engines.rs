@@ -263,6 +263,75 @@ fn a_reflector_cannot_change_what_live_frames_send() {
     assert!(ran.stdout.contains("40,000"), "{}", ran.stdout);
 }
 
+/// A device at the far end that counts what came, of 100 bytes with FCS and of other lengths (in a map that nobody else has), then
+/// moves one end of the frame and sends it back: a page that keeps what is left there makes the next frame another one.
+fn mover(net: &Net, name: &str, moves: &str) {
+    let (source, object) = (net.file(&format!("{name}.c")), net.file(&format!("{name}.o")));
+    let program = format!(
+        r#"
+struct xdp_md {{ unsigned data, data_end, data_meta, ingress_ifindex, rx_queue_index, egress_ifindex; }};
+static long (*adjust_head)(struct xdp_md *, int) = (void *)44;
+static long (*adjust_meta)(struct xdp_md *, int) = (void *)54;
+static long (*adjust_tail)(struct xdp_md *, int) = (void *)65;
+__attribute__((section("xdp"), used)) int moves(struct xdp_md *ctx) {{
+    unsigned char *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+    if (data + 14 > end || data[12] != 8 || data[13] != 0) return 2;
+    {moves};
+    return 3;
+}}
+char license[] __attribute__((section("license"), used)) = "GPL";
+"#
+    );
+    std::fs::write(&source, program).expect("the source");
+    run(format!("clang -O2 -target bpf -c {source} -o {object}")).ok();
+    net.run_there(format!("ip link set dev rx0 xdp obj {object} sec xdp")).ok();
+}
+
+/// What the kernel counts of bytes at the far end, against what was meant: frames leave as they are made, whatever a far end
+/// does with their pages, and the result says what left.
+#[test]
+fn a_far_end_that_moves_a_frames_ends_cannot_change_what_live_frames_send() {
+    let net = Net::new();
+    // Without a program there, a veth's end takes nothing back, and pages do not return.
+    let mut near = net.start("netdyno measure --on tx0 --meter xdp");
+    near.until_it_says("measuring on tx0");
+    let received = || {
+        let read = |what: &str| -> u64 {
+            let file = format!("/sys/class/net/rx0/statistics/rx_{what}");
+            net.run_there(format!("cat {file}")).ok().stdout.trim().parse().expect("a number")
+        };
+        [read("packets"), read("bytes")]
+    };
+    for (name, moves) in [
+        ("shorter", "adjust_tail(ctx, -10)"),
+        ("longer", "adjust_tail(ctx, 4)"),
+        ("decapsulated", "adjust_head(ctx, 14)"),
+        ("encapsulated", "adjust_head(ctx, -20)"),
+        ("described", "adjust_meta(ctx, -8)"),
+        ("everything", "adjust_head(ctx, -20); adjust_tail(ctx, -40)"),
+    ] {
+        net.run_there("ip link set dev rx0 xdp off").ok();
+        mover(&net, name, moves);
+        for size in ["100", "64,100,300"] {
+            let before = received();
+            let send = format!(
+                "netdyno send ipv4(dst=10.9.0.1)/udp --size {size} --on tx0 --rate 200kpps --count 30000"
+            );
+            let ran = net.run(format!("{send} --engine xdp --json")).result();
+            let (after, tx) = (received(), &ran["result"]["tx"]);
+            let came = [after[0] - before[0], after[1] - before[1]];
+            let meant = if size == "100" { 30_000 * 96 } else { 10_000 * (60 + 96 + 296) };
+            assert_eq!(number(&tx["bytes"]), meant, "{name}");
+            assert!(came[0] >= 30_000, "{name}: {came:?}");
+            // The kernel's own frames (ARP, IPv6) may come between; they are no more than a few.
+            let others = (came[0] - 30_000) * 1_600;
+            assert!((meant..=meant + others).contains(&came[1]), "{name} {size}: {came:?}, meant {meant}");
+        }
+    }
+    near.signal("INT");
+    near.wait();
+}
+
 /// A veth has room for a queue for each CPU and uses one, unless it is told otherwise.
 #[test]
 fn a_core_takes_an_af_xdp_queue_that_is_there() {

@@ -200,6 +200,20 @@ pub fn compare_counters(
         completions: Some("measure where they arrive (`.measure`)"),
     };
     account(report, compared, &moved, seen, &told);
+    if let Some((meant, counted)) = other_bytes(&ours, &moved, Counted::by(place, seen.counts)) {
+        report.result.verdict.fall_short(Code::CountersDisagree, Sentence::new(
+            format!(
+                "other bytes left than were meant: {} of {} together, and {} counts {}{}: frames left longer or shorter than they \
+                 were made",
+                units::counted(ours.frames, "frame"),
+                units::counted(meant, "byte"),
+                place.spec,
+                units::counted(counted, "byte"),
+                if foreign > 0 { ", others' frames included" } else { "" },
+            ),
+            Some("use another `.engine`: afxdp or packet"),
+        ));
+    }
     if foreign > 0 {
         report.warnings.add(Code::OthersSent, format!(
             "{} sent {} that are not of this run: other programs use it, or the kernel itself does (ARP, IPv6)",
@@ -337,6 +351,36 @@ fn beyond_layer2(ours: &TxCounters, moved: &Counters) -> Option<i64> {
     let beyond = all - i64::try_from(ours.bytes).ok()?;
     // No counter adds more to a frame than preamble, FCS and gap; anything else was counted at another moment.
     (beyond % frames == 0 && (beyond / frames).abs() <= 24).then_some(beyond / frames)
+}
+
+/// What an interface counts of a frame beyond its bytes here: at least, and at most.
+#[derive(Debug, Clone, Copy)]
+struct Counted(i64, i64);
+
+impl Counted {
+    /// Of a veth, or of any hardware; `None` where drivers count what they like (a tunnel's, with or without headers).
+    fn by(place: &Place, counts: Counts) -> Option<Counted> {
+        match place.interface.kind.as_deref() {
+            Some("veth") if counts == Counts::HandedOver => Some(Counted(0, 0)),
+            // The far end counts socket buffers where it polls (XDP, GRO), and does so behind their Ethernet header.
+            Some("veth") => Some(Counted(-14, 0)),
+            Some(_) => None,
+            // Preamble, FCS and gap, or none of two tags; what is shorter than a frame may be is filled up.
+            None => Some(Counted(-24, 24 + 46)),
+        }
+    }
+}
+
+/// The bytes that were meant and those that the interface counted, where they cannot be of the same frames: as many frames left,
+/// with other lengths. Frames of others may only add to them.
+fn other_bytes(ours: &TxCounters, moved: &Counters, counted: Option<Counted>) -> Option<(u64, u64)> {
+    const LONGEST: i128 = 65_549;
+    let Counted(least, most) = counted?;
+    let others = moved.tx_packets.checked_sub(ours.frames)?;
+    let (frames, meant, all) = (i128::from(ours.frames), i128::from(ours.bytes), i128::from(moved.tx_bytes));
+    let may_be =
+        meant + frames * i128::from(least)..=meant + frames * i128::from(most) + i128::from(others) * LONGEST;
+    (!may_be.contains(&all)).then_some((ours.bytes, moved.tx_bytes))
 }
 
 /// What rose at each end of the run.
@@ -566,6 +610,29 @@ mod tests {
             (moved(11, 660), None),
         ] {
             assert_eq!(beyond_layer2(&ours, &moved), beyond);
+        }
+    }
+
+    #[test]
+    fn frames_that_left_with_other_lengths_show_in_the_bytes() {
+        let ours = TxCounters { frames: 100, bytes: 9_600, ..TxCounters::default() };
+        let moved = |tx_packets, tx_bytes| Counters { tx_packets, tx_bytes, ..Counters::default() };
+        let (veth, hardware) = (Some(Counted(0, 0)), Some(Counted(-24, 70)));
+        for (moved, counted, differs) in [
+            (moved(100, 9_600), veth, false),
+            (moved(100, 9_599), veth, true),
+            (moved(100, 9_604), veth, true),
+            // A frame of others' adds what it has.
+            (moved(101, 9_642), veth, false),
+            (moved(101, 9_599), veth, true),
+            (moved(100, 10_000), hardware, false),
+            (moved(100, 1_600), hardware, true),
+            (moved(100, 20_000), hardware, true),
+            // Fewer frames are another finding.
+            (moved(99, 9_504), veth, false),
+            (moved(100, 1_600), None, false),
+        ] {
+            assert_eq!(other_bytes(&ours, &moved, counted).is_some(), differs, "{moved:?} {counted:?}");
         }
     }
 
