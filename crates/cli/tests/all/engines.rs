@@ -279,7 +279,7 @@ __attribute__((section("xdp"), used)) int moves(struct xdp_md *ctx) {{
     {moves};
     return 3;
 }}
-char license[] __attribute__((section("license"), used)) = "GPL";
+char gpl[] __attribute__((section("license"), used)) = "GPL";
 "#
     );
     std::fs::write(&source, program).expect("the source");
@@ -296,11 +296,8 @@ fn a_far_end_that_moves_a_frames_ends_cannot_change_what_live_frames_send() {
     let mut near = net.start("netdyno measure --on tx0 --meter xdp");
     near.until_it_says("measuring on tx0");
     let received = || {
-        let read = |what: &str| -> u64 {
-            let file = format!("/sys/class/net/rx0/statistics/rx_{what}");
-            net.run_there(format!("cat {file}")).ok().stdout.trim().parse().expect("a number")
-        };
-        [read("packets"), read("bytes")]
+        let link = net.run_there("ip -s -j link show rx0").ok().json();
+        ["packets", "bytes"].map(|what| number(&link[0]["stats64"]["rx"][what]))
     };
     for (name, moves) in [
         ("shorter", "adjust_tail(ctx, -10)"),
