@@ -225,12 +225,23 @@ pub struct Pace {
     /// Send this many frames: 1000, 10k, 2.5M.
     #[arg(long, value_name = "FRAMES")]
     pub count: Option<Written<u64>>,
-    /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond.
-    #[arg(long, value_name = "TIMES", default_value_t = 2.0)]
-    pub catch_up: f64,
+    /// After a stall, catch up at no more than this many times the rate asked for, over any millisecond; `never`: not at all, as
+    /// trials. Default: what is overdue leaves in bursts of at most 32 frames, with at most half of what the link carries over any
+    /// millisecond (500 Mbit/s where its speed is not known), or twice the rate, whichever is more.
+    #[arg(long, value_name = "TIMES", value_parser = catch_up)]
+    pub catch_up: Option<f64>,
     /// Never sleep while waiting for a frame's time: the most exact, and costs a whole core at any rate.
     #[arg(long)]
     pub spin: bool,
+    /// Send like any other program. Default: frames that have times are sent before all ordinary tasks of this machine (SCHED_FIFO;
+    /// where that is not permitted, by the nicest value that is) as soon as others hold up the sender.
+    #[arg(long)]
+    pub no_real_time: bool,
+}
+
+/// A number, or the word for the one by which nothing is caught up.
+fn catch_up(text: &str) -> Result<f64, std::num::ParseFloatError> {
+    if text == "never" { Ok(1.0) } else { text.parse() }
 }
 
 /// Through what.

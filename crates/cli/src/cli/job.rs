@@ -157,7 +157,7 @@ impl Send {
             output,
         } = self;
         let Shape { size, seed } = shape;
-        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
         let (round_trip, meter) = metering.parts();
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let job = spec::Send {
@@ -176,8 +176,9 @@ impl Send {
             rate: if topspeed { "top".parse().ok() } else { rate },
             duration,
             count,
-            catch_up: Some(catch_up),
+            catch_up,
             spin,
+            no_real_time,
             engine,
             calibration,
             cores,
@@ -218,7 +219,7 @@ impl Replay {
             edits,
         } = self;
         let TwoSides { on2, sides, only_side, measure2 } = two;
-        let Pace { rate, topspeed, duration, count, catch_up, spin } = pace;
+        let Pace { rate, topspeed, duration, count, catch_up, spin, no_real_time } = pace;
         let (round_trip, meter) = metering.parts();
         let (spec::Through { engine, calibration, cores, tx_timestamps }, yes_disrupt) = through.parts();
         let edits = spec::Edits::from(edits);
@@ -233,8 +234,9 @@ impl Replay {
             rate: if topspeed { "top".parse().ok() } else { rate },
             duration,
             count,
-            catch_up: Some(catch_up),
+            catch_up,
             spin,
+            no_real_time,
             loops,
             preload: match (preload, stream) {
                 (true, _) => Some(true),

@@ -5,6 +5,7 @@
 //! so. Traffic stays inside network namespaces that each test makes for itself; nothing is sent anywhere else.
 
 mod bridge;
+mod busy;
 mod capture;
 mod carrier;
 mod cli;

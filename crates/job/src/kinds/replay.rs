@@ -470,11 +470,12 @@ pub fn replay(
         ready(&mut settings, &tx, &rx, &session)?;
     let cpus = shared::cpus(&settings.through, &tx)?;
     session.heed();
+    let priority = settings.pace.priority(source.facts().paced);
     let job = Job {
         source,
         count: total,
         duration: settings.pace.duration,
-        catch_up: settings.pace.catch_up,
+        catch_up: settings.pace.catching_up(&tx),
         spin: settings.pace.spin,
         stamps: shared::stamps(settings.metering.how.clock),
     };
@@ -503,6 +504,7 @@ pub fn replay(
         round_trip: settings.metering.round_trip,
         capture: settings.metering.how.capture.clone(),
         cpus,
+        priority,
         warnings,
         damage,
         truncated,

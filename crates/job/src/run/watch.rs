@@ -35,6 +35,19 @@ struct Sample {
     numbers: Option<Numbers>,
 }
 
+impl Sample {
+    /// What had left at that moment, for who looks on. A sender counts frames a moment after they left, so that some may have
+    /// arrived which it has not counted: those have been sent. What came beyond all that can have left is others'.
+    fn at_least_sent(&self, total: Option<u64>) -> Count {
+        let most = self.intended.or(total).unwrap_or(u64::MAX);
+        let ahead = self.arrived > self.tx_frames && self.arrived <= most;
+        match ahead {
+            true => Count { frames: self.arrived, bytes: self.tx_bytes.max(self.rx_bytes) },
+            false => Count { frames: self.tx_frames, bytes: self.tx_bytes },
+        }
+    }
+}
+
 /// Of so many streams each is looked at.
 const FEW: usize = 256;
 
@@ -173,8 +186,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
-        let seen: Option<Measured> = self.meter.map(Meters::snapshot);
+    fn look(
+        &mut self,
+        at_ns: u64,
+        seen: Option<Measured>,
+        (tx_frames, tx_bytes, late): (u64, u64, u64),
+    ) -> Sample {
         let frames = |s: &Measured| if self.round_trip { s.signed } else { s.frames };
         let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
         let arrived = rx_frames.saturating_sub(seen.as_ref().map_or(0, |s| s.duplicates));
@@ -216,9 +233,11 @@ impl<'a> Watch<'a> {
         if let Some(worker) = workers.first() {
             self.course = worker.throttle.course();
         }
+        // The receiver first: what it has counted has been sent by then.
+        let seen: Option<Measured> = self.meter.map(Meters::snapshot);
         let sum = |of: fn(&Control) -> &AtomicU64| workers.iter().map(|w| of(w).load(Relaxed)).sum::<u64>();
         let (frames, bytes, late) = (sum(|w| &w.frames), sum(|w| &w.bytes), sum(|w| &w.late));
-        let sample = self.look(at, frames, bytes, late);
+        let sample = self.look(at, seen, (frames, bytes, late));
         self.started = true;
         self.latest = sample;
         if let Some((interim, next)) = &mut self.interim
@@ -298,7 +317,7 @@ impl<'a> Watch<'a> {
             remaining_ns,
             percent: self.course.percent,
             intended: sample.intended,
-            tx: Some(Count { frames: sample.tx_frames, bytes: sample.tx_bytes }),
+            tx: Some(sample.at_least_sent(self.total)),
             rx: metered.then_some(Count { frames: sample.rx_frames, bytes: sample.rx_bytes }),
             lost: metered.then_some(sample.lost),
             lost_by_count_only: metered && self.by_count_only,
@@ -337,7 +356,8 @@ impl<'a> Watch<'a> {
     pub fn finish(&mut self, sent: &Sent) -> Due {
         let late = sent.punctuality.as_ref().map_or(0, |p| p.late);
         let at = sent.duration_ns.max(self.latest.at_ns.min(sent.duration_ns));
-        let mut last = self.look(at, sent.counters.frames, sent.counters.bytes, late);
+        let seen = self.meter.map(Meters::snapshot);
+        let mut last = self.look(at, seen, (sent.counters.frames, sent.counters.bytes, late));
         let due = self.final_offer(sent);
         last.intended = due.intended;
         if self.meter.is_some() {
@@ -447,7 +467,17 @@ fn streams(jobs: &[Job]) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::behind;
+    use super::{Count, Sample, behind};
+
+    #[test]
+    fn nobody_sees_more_received_than_sent_but_for_what_others_sent() {
+        let sample =
+            Sample { tx_frames: 90, tx_bytes: 5_400, rx_bytes: 6_000, arrived: 100, ..Sample::default() };
+        let sent = |intended, total| Sample { intended, ..sample }.at_least_sent(total);
+        let ahead = Count { frames: 100, bytes: 6_000 };
+        assert_eq!([sent(Some(100), None), sent(None, Some(100)), sent(None, None)], [ahead; 3]);
+        assert_eq!(sent(Some(99), None), Count { frames: 90, bytes: 5_400 });
+    }
 
     #[test]
     fn a_sender_that_is_behind_its_schedule_needs_longer_than_that() {

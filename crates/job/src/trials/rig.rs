@@ -368,7 +368,7 @@ impl Rig {
         (stop, together): (Arc<AtomicBool>, Option<Member>),
     ) -> Setup {
         let longest = program.longest() as usize;
-        let job = Job { count, duration, catch_up: engine::pacer::NEVER, ..Job::program(program) };
+        let job = Job { count, duration, catch_up: engine::CatchUp::Never, ..Job::program(program) };
         Setup {
             distrusted: self.distrusted.clone(),
             best_effort: true,
@@ -482,7 +482,7 @@ impl Rig {
         let onlookers = rig.show.as_ref().map(Show::onlookers).unwrap_or_default();
         // A core that is halted in each of the sender's rests is given back late.
         let cpus: Vec<usize> = match self.priority {
-            Priority::Ordinary => Vec::new(),
+            Priority::Ordinary | Priority::AsNeeded => Vec::new(),
             Priority::RealTime => {
                 let ways = 0..self.ports.ways.len();
                 ways.filter_map(|way| self.cpus(way).ok()).flatten().flatten().collect()

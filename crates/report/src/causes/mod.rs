@@ -7,7 +7,7 @@
 
 mod search;
 
-use crate::model::{HostCounter, Interval, Report, Totals, Tx, Verdict};
+use crate::model::{Core, HostCounter, Interval, Report, Totals, Tx, Verdict};
 use crate::note::Code;
 use crate::units::{self, printable};
 use schemars::JsonSchema;
@@ -380,8 +380,11 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
     if let Some(cause) = link(report, tx, &from) {
         return Some(cause);
     }
-    let busy: Vec<f64> = tx.cores.iter().filter_map(|core| core.cpu_ratio).collect();
-    let busiest = busy.iter().copied().fold(0.0, f64::max);
+    // A core that waits awake for frames' times is not busy.
+    let busy: Vec<f64> = tx.cores.iter().filter_map(Core::busy_ratio).collect();
+    let most = |ratios: &[f64]| ratios.iter().copied().fold(0.0, f64::max);
+    let (busiest, others) =
+        (most(&busy), most(&tx.cores.iter().filter_map(|core| core.others_ratio).collect::<Vec<_>>()));
     let retried = tx.retried_enobufs.saturating_add(tx.retried_eagain);
     if retried.saturating_mul(100) > tx.totals.frames {
         let said = format!(
@@ -389,6 +392,22 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
             units::counted(retried, "time")
         );
         return Some(Cause::new(By::Interface, said, doctor));
+    }
+    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
+    if others >= OTHERS {
+        let cores = if tx.cores.len() == 1 { "its CPU" } else { "a CPU of its" };
+        let held_up = stalls.filter(|c| c.stalls > 0).map_or_else(String::new, |c| {
+            format!(
+                "; it was held up {}, up to {}",
+                units::counted(c.stalls, "time"),
+                units::time(c.longest_stall_ns)
+            )
+        });
+        let said = format!(
+            "this machine limits: other programs had {cores} for {} of the time, while the sender was ready to run{held_up}",
+            units::percent(others.min(1.0))
+        );
+        return Some(Cause::new(By::Machine, said, before_others(report, doctor)));
     }
     if busiest >= 0.85 {
         let cores = units::counted(tx.cores.len() as u64, "sending core");
@@ -403,7 +422,6 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
             format!("add sending cores (`.cores`), or take another `.engine`; {doctor}"),
         ));
     }
-    let stalls = report.result.pacing.as_ref().and_then(|p| p.catch_up);
     // Who falls behind once and never catches up may be slow, and not held up: unless most of its CPU was left over.
     let idle = !busy.is_empty() && busiest < 0.5;
     if let Some(stalls) =
@@ -419,7 +437,7 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
             units::counted(stalls.stalls, "time"),
             units::time(stalls.longest_stall_ns),
         );
-        return Some(Cause::new(By::Machine, said, doctor));
+        return Some(Cause::new(By::Machine, said, before_others(report, doctor)));
     }
     let stalled = stalls.filter(|c| c.stalls > 0).map_or_else(
         || "nothing held it up".to_owned(),
@@ -435,6 +453,27 @@ pub fn rate(report: &Report, place: Where) -> Option<Cause> {
         format!("what limited the sender cannot be told: no queue was full, no core busy, {stalled}"),
         doctor,
     ))
+}
+
+/// Others have had a sender's CPU for long if it was for such a part of the time.
+const OTHERS: f64 = 0.03;
+
+/// What helps a sender that others hold up.
+fn before_others(report: &Report, doctor: String) -> String {
+    let asked = |name: &str| report.requested.as_ref().and_then(|job| job.get(name)).filter(|v| !v.is_null());
+    let mut helps = Vec::new();
+    if asked("catch_up").is_some() {
+        helps.push("leave out `.catch_up`, so that it catches up as the link allows");
+    }
+    let pacing = report.result.pacing.as_ref();
+    let first = pacing.and_then(|p| p.priority.as_deref()) == Some("real-time");
+    if asked("no_real_time").is_some_and(|no| no == true) {
+        helps.push("leave out `.no_real_time`, so that it goes before other programs");
+    } else if !first && pacing.is_some_and(|p| p.priority.is_some()) {
+        helps.push("run it with CAP_SYS_NICE, so that it goes before other programs");
+    }
+    helps.push("give it a CPU that nothing else uses (`.cores`)");
+    format!("{}; {doctor}", helps.join(", or "))
 }
 
 /// Was more asked for than the link carries?
@@ -463,7 +502,7 @@ fn link(report: &Report, tx: &Tx, from: &str) -> Option<Cause> {
 mod tests {
     use super::*;
     use crate::distribution::Distribution;
-    use crate::model::{CatchUp, Core, Interface, Loss, Pacing, Rx};
+    use crate::model::{CatchUp, Interface, Loss, Pacing, Rx};
 
     /// 10,000 frames sent, half of them lost, with these counters at `rx0`.
     fn lossy(arrived: u64, counters: &[(&str, u64, Option<&str>)]) -> Report {
@@ -656,6 +695,27 @@ mod tests {
         let begins =
             "this machine limits: the sender was held up 7 times, up to 50.0 ms, and used 40.0 % of its CPU";
         assert!(said(&report).0.starts_with(begins), "{}", said(&report).0);
+        // A core that spins while it waits is not busy, and who had it instead is known.
+        let spun = Core {
+            cpu_ratio: Some(0.87),
+            waiting_ratio: Some(0.6),
+            others_ratio: Some(0.12),
+            ..Core::default()
+        };
+        set(&mut report, &|tx| tx.cores = vec![spun]);
+        let (text, next) = said(&report);
+        let begins = "this machine limits: other programs had its CPU for 12.0 % of the time, while the sender was ready to run; it \
+                      was held up 7 times, up to 50.0 ms";
+        assert!(text.starts_with(begins), "{text}");
+        assert!(next.starts_with("give it a CPU that nothing else uses (`.cores`)"), "{next}");
+        report.requested = Some(serde_json::json!({ "catch_up": 2.0, "no_real_time": true }));
+        let next = said(&report).1;
+        assert!(
+            next.contains("leave out `.catch_up`") && next.contains("leave out `.no_real_time`"),
+            "{next}"
+        );
+        set(&mut report, &|tx| tx.cores = vec![Core { others_ratio: Some(0.0), ..spun }]);
+        assert!(said(&report).0.contains("used 27.0 % of its CPU"), "{}", said(&report).0);
         set(&mut report, &|tx| tx.retried_enobufs = 5_000);
         assert!(said(&report).0.starts_with("the interface limits: tx0 took frames no faster"));
         let speed = Some(10_000_000);
