@@ -83,7 +83,9 @@ pub struct Waiter {
     awake_since: u64,
     /// Until when its core is one that others want.
     contended_until: u64,
-    /// How often that began anew.
+    /// It became a real-time task because others want its core.
+    goes_first: bool,
+    /// How often its core was taken away.
     taken: u64,
     spun_ns: u64,
 }
@@ -95,12 +97,21 @@ impl Waiter {
         let one = std::num::NonZeroU64::MIN;
         let _ = rustix::thread::set_current_timer_slack(Some(one));
         let awake_since = now();
-        Waiter { margin: 60_000, spin, rests, awake_since, contended_until: 0, taken: 0, spun_ns: 0 }
+        Waiter {
+            margin: 60_000,
+            spin,
+            rests,
+            awake_since,
+            contended_until: 0,
+            goes_first: false,
+            taken: 0,
+            spun_ns: 0,
+        }
     }
 
-    /// The thread has become a real-time task: it rests from now on.
-    pub fn rests_now(&mut self) {
-        self.rests = true;
+    /// The thread has become a real-time task, because others want its core: it rests from now on.
+    pub fn goes_first_now(&mut self) {
+        (self.rests, self.goes_first) = (true, true);
     }
 
     /// The core was taken away for so long until `at`.
@@ -122,10 +133,14 @@ impl Waiter {
     }
 
     /// How long before a time a sleep is to end, and how long a wait is to be for that: most exact, or, on a core that
-    /// others want and that it does not have before them, such that it uses little of it.
+    /// others want, such that it uses little of it. Who goes before those is woken at once: a core that is never idle is no
+    /// slower to wake a thread than its timer.
     fn ways(&self, at: u64) -> (u64, u64) {
-        let frugal = at < self.contended_until && !self.rests;
-        if frugal { (LEAST_MARGIN, WORTH_SLEEPING_THERE) } else { (self.margin, WORTH_SLEEPING) }
+        match (self.goes_first, at < self.contended_until && !self.rests) {
+            (true, _) => (self.margin, WORTH_SLEEPING_THERE),
+            (false, true) => (LEAST_MARGIN, WORTH_SLEEPING_THERE),
+            (false, false) => (self.margin, WORTH_SLEEPING),
+        }
     }
 
     /// Returns at `target` (CLOCK_MONOTONIC), or when `control` says stop or another course than `version`, or earlier:
@@ -238,9 +253,13 @@ mod tests {
         waiter.held_up(1_000, 3_000_000);
         assert_eq!((waiter.ways(1_001), waiter.taken()), ((LEAST_MARGIN, WORTH_SLEEPING_THERE), 1));
         assert_eq!(waiter.ways(1_000 + CONTENDED), (MOST_MARGIN, WORTH_SLEEPING));
-        // A real-time task has the core whenever it wants it.
-        waiter.rests_now();
-        assert_eq!(waiter.ways(1_001), (MOST_MARGIN, WORTH_SLEEPING));
+        // Who goes before the others is woken in time, and leaves them what it does not need.
+        waiter.goes_first_now();
+        assert_eq!(waiter.ways(1_000 + CONTENDED), (MOST_MARGIN, WORTH_SLEEPING_THERE));
+        // A trial's sender has its core from the start, and is as exact as it can be.
+        let mut trial = Waiter::for_this_thread(false, true);
+        trial.held_up(1_000, 3_000_000);
+        assert_eq!(trial.ways(1_001).1, WORTH_SLEEPING);
     }
 
     #[test]

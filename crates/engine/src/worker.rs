@@ -492,7 +492,7 @@ impl Run<'_> {
         if others && let Some(had) = self.control.priority.needed() {
             self.punctuality.had = had;
             if had == Had::RealTime {
-                waiter.rests_now();
+                waiter.goes_first_now();
             }
         }
     }
