@@ -138,7 +138,13 @@ pub fn lossy_replay() -> Report {
             interfaces: Vec::new(),
             interface_counters: vec![InterfaceCounters::compare("v0", sent, sent + 2)],
             cores: [(1, sent / 2, 0.93), (0, sent - sent / 2, 0.88)]
-                .map(|(core, frames, cpu)| Core { core, frames, bytes: frames * 445, cpu_ratio: Some(cpu) })
+                .map(|(core, frames, cpu)| Core {
+                    core,
+                    frames,
+                    bytes: frames * 445,
+                    cpu_ratio: Some(cpu),
+                    ..Core::default()
+                })
                 .to_vec(),
             departures: Some(Departures {
                 stamped_by: "hardware".into(),
@@ -209,6 +215,7 @@ pub fn lossy_replay() -> Report {
                 frames: 160_000,
                 rate_limit_ratio: 2.0,
                 abandoned_ns: 0,
+                ..CatchUp::default()
             }),
         }),
         counters: vec![
