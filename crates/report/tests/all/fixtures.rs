@@ -209,6 +209,7 @@ pub fn lossy_replay() -> Report {
             back_to_back_ratio: Some(0.0004),
             waiting: Some("spun".into()),
             wake_up_p99_ns: Some(1_300_000),
+            priority: None,
             catch_up: Some(CatchUp {
                 stalls: 1,
                 longest_stall_ns: 100_000_000,
