@@ -174,6 +174,10 @@ fn others(report: &Report) -> Option<String> {
 
 /// "at no more than 5.00 Gbit/s on the wire, or 2.0 times the rate".
 fn bound(c: &CatchUp) -> String {
+    if c.rate_limit_ratio <= 1.0 {
+        // Trials: more than that is put off.
+        return "by at most 0.4 ms each".to_owned();
+    }
     let times = format!("{:.1} times the rate", c.rate_limit_ratio);
     match c.limit_bits_per_second {
         None => format!("at no more than {times}"),
