@@ -47,6 +47,7 @@ pub(crate) fn sentence(report: &Report, search: &SearchResult) -> String {
         "throughput" => said.extend(search.sizes.iter().filter_map(|size| {
             let found = size.throughput.iter().flatten().next();
             let what = match (found, size.found) {
+                (Some(t), _) if !t.reached => format!("not determined, but {}", t.bounds()),
                 (Some(t), _) => format!(
                     "{} ({})",
                     units::frame_rate(t.frames_per_second),
@@ -182,7 +183,7 @@ fn throughput(search: &SearchResult, options: Options<'_>) -> String {
                 &printable(&size.frame_size),
                 [
                     Some(printable(&found.goal)),
-                    Some(units::frame_rate(found.frames_per_second)),
+                    Some(found.at_least(units::frame_rate(found.frames_per_second))),
                     Some(units::bit_rate(found.bits_per_second)),
                     Some(units::bit_rate(found.bits_per_second_l1)),
                     size.theoretical_frames_per_second
