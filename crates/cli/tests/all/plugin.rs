@@ -166,10 +166,8 @@ fn a_plugin_takes_the_place_of_an_expression_in_each_job_and_the_result_says_whi
     // Whether a busy machine's sender kept the load is another question.
     let trial = trial.json();
     assert_eq!(trial["resolved"]["source"]["name"], json!("simpleudp"));
-    // A sender that is held up sends fewer in the time that it has.
-    let first = &trial["result"]["trials"][0];
-    assert!((1..=1000).contains(&number(&first["sent_frames"])), "{trial}");
-    assert_eq!(first["intended_frames"], 1000, "{trial}");
+    // A sender that is held up sends fewer in the time that it has, and a trial that lasted longer intends more.
+    assert_passed(&trial["result"]["trials"][0], 1000);
     run("netdyno send --plugin simpleudp --engine null --mesh --rate top").with(2);
 }
 
