@@ -218,6 +218,14 @@ impl Trial {
     pub fn lost_ratio(&self) -> f64 {
         self.lost_frames as f64 / self.sent_frames.max(1) as f64
     }
+
+    /// The verdict for people: of one that passed with a loss that is not held against the device.
+    pub fn verdict_said(&self) -> String {
+        match (self.verdict.as_str(), self.excused_frames) {
+            ("passed", excused) if excused > 0 => format!("passed, {} excused", units::count(excused)),
+            (verdict, _) => units::printable(verdict),
+        }
+    }
 }
 
 /// Does a verdict say that it was the tester who failed, and nothing of the device?

@@ -473,7 +473,7 @@ fn trials(trials: &[Trial], options: Options<'_>) -> String {
             (trial.shortfall_ratio > 0.0).then(|| units::percent(trial.shortfall_ratio)),
             latency(|latency| latency.p50),
             latency(|latency| latency.p999),
-            Some(printable(&trial.verdict)),
+            Some(trial.verdict_said()),
         ];
         let cells = cells.into_iter().enumerate().filter(|(at, _)| columns.contains(&(at + 1)));
         table.cells(&trial.number.to_string(), cells.map(|(_, cell)| cell));

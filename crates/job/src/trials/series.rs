@@ -207,7 +207,7 @@ impl Series {
             }
         };
         let lost = match row.verdict.as_str() {
-            "passed" => "passed".to_owned(),
+            "passed" => row.verdict_said(),
             "loss" => format!("lost {}", units::percent(row.lost_ratio())),
             "sender short" => format!("sender short by {}", units::percent(row.shortfall_ratio)),
             "sender uneven" => {

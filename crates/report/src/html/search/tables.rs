@@ -347,7 +347,7 @@ pub(in super::super) fn trials(report: &Report) -> String {
             class,
             &t.number.to_string(),
             [
-                t.verdict.clone(),
+                t.verdict_said(),
                 part,
                 t.frame_size.clone(),
                 load,
