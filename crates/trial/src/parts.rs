@@ -48,9 +48,10 @@ pub struct Parts {
 
 /// Waits that are longer than this hold a device up; a quiet machine has shorter ones all the time.
 const MOMENT_NS: u64 = 300_000;
-/// Losses in fewer parts than this may come from stalls that nobody noticed, and so may the most of any losses in so many
-/// parts.
-const FEW: usize = 5;
+/// Losses in fewer parts than this, or in less than this share of them, may come from stalls that nobody noticed, and so may the
+/// most of any losses in so many parts.
+const FEW: usize = 8;
+const FEW_OF_ALL: f64 = 0.05;
 const UNNOTICED: usize = 2;
 /// Frames come as evenly as this in a part in which nothing is out of the ordinary, and not by more frames than a few.
 const EVEN: f64 = 0.25;
@@ -101,26 +102,34 @@ pub fn parts(looks: &[Look], lost: u64, per_second: f64, drains_ns: u64) -> Part
             held_up.push((pair[0].at_ns.saturating_sub(waited), pair[1].at_ns.saturating_add(drains_ns)));
         }
     }
+    // What is held up shows: fewer frames come, then more. Where they come evenly, nobody waited who moves them.
+    let odd: Vec<(u64, u64)> = slices
+        .iter()
+        .filter(|slice| slice.odd)
+        .map(|slice| (slice.from_ns.saturating_sub(1), slice.to_ns.saturating_add(drains_ns + 1)))
+        .collect();
     for slice in &mut slices {
-        slice.held_up = held_up.iter().any(|(from, to)| slice.from_ns < *to && *from < slice.to_ns);
+        let within =
+            |of: &[(u64, u64)]| of.iter().any(|(from, to)| slice.from_ns < *to && *from < slice.to_ns);
+        slice.held_up = within(&held_up) && within(&odd);
     }
     let took = |slice: &Slice| slice.to_ns - slice.from_ns;
     let held_up_ns = slices.iter().filter(|slice| slice.held_up).map(took).sum();
     let whole_ns = last.at_ns.saturating_sub(first.at_ns);
     let excused = excused(&slices, at_end, per_second);
     let usable = held_up_ns as f64 <= whole_ns as f64 * MOST_HELD_UP;
-    // Next to a part that is out of the ordinary a loss may be that one's.
-    let plain = |number: usize| {
-        let around = number.saturating_sub(1)..(number + 2).min(slices.len());
-        slices[around].iter().all(|slice| !slice.held_up && !slice.odd)
+    // Near a part that is out of the ordinary a loss may be that one's: what is missing is seen when the queue behind the gap has
+    // drained.
+    let plain = |slice: &Slice| {
+        let took = slice.to_ns - slice.from_ns;
+        let near = (slice.from_ns.saturating_sub(took + 2 * drains_ns), slice.to_ns + took);
+        !slices.iter().any(|other| other.odd && other.from_ns < near.1 && near.0 < other.to_ns)
     };
-    let mut sure: Vec<u64> = (0..slices.len())
-        .filter(|number| plain(*number))
-        .map(|number| slices[number].lost)
-        .filter(|lost| *lost > 0)
-        .collect();
+    let mut sure: Vec<u64> =
+        slices.iter().filter(|slice| slice.lost > 0 && plain(slice)).map(|slice| slice.lost).collect();
     sure.sort_unstable();
-    let kept = if sure.len() < FEW { 0 } else { sure.len() - UNNOTICED };
+    let few = (slices.iter().filter(|slice| plain(slice)).count() as f64 * FEW_OF_ALL).ceil() as usize;
+    let kept = if sure.len() < few.max(FEW) { 0 } else { sure.len() - UNNOTICED };
     Parts { held_up_ns, whole_ns, excused: if usable { excused } else { 0 }, sure: sure[..kept].iter().sum() }
 }
 
@@ -170,7 +179,8 @@ mod tests {
     fn looks(of: &[(u64, u64)]) -> Vec<Look> {
         let look = |(number, (missing, waited_ms)): (usize, &(u64, u64))| Look {
             at_ns: number as u64 * 5 * MS,
-            reached: number as u64 * 50,
+            // Half of a part's frames come in the next one where something was waited for.
+            reached: number as u64 * 50 - if number > 0 && of[number - 1].1 < *waited_ms { 25 } else { 0 },
             missing: *missing,
             waited_ns: waited_ms * MS,
             late_ns: 0,
@@ -185,6 +195,12 @@ mod tests {
         let all = parts(&looks(&of), 30, 10_000.0, 0);
         assert_eq!((all.excused, all.sure, all.whole_ns), (30, 0, 195 * MS));
         assert_eq!(all.held_up_ns, 10 * MS);
+        // They waited, and the frames came evenly all the same: nothing is excused, and what is lost again and again is sure.
+        let mut seen = looks(&(0..100).map(|number| (number, 0)).collect::<Vec<_>>());
+        seen.iter_mut().enumerate().for_each(|(number, look)| look.waited_ns = number as u64 * 4 * MS);
+        let all = parts(&seen, 99, 10_000.0, 0);
+        assert_eq!((all.excused, all.held_up_ns), (0, 0));
+        assert!(all.sure > 90, "{all:?}");
         // Lost, and nobody was held up.
         of[20..].fill((30, 0));
         let all = parts(&looks(&of), 30, 10_000.0, 0);
@@ -215,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_trial_that_was_held_up_for_most_of_its_time_excuses_nothing() {
-        let of: Vec<(u64, u64)> = (0..100).map(|number| (number, 4 * number)).collect();
+        let of: Vec<(u64, u64)> = (0..100).map(|number| (number, 4 * (number / 2))).collect();
         let all = parts(&looks(&of), 99, 10_000.0, 0);
-        assert_eq!((all.excused, all.sure), (0, 0), "{all:?}");
+        assert_eq!(all.excused, 0, "{all:?}");
     }
 
     #[test]
