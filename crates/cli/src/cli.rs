@@ -82,6 +82,7 @@ fn readable<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<String, St
 /// A dynamometer for networks: loads a network, a device or a server with traffic and measures exactly what comes out.
 #[derive(Debug, Parser)]
 #[command(name = "netdyno", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(long_version = crate::features::long_version())]
 #[command(
     after_help = "Begin with `netdyno demo`. Everyday tasks, a line each: netdyno help docs/recipes.md\n\
     Exit status: 0 done as asked, 1 done but short of what was asked, 2 not done."

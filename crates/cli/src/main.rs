@@ -7,6 +7,7 @@ mod cli;
 mod client;
 mod commands;
 mod compat;
+mod features;
 mod hints;
 mod memory;
 mod output;

@@ -355,7 +355,15 @@ fn what_a_guest_says_of_itself_is_checked() {
         (json!({ "world": "other" }), "unknown variant `other`"),
         (json!({ "options": [] }), "it is no JSON object"),
         (json!({ "options": { "type": "string" } }), "its `type` is not `object`"),
-        (json!({ "options": { "type": "object", "properties": 5 } }), "at `/properties`: 5 is not of type"),
+        (json!({ "options": { "type": "object", "properties": 5 } }), "at `/properties`: 5 is no object"),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "minimun": 1 } } } }),
+            "at `/properties/a/minimun`: `minimun` is no word of a schema that is checked here; did you mean `minimum`?",
+        ),
+        (
+            json!({ "options": { "type": "object", "properties": { "a": { "format": "email" } } } }),
+            "at `/properties/a/format`: \"email\" is no format that is checked",
+        ),
         (
             json!({ "options": { "type": "object", "patternProperties": { "(": {} } } }),
             "schema of its options",
@@ -403,9 +411,9 @@ fn options_are_named_by_their_path_and_typed_by_the_schema() {
     let plugin = load(&compile(SCENARIO, "")).expect("a plugin");
     for (options, says) in [
         (json!({ "count": 0 }), "`/count`: 0 is less than the minimum of 1"),
-        (json!({ "count": "5" }), "`/count`: \"5\" is not of type \"integer\""),
-        (json!({ "inner": { "ports": [1, "x"] } }), "`/inner/ports/1`: \"x\" is not of type"),
-        (json!({ "dst_ip": "10.0.0" }), "`/dst_ip`: \"10.0.0\" is not a \"ipv4\""),
+        (json!({ "count": "5" }), "`/count`: \"5\" is not an integer"),
+        (json!({ "inner": { "ports": [1, "x"] } }), "`/inner/ports/1`: \"x\" is not an integer"),
+        (json!({ "dst_ip": "10.0.0" }), "`/dst_ip`: \"10.0.0\" is not an IPv4 address"),
         (json!({ "dstip": "10.0.0.1" }), "there is no option `dstip`; did you mean `dst_ip`? there are"),
     ] {
         let error =

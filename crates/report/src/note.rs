@@ -433,6 +433,7 @@ impl<'de> Deserialize<'de> for Said {
     }
 }
 
+#[cfg(not(feature = "without-schemas"))]
 impl JsonSchema for Said {
     fn inline_schema() -> bool {
         true

@@ -322,7 +322,7 @@ fn tell(
         said += &text::render(report, text::Options { page: page.as_deref(), ..text::Options::default() });
         said += "\n";
         status = status.max(report.result.verdict.exit_status());
-        values.push(serde_json::to_value(report)?);
+        values.push(serde_json::from_str(&report::json::to_string(report))?);
     }
     let text = match output.json {
         true => serde_json::to_string_pretty(&values)? + "\n",
