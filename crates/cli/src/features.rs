@@ -1,5 +1,7 @@
 //! What this build has of what can be left out (cargo features), for `--version` and `doctor`.
 
+use std::sync::OnceLock;
+
 /// A part that takes long to compile: its cargo feature, what it is for, and whether it is here.
 const PARTS: [(&str, &str, bool); 4] = [
     ("iperf3-auth", "iperf3's --rsa-... options", cfg!(feature = "iperf3-auth")),
@@ -8,12 +10,14 @@ const PARTS: [(&str, &str, bool); 4] = [
     ("wasm", "plugins that are modules", cfg!(feature = "wasm")),
 ];
 
-/// Below the version, if something was left out.
-pub fn long_version() -> Option<String> {
+/// The version, and what was left out, if something was.
+pub fn long_version() -> Option<&'static str> {
+    static SAID: OnceLock<String> = OnceLock::new();
     let absent = absent(&PARTS);
     let version = env!("CARGO_PKG_VERSION");
-    (!absent.is_empty())
-        .then(|| format!("{version}\n{absent}; in a clone of its repository `make build` makes one with all"))
+    let said =
+        || format!("{version}\n{absent}; in a clone of its repository `make build` makes one with all");
+    (!absent.is_empty()).then(|| SAID.get_or_init(said).as_str())
 }
 
 /// What this build has, in words, and whether that is all.
