@@ -44,7 +44,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             example(
                 "A server on the far host of a lab, and a client here",
-                "netdyno lab --addresses -- sh -c 'ip netns exec receiver \\\n    netdyno endpoint serve --quiet & sleep 0.3; \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s; kill $!'",
+                "netdyno lab --server 'netdyno endpoint serve --quiet' -- \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s",
             ),
             example(
                 "Hosts with addresses, for programs of your own",
@@ -264,7 +264,7 @@ pub const EXAMPLES: &[(&str, &[Example])] = &[
             example("A TCP stream to it", "netdyno endpoint tcp-stream server --duration 1s"),
             example(
                 "Both in a lab",
-                "netdyno lab --addresses -- sh -c 'ip netns exec receiver \\\n    netdyno endpoint serve --quiet & sleep 0.3; \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s; kill $!'",
+                "netdyno lab --server 'netdyno endpoint serve --quiet' -- \\\n    netdyno endpoint tcp-stream 198.18.0.2 --duration 1s",
             ),
             example(
                 "Latency while the path is loaded",
