@@ -4,6 +4,8 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 # Further arguments of `make demo` and `make bench`.
 ARGS ?=
+# Another machine that `make packages` builds for, besides this one: aarch64.
+CROSS ?=
 FUZZ_SECONDS ?= 5
 export FUZZ_SECONDS
 
@@ -63,8 +65,11 @@ bench: build ## measure speed beside other generators' and the machine's own lim
 		--message-format=json | jq -r 'select(.executable and .target.name == "all") | .executable')" \
 		scripts/bench-clone $(if $(findstring --quick,$(ARGS)),1 . 1000,5))
 
-packages: build ## build a .deb, a static binary and an OCI image, with checksums, into target/packages
-	@scripts/packages
+packages: build ## build a .deb, an .rpm, a static binary and an OCI image, with checksums, into target/packages; CROSS=aarch64 for that machine, too
+	@scripts/setup packages
+	$(if $(CROSS),@scripts/setup cross)
+	$(if $(CROSS),RUSTFLAGS="-C target-feature=+crt-static $(REMAP)" CFLAGS="$$CFLAGS $(REMAP_C)" scripts/cross)
+	@ALSO="$(CROSS:%=$(TARGET)/%-unknown-linux-gnu/release/netdyno)" scripts/packages
 
 test-packages: packages ## install, try and purge the packages in bare Debians and Ubuntus, and try them on other kernels
 	@scripts/setup test
