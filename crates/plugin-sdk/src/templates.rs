@@ -96,7 +96,8 @@ mod tests {
             lines.filter_map(|line| Some(line.split(['.', ' ']).next()?.to_owned())).collect::<Vec<_>>()
         };
         let ours = std::fs::read_to_string(here.join("Cargo.toml")).expect("our manifest");
-        let (_, vendored) = RUST.files.iter().find(|(path, _)| *path == "sdk/Cargo.toml").expect("it is there");
+        let (_, vendored) =
+            RUST.files.iter().find(|(path, _)| *path == "sdk/Cargo.toml").expect("it is there");
         assert_eq!(dependencies(vendored), dependencies(&ours));
         assert!(filled(vendored, "mine").contains(concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"")));
     }

@@ -186,9 +186,8 @@ fn a_server_listens_before_the_command_begins_and_ends_with_it() {
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\n2000\n"), "{answer}");
 
     let binary = env!("CARGO_BIN_EXE_netdyno");
-    let dir = folder();
     let mut lab = command("netdyno lab --server");
-    lab.arg(format!("{binary} endpoint serve --quiet & echo $! >{}; wait", path(&dir, "pid")));
+    lab.arg(format!("{binary} endpoint serve --quiet"));
     lab.args(["--", binary, "endpoint", "tcp-stream", "198.18.0.2", "--bytes", "3000007", "--json", "-q"]);
     let report = start(lab).wait().ok().json();
     assert_eq!(number(&report["result"]["endpoint"]["streams"][0]["received_bytes"]), 3_000_007);

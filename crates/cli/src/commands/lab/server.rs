@@ -4,6 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use endpoint::iperf3::units::http_date;
 use lab::{Lab, Running};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Write as _, stderr};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -43,7 +44,7 @@ impl Server {
             return Ok(Server { command: None });
         }
         let output = File::from(stderr().as_fd().try_clone_to_owned()?);
-        let words = ["sh", "-c", server].map(Into::into);
+        let words = ["sh", "-c", server].map(OsString::from);
         let mut command = lab::start(lab, &lab.receiver, &words, &output, &[])?;
         let begun = Instant::now();
         while !lab.receiver.namespace.run_in(listens)? {
@@ -69,7 +70,8 @@ impl Server {
 
 /// Whether any socket of the calling thread's network namespace waits for others: of TCP in the state LISTEN, of UDP any.
 fn listens() -> bool {
-    let rows = |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
+    let rows =
+        |file: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
     let waits = |row: &str| row.split_whitespace().nth(3) == Some("0A");
     ["tcp", "tcp6"].iter().any(|file| rows(file).lines().skip(1).any(waits))
         || ["udp", "udp6"].iter().any(|file| rows(file).lines().nth(1).is_some())
@@ -126,10 +128,16 @@ mod tests {
         let numbers = page("GET /numbers");
         let (head, body) = numbers.split_once("\r\n\r\n").expect("a head");
         assert!(head.starts_with("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n"), "{head}");
-        assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())) && body.ends_with("\n2000\n"), "{head}");
+        assert!(
+            head.contains(&format!("Content-Length: {}\r\n", body.len())) && body.ends_with("\n2000\n"),
+            "{head}"
+        );
         assert_eq!(page("HEAD /numbers"), format!("{head}\r\n\r\n"));
         assert!(page("GET /no").starts_with("HTTP/1.1 404 ") && page("GET /no").ends_with("/numbers.\n"));
-        assert!(page("POST /").starts_with("HTTP/1.1 405 ") && page("POST /").contains("\r\nAllow: GET, HEAD\r\n"));
+        assert!(
+            page("POST /").starts_with("HTTP/1.1 405 ")
+                && page("POST /").contains("\r\nAllow: GET, HEAD\r\n")
+        );
         assert!(super::page(b"\xff\r\n\r\n", 0).starts_with("HTTP/1.1 405 "));
     }
 }
