@@ -258,7 +258,8 @@ pub struct Through {
     /// --engine packet, which is taken then.
     #[arg(long, value_name = "WHO", value_parser = word::<Stamps>())]
     pub tx_timestamps: Option<Stamps>,
-    /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login.
+    /// Yes, use this interface, for sending or for --measure, although it carries the default route or your login, or (for
+    /// --measure without --pass) connections of this host.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
 }
@@ -422,13 +423,15 @@ pub struct Demo {
     /// Replay this capture instead of a synthesised one.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub capture: Option<PathBuf>,
-    /// Keep the synthesised capture (368 MB) in ~/.cache/netdyno, or below $XDG_CACHE_HOME, so that the next demo need not make
+    /// Keep the synthesised capture (339 MB) in ~/.cache/netdyno, or below $XDG_CACHE_HOME, so that the next demo need not make
     /// it. Otherwise it is gone when the demo ends, however it ends.
     #[arg(long, conflicts_with = "capture")]
     pub keep: bool,
-    /// The rate, as in `netdyno replay`.
-    #[arg(long, default_value = "1gbps")]
-    pub rate: Rate,
+    /// Send at this rate, as in `netdyno replay`; if it is not reached, the demo falls short (exit status 1). Without it a second of
+    /// sending finds out what this machine carries, and half of that is sent, 1gbps at most: then the demo has done what was asked
+    /// when every frame is accounted for.
+    #[arg(long)]
+    pub rate: Option<Rate>,
     /// Send for this long.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "15s")]
     pub duration: Duration,
@@ -659,7 +662,8 @@ pub struct Measure {
     pub stream_histograms: u32,
     #[command(flatten)]
     pub capture: Capture,
-    /// Yes, measure on this interface although it carries the default route or your login.
+    /// Yes, measure on this interface although it carries the default route or your login, or (with --drop) connections of this
+    /// host.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
     #[command(flatten)]
@@ -687,7 +691,8 @@ pub struct Reflect {
     /// Use generic XDP although the driver can do native: slower, and needs nothing of a veth's other end.
     #[arg(long)]
     pub generic: bool,
-    /// Yes, reflect on this interface although it carries the default route or your login.
+    /// Yes, reflect on this interface although it carries the default route or your login, or (without --only-signed)
+    /// connections of this host.
     #[arg(long, value_name = "IFACE")]
     pub yes_disrupt: Vec<String>,
     #[command(flatten)]

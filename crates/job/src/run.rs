@@ -46,7 +46,7 @@ use attempt::Run;
 use engine::{Control, Ended, Engine, Job, Sent};
 use meter::Meter;
 use meters::Meters;
-pub(crate) use meters::not_by_xdp;
+pub(crate) use meters::{not_by_xdp, on_loopback};
 use moves::Moves;
 use outcome::Outcome;
 use report::{Choice, Code, NotTaken, Report, Resolved, Warnings};
@@ -381,7 +381,7 @@ fn arrived(
 ) -> Option<u64> {
     let setup = done.setup;
     for ((place, _), _) in setup.rx.iter().zip(&measured.parts).filter(|(_, part)| !part.attached) {
-        let said = format!("{} was removed, or its meter detached by force, during the run", place.spec);
+        let said = format!("{} during the run", place.why_ended("its meter"));
         report.result.verdict.fall_short(Code::MeterFailed, said.clone());
         blind_because = Some(said);
     }

@@ -76,6 +76,8 @@ pub struct Settings {
     pub between_learns: Option<bool>,
     /// The packets that are sent of each file.
     pub packets: Option<Selection>,
+    /// Of a preloaded capture, so many frames at most.
+    pub first: Option<u64>,
     /// How long it is from one pass to the next.
     pub seam: Seam,
     /// Longer waits between two frames are cut to this.
@@ -161,6 +163,7 @@ impl Settings {
             lab: None,
             between_learns: None,
             packets: None,
+            first: None,
             seam: Seam::MeanGap,
             longest_gap: None,
             whole_length: false,
@@ -293,6 +296,7 @@ impl Settings {
                 },
             },
             packets: self.packets.clone(),
+            first: self.first,
             seam: self.seam,
             longest_gap_ns: self.longest_gap.map(|gap| self.captured(gap)),
             whole_length: self.whole_length,

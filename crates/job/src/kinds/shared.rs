@@ -205,10 +205,22 @@ pub fn measuring_place(
         bail!("`.engine` null sends nothing, so {option} has nothing to measure: leave one of them out");
     }
     let place = Place::find(spec)?;
-    // What arrives is dropped: that would cut the user off as well as sending would.
-    place.guard(&through.yes_disrupt)?;
+    // What arrives is dropped, unless it is to pass: that would cut the user off as well as sending would, and what else this
+    // host is connected with.
+    guard_measuring(&place, metering, through)?;
     metered(place, metering, paced).map(Some)
 }
+
+/// Refuses to measure where the user depends on what arrives.
+fn guard_measuring(place: &Place, metering: &Metering, through: &Through) -> Result<()> {
+    match metering.how.pass {
+        true => place.guard(&through.yes_disrupt),
+        false => place.guard_taking(&through.yes_disrupt, Some(LET_PASS)),
+    }
+}
+
+/// What takes nothing from the host that is measured at.
+const LET_PASS: &str = "let it pass, by `.pass`";
 
 /// The same for a place that is known.
 ///
@@ -252,7 +264,7 @@ pub fn second(
     }
     if let Some(spec) = &two.measure2 {
         let at = Place::find(spec)?;
-        at.guard(&through.yes_disrupt)?;
+        guard_measuring(&at, metering, through)?;
         rx.push(with_meter(at, (metering.how.how, metering.how.timestamps), paced)?);
     }
     if metering.measure.is_some() && two.measure2.is_none() {

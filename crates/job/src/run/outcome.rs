@@ -10,10 +10,10 @@ use crate::carrier;
 use crate::place::Place;
 use engine::source::Oddities;
 use engine::{Counts, Ended, Job, LATE_NS, Merged, Sent};
-use port::tx::TxCounters;
+use port::tx::{TxCounters, TxError};
 use report::{
-    CatchUp, Code, Core, Distribution, Flows, Loss, Pacing, Report, RxInterface, Sentence, Stream, Totals,
-    Tx, TxInterface, Warnings, units,
+    CatchUp, Code, Core, Distribution, Flows, HostCounter, Loss, Pacing, Report, RxInterface, Sentence,
+    Stream, Totals, Tx, TxInterface, Warnings, units,
 };
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashSet};
@@ -620,6 +620,28 @@ pub fn too_long(setup: &Setup) -> Option<TooLong> {
     })
 }
 
+/// Why an interface took no frame any more, where its counter says that it dropped them: at a veth's other end they were too long,
+/// or that end is down. A queue that is full drops nothing.
+fn why_stuck(counters: &[HostCounter], setup: &Setup, fault: &TxError) -> Option<Sentence> {
+    let TxError::Stuck(name, waited_ms) = fault else { return None };
+    let place = setup.tx.iter().find(|place| place.interface.name == *name)?;
+    let dropped = counters
+        .iter()
+        .find(|counter| counter.place == place.spec && counter.name == "tx_dropped" && counter.rise > 0)?;
+    let what = format!(
+        "{} accepted no frame for {waited_ms} ms, and dropped what it was given (tx_dropped rose by {})",
+        place.spec,
+        units::count(dropped.rise)
+    );
+    Some(match too_long(setup) {
+        Some(TooLong { said, remedy }) => Sentence::new(format!("{what}: {said}"), Some(remedy)),
+        None => Sentence::new(
+            format!("{what}: its other end takes no frames of this length, or is down"),
+            Some("compare the MTU of both ends (`ip link`), or give a smaller `.size`"),
+        ),
+    })
+}
+
 /// Did the run do what was asked?
 pub fn judge(report: &mut Report, run: &Outcome<'_>) {
     let (setup, sent) = (run.setup, run.sent());
@@ -632,10 +654,15 @@ pub fn judge(report: &mut Report, run: &Outcome<'_>) {
             Code::Stopped,
             format!("stopped after {}, before all was sent", units::time(sent.duration_ns)),
         ),
-        Ended::Fault(fault) if frames == 0 => {
-            verdict.fail(Code::SenderFailed, run.ended_where() + &fault.to_string())
+        Ended::Fault(fault) => {
+            let why =
+                why_stuck(&report.result.counters, setup, fault).unwrap_or_else(|| fault.to_string().into());
+            let why = why.behind(&run.ended_where());
+            match frames {
+                0 => verdict.fail(Code::SenderFailed, why),
+                _ => verdict.fall_short(Code::SenderFailed, why),
+            }
         }
-        Ended::Fault(fault) => verdict.fall_short(Code::SenderFailed, run.ended_where() + &fault.to_string()),
         Ended::SourceFault(fault) if frames == 0 => {
             verdict.fail(Code::SourceFailed, run.ended_where() + &fault.to_string())
         }

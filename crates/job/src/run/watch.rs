@@ -14,6 +14,7 @@ use snapshot::{Count, Hands, Phase, Request, Snapshot, Title, Worker, machine};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// More intervals than this are joined in pairs.
 const MOST_INTERVALS: usize = 1200;
@@ -81,7 +82,12 @@ pub struct Watch<'a> {
     disorder: Option<(u64, u64)>,
     /// Frames with bytes behind their signatures.
     trailed: Option<u64>,
+    /// No more frames arrived yet than were sent.
+    awaits: bool,
 }
+
+/// So long a sender may be held up between the kernel's taking a batch and counting it.
+const COUNTED: Duration = Duration::from_millis(100);
 
 /// How long frames that are due and not sent take, at the pace so far: when the schedule is over, they are still to come.
 fn behind(intended: Option<u64>, sent: u64, at_ns: u64) -> u64 {
@@ -133,6 +139,7 @@ impl<'a> Watch<'a> {
             shown: None,
             disorder: None,
             trailed: None,
+            awaits: true,
         }
     }
 
@@ -173,8 +180,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn look(&mut self, at_ns: u64, tx_frames: u64, tx_bytes: u64, late: u64) -> Sample {
-        let seen: Option<Measured> = self.meter.map(Meters::snapshot);
+    fn look(
+        &mut self,
+        seen: Option<Measured>,
+        at_ns: u64,
+        (tx_frames, tx_bytes, late): (u64, u64, u64),
+    ) -> Sample {
         let frames = |s: &Measured| if self.round_trip { s.signed } else { s.frames };
         let (rx_frames, rx_bytes) = seen.as_ref().map_or((0, 0), |s| (frames(s), s.bytes));
         let arrived = rx_frames.saturating_sub(seen.as_ref().map_or(0, |s| s.duplicates));
@@ -206,19 +217,33 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// A sender counts frames when the kernel has taken all of a batch, and the first of them may have arrived by then: it is
+    /// waited for, unless it is others' frames that arrive.
+    fn await_count(&mut self, seen: Option<&Measured>, sent: impl Fn() -> u64) {
+        let arrived = seen.map_or(0, |s| if self.round_trip || self.signs { s.signed } else { s.frames });
+        let until = Instant::now() + COUNTED;
+        while self.awaits && sent() < arrived {
+            self.awaits = Instant::now() < until;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
     /// Looks at both ends while the workers send.
     pub fn sample(&mut self, workers: &[Control]) {
         // All have the same start; those that have not woken since do not say so yet.
         let Some(started) = workers.iter().map(|w| w.started.load(Relaxed)).filter(|&at| at > 0).min() else {
             return;
         };
-        let at = engine::clock::now().saturating_sub(started);
         if let Some(worker) = workers.first() {
             self.course = worker.throttle.course();
         }
         let sum = |of: fn(&Control) -> &AtomicU64| workers.iter().map(|w| of(w).load(Relaxed)).sum::<u64>();
+        // First what arrived, then what was sent: frames that are looked at later must not seem to have arrived before they left.
+        let seen = self.meter.map(Meters::snapshot);
+        self.await_count(seen.as_ref(), || sum(|w| &w.frames));
         let (frames, bytes, late) = (sum(|w| &w.frames), sum(|w| &w.bytes), sum(|w| &w.late));
-        let sample = self.look(at, frames, bytes, late);
+        let at = engine::clock::now().saturating_sub(started);
+        let sample = self.look(seen, at, (frames, bytes, late));
         self.started = true;
         self.latest = sample;
         if let Some((interim, next)) = &mut self.interim
@@ -337,7 +362,8 @@ impl<'a> Watch<'a> {
     pub fn finish(&mut self, sent: &Sent) -> Due {
         let late = sent.punctuality.as_ref().map_or(0, |p| p.late);
         let at = sent.duration_ns.max(self.latest.at_ns.min(sent.duration_ns));
-        let mut last = self.look(at, sent.counters.frames, sent.counters.bytes, late);
+        let seen = self.meter.map(Meters::snapshot);
+        let mut last = self.look(seen, at, (sent.counters.frames, sent.counters.bytes, late));
         let due = self.final_offer(sent);
         last.intended = due.intended;
         if self.meter.is_some() {

@@ -257,7 +257,8 @@ impl Rig {
         let mut lacking = Vec::new();
         for (name, place) in self.ports.ways.iter().flat_map(Way::each) {
             let what = match place {
-                Err(_) => "was removed",
+                // It is looked for by its name.
+                Err(_) => "is no longer there (removed or renamed)",
                 Ok(place) if !place.interface.up => "is down",
                 Ok(place) if !place.interface.carrier => "has no carrier",
                 Ok(_) => continue,

@@ -103,6 +103,9 @@ impl Cause {
     }
 }
 
+/// In a lab `netdyno lab -- COMMAND` runs it beside this interface; others are at other hosts of the lab.
+const SENDER_OF_A_LAB: &str = "tx0";
+
 /// Where a run was done, as far as what to type next depends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Where {
@@ -115,16 +118,25 @@ pub enum Where {
 
 impl Where {
     /// Of a run, by its job.
-    fn of(report: &Report) -> Where {
+    pub(crate) fn of(report: &Report) -> Where {
         let lab = report.requested.as_ref().and_then(|job| job.get("lab"));
-        if lab.is_some_and(|lab| !lab.is_null()) { Where::InALab } else { Where::Here }
+        let has_one = report.command == "demo" || lab.is_some_and(|lab| !lab.is_null());
+        if has_one { Where::InALab } else { Where::Here }
+    }
+
+    /// The command that looks at this machine, and at an interface where that can be named: one that works where its reader is.
+    pub(crate) fn doctor_command(self, interface: &str) -> String {
+        match self {
+            Where::Here => format!("`netdyno doctor {interface}`").replace(" `", "`"),
+            Where::InALab if interface == SENDER_OF_A_LAB => {
+                format!("`netdyno lab -- netdyno doctor {interface}`")
+            }
+            Where::InALab => "`netdyno doctor`".to_owned(),
+        }
     }
 
     fn doctor(self, interface: &str, says: &str) -> String {
-        match self {
-            Where::Here => format!("`netdyno doctor {interface}` says {says}"),
-            Where::InALab => format!("`netdyno doctor` says {says}"),
-        }
+        format!("{} says {says}", self.doctor_command(interface))
     }
 
     fn search(self, from: &str, to: &str) -> String {
@@ -201,6 +213,10 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     if result.round_trip && lost.ratio >= 1.0 {
         // The verdict has named the mend.
         return None;
+    }
+    if let Some(blind) = result.rx.as_ref().and_then(|rx| rx.blind_because.as_ref()) {
+        // Whoever takes frames before the meter explains what is missing there, and nothing behind the interface does.
+        return Some(Cause::new(By::Receiver, printable(blind), ""));
     }
     let counted = |name: &str| {
         result
@@ -545,7 +561,7 @@ mod tests {
             "`netdyno search throughput` with the same `.lab` finds the load where loss begins"
         );
         let short = rate(&report, Where::InALab).expect("a cause");
-        assert!(short.next.starts_with("`netdyno doctor` says"), "{}", short.next);
+        assert!(short.next.starts_with("`netdyno lab -- netdyno doctor tx0` says"), "{}", short.next);
         // Frames that never left are no loss that a counter tells.
         report.result.loss = Some(Loss::between(10_000, 10_000));
         assert_eq!(loss(&report, Where::InALab), None);
