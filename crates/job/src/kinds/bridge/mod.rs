@@ -15,7 +15,6 @@ use ::edit::rewrite::Plan;
 use anyhow::{Context, Result, bail};
 use forwarder::Forwarder;
 use outcome::Exit;
-use port::interface::Interface;
 use report::{Code, Report, Said};
 use snapshot::{Count, Passage, Snapshot, Title};
 pub use spec::Bridge;
