@@ -283,7 +283,7 @@ fn connections_of_others_are_not_taken_from_them_unless_the_interface_is_named()
     for (taking, instead) in [
         ("measure --on rx0 --drop", "leave out --drop"),
         ("reflect --on rx0", "--only-signed"),
-        ("probe --on rx0 --drop --export 192.0.2.1:9995", "leave out --drop"),
+        ("probe --on rx0 --drop --export 198.18.0.1:9995", "leave out --drop"),
     ] {
         net.run_there(format!("netdyno {taking} --duration 1s")).refused(&words).says(&[instead]);
     }
