@@ -24,8 +24,10 @@ fn main() -> ExitCode {
         Ok(None) => return ExitCode::SUCCESS,
         Err(error) => return failed(&error),
     };
-    if let Some(page) = commands::pages::asked(&words, cli::help::is_verb) {
-        return ended(output::print(&page).map(|()| 0));
+    match commands::pages::asked(&words, cli::help::is_verb) {
+        Ok(Some(page)) => return ended(output::print(&page).map(|()| 0)),
+        Ok(None) => {}
+        Err(error) => return failed(&error),
     }
     let cli = match cli::help::parse(words.clone()) {
         Ok(cli) => cli,

@@ -57,6 +57,16 @@ impl Typed {
         }
     }
 
+    /// The captures that were typed, of a kind that reads some.
+    pub fn captures(&self) -> &[std::path::PathBuf] {
+        match self {
+            Typed::Replay(args) => &args.files,
+            Typed::Live(args) => std::slice::from_ref(&args.file),
+            Typed::Probe(args) => &args.files,
+            _ => &[],
+        }
+    }
+
     /// The plugin that says what is sent.
     pub fn by_plugin(&mut self) -> Option<&mut ByPlugin> {
         match self {

@@ -370,12 +370,17 @@ fn quoted(message: &mut [u8], plan: &Plan, side: Side) {
     }
 }
 
+/// Where the addresses of an ARP request or reply for IPv4 stand: the sender's, and the target's.
+pub(super) fn arp_addresses(bytes: &[u8]) -> Option<[usize; 2]> {
+    let (Some(ethertype::IPV4), Some(1 | 2)) = (read16(bytes, 2), read16(bytes, 6)) else { return None };
+    let (Some(&hardware), Some(&4)) = (bytes.get(4), bytes.get(5)) else { return None };
+    let sender = 8 + usize::from(hardware);
+    Some([sender, sender + 4 + usize::from(hardware)])
+}
+
 /// Maps, then scrambles the addresses of ARP requests and replies for IPv4.
 pub(super) fn arp(bytes: &mut [u8], plan: &Plan, side: Side) {
-    let (Some(ethertype::IPV4), Some(operation)) = (read16(bytes, 2), read16(bytes, 6)) else { return };
-    let (Some(&hardware), Some(&4), 1 | 2) = (bytes.get(4), bytes.get(5), operation) else { return };
-    let sender = 8 + usize::from(hardware);
-    let target = sender + 4 + usize::from(hardware);
+    let (Some([sender, target]), Some(operation)) = (arp_addresses(bytes), read16(bytes, 6)) else { return };
     let (near, far) = match side {
         Side::Client => (&plan.map_client, &plan.map_server),
         Side::Server => (&plan.map_server, &plan.map_client),

@@ -25,6 +25,7 @@ pub mod random;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod uses;
 
 use wire::LinkType;
 
@@ -34,6 +35,7 @@ pub use parse::{BadValue, address_map, endpoints, hex_bytes, mac_pair, mac_repla
 pub use pass::{Fragmenting, Target, Totals, check, run};
 pub use plan::{AddressMap, FixLength, MacScramble, NewHeader, PerSide, Plan, Prefix, Side, Ttl, Vlan};
 pub use ports::PortMap;
+pub use uses::Uses;
 
 /// A frame to edit: the captured bytes, and the length it had on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

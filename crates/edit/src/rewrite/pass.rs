@@ -1,5 +1,6 @@
 //! One pass over a capture: reads a frame, edits it, writes it, in memory that no capture makes grow.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,6 +12,7 @@ use crate::fragment::Rules;
 use super::frame::{Verdict, edit};
 use super::link;
 use super::plan::{NewHeader, Plan, Side};
+use super::uses::{Ends, Uses};
 use super::{EditError, Frame};
 
 /// What a pass did, in frames.
@@ -43,6 +45,8 @@ pub struct Target<'a> {
     pub known: Option<(u64, &'a Path)>,
     /// What each edited frame becomes.
     pub fragment: Option<Fragmenting<'a>>,
+    /// Where it is counted what maps found.
+    pub uses: Option<&'a RefCell<Uses>>,
 }
 
 /// Rules that make several frames of one, and whose frames they are for.
@@ -120,10 +124,16 @@ pub fn run(
         frame.wire_len = record.wire_len;
         totals.read += 1;
         let side = side(record.number);
+        let before = target.uses.and_then(|_| Ends::of(link, &frame.data));
         let verdict = match side {
             Some(side) => edit(&mut frame, plan, link, *output_link, side),
             None => Verdict::Edited,
         };
+        if let (Some(uses), Some(before), Some(side), Verdict::Edited) = (target.uses, before, side, verdict)
+        {
+            let output = *output_link;
+            uses.borrow_mut().count(plan, side, before, || Ends::of(output, &frame.data));
+        }
         // A file of Ethernet frames must hold nothing else.
         let foreign = verdict == Verdict::Unsupported
             && link != *output_link

@@ -136,6 +136,24 @@ impl AddressMap {
         self.entries.is_empty()
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The first entry that holds an address.
+    pub fn first_that_holds(&self, address: std::net::IpAddr) -> Option<usize> {
+        self.entries.iter().position(|(from, _)| match (*from, address) {
+            (Prefix::V4(from, bits), std::net::IpAddr::V4(address)) => {
+                (address.to_bits() ^ from) & mask_v4(bits) == 0
+            }
+            (Prefix::V6(from, bits), std::net::IpAddr::V6(address)) => {
+                (address.to_bits() ^ from) & mask_v6(bits) == 0
+            }
+            _ => false,
+        })
+    }
+
     /// The new address, if an entry holds this one.
     pub fn map_v4(&self, address: u32) -> Option<u32> {
         self.entries.iter().find_map(|entry| match *entry {

@@ -477,3 +477,41 @@ fn sctps_crc_follows_ports_and_covers_no_address() {
     let first = ether(0x0800, &ipv4(132, 0x2000, &sctp_packet()));
     assert_eq!(edited(&first, &plan).0[34..], sctp_packet());
 }
+
+#[test]
+fn what_maps_found_is_counted_for_each_entry_and_hosts_that_became_one_are_known() {
+    let map = |text| address_map(text).expect("a map");
+    let map_client = map("10.1.0.0/16=192.0.2.1,10.0.0.0/8=172.16.0.0/12,11.0.0.0/8=12.0.0.0/8");
+    let plan = Plan {
+        map_server: map_client.clone(),
+        map_client,
+        map_source: map("10.9.9.9=1.1.1.1"),
+        ..Plan::default()
+    };
+    let packet = |source: [u8; 4], destination: [u8; 4]| {
+        let mut bytes = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
+        bytes.extend([source, destination].concat());
+        bytes.extend([0, 80, 0, 53, 0, 8, 0, 0]);
+        ether(0x0800, &bytes)
+    };
+    let mut uses = Uses::default();
+    let mut pass = |frame: Vec<u8>, side| {
+        let before = uses::Ends::of(ETHERNET, &frame).expect("ends");
+        let mut edited = Frame { wire_len: frame.len() as u32, data: frame };
+        edit(&mut edited, &plan, ETHERNET, ETHERNET, side);
+        uses.count(&plan, side, before, || uses::Ends::of(ETHERNET, &edited.data));
+    };
+    pass(packet([10, 1, 0, 1], [10, 1, 0, 2]), Side::Client);
+    pass(packet([10, 2, 0, 1], [10, 1, 0, 3]), Side::Server);
+    pass(packet([9, 9, 9, 9], [8, 8, 8, 8]), Side::Client);
+    // A request of ARP for 10.1.0.1, by 10.2.0.1.
+    let arp = [0, 1, 8, 0, 6, 4, 0, 1, 2, 0, 0, 0, 0, 1, 10, 2, 0, 1, 0, 0, 0, 0, 0, 0, 10, 1, 0, 1];
+    pass(ether(0x0806, &arp), Side::Client);
+    let both: Vec<u64> = uses.client.iter().zip(&uses.server).map(|(a, b)| a + b).collect();
+    assert_eq!(both, [4, 2, 0]);
+    assert_eq!(uses.source, [0]);
+    assert_eq!((uses.ports(|port| port == 80), uses.ports(|port| port == 81)), (3, 0));
+    let merged = uses.merged().expect("few addresses");
+    let told: Vec<String> = merged.iter().map(|(new, old)| format!("{new}: {old:?}")).collect();
+    assert_eq!(told, ["192.0.2.1: [10.1.0.1, 10.1.0.2, 10.1.0.3]"]);
+}

@@ -255,6 +255,9 @@ pub fn loss(report: &Report, place: Where) -> Option<Cause> {
     let between = format!(
         "{from} transmitted all and no counter of losses rose at {from} or {to}: the device or the way between them lost them"
     );
+    if let Some(apart) = of_streams(report) {
+        return Some(Cause::new(By::Device, format!("{between}; {apart}"), ""));
+    }
     if let Some(burst) = in_bursts(report) {
         return Some(Cause::new(
             By::Bursts,
@@ -300,6 +303,41 @@ fn ends(report: &Report) -> (String, String) {
     let from = named(0).or_else(|| of("send")).unwrap_or_else(|| "the sender's interface".to_owned());
     let to = named(1).or_else(|| of("measure")).unwrap_or_else(|| from.clone());
     (from, to)
+}
+
+/// Did some streams lose all or nearly all of their frames and others none, which no full queue and no chance does?
+fn of_streams(report: &Report) -> Option<String> {
+    // Of a few frames that can be chance.
+    const ENOUGH: u64 = 20;
+    let counted: Vec<_> = report.streams.iter().filter_map(|s| Some((s, s.tx_frames?))).collect();
+    let (gone, rest): (Vec<_>, Vec<_>) =
+        counted.into_iter().partition(|(s, sent)| *sent > 0 && s.lost_frames >= sent - sent / 10);
+    let sent: u64 = gone.iter().fold(0, |all, (_, sent)| all.saturating_add(*sent));
+    let whole = rest.iter().filter(|(s, sent)| *sent > 0 && s.lost_frames == 0).count();
+    let spared = rest.iter().all(|(s, _)| s.lost_frames == 0);
+    if sent < ENOUGH || whole == 0 || !spared {
+        return None;
+    }
+    let lost = gone.iter().fold(0, |all: u64, (s, _)| all.saturating_add(s.lost_frames));
+    let name = |s: &crate::model::Stream| {
+        s.name
+            .as_ref()
+            .map_or_else(|| s.stream.to_string(), |name| format!("{} ({})", s.stream, printable(name)))
+    };
+    let who = match gone.as_slice() {
+        [(one, _)] => format!("stream {}", name(one)),
+        [(first, _), more @ ..] => {
+            format!("stream {} and {} like it", name(first), units::counted(more.len() as u64, "other"))
+        }
+        [] => return None,
+    };
+    Some(format!(
+        "{who} lost {} of {}, and {} none: these frames are treated otherwise than the others (their addresses, VLAN, type, ports or size: a \
+         filter, a route that lacks, an MTU)",
+        units::count(lost),
+        units::counted(sent, "frame"),
+        units::counted(whole as u64, "other stream"),
+    ))
 }
 
 /// Were frames lost only where this sender caught up after it had been held up?
@@ -567,6 +605,32 @@ mod tests {
         begins(&lossy(5_000, &[]), "cannot be told: no counter");
         let (_, next) = said(&lossy(5_000, &[]));
         assert!(next.starts_with("`netdyno search throughput` with `.on` tx0 and `.measure` rx0"), "{next}");
+    }
+
+    #[test]
+    fn a_stream_that_lost_all_where_others_lost_none_is_no_queues_doing() {
+        let mut report = lossy(9_500, &[("rx_packets", 9_500, None)]);
+        let catch_up = CatchUp { stalls: 9, longest_stall_ns: 5_000_000, frames: 900, ..CatchUp::default() };
+        report.result.pacing = Some(Pacing { catch_up: Some(catch_up), ..Pacing::default() });
+        let stream = |stream, tx, lost_frames| crate::model::Stream {
+            stream,
+            name: Some(format!("s{stream}")),
+            tx_frames: Some(tx),
+            lost_frames,
+            rx_frames: tx - lost_frames,
+            ..crate::model::Stream::default()
+        };
+        assert!(said(&report).0.contains("too short for this sender's bursts"), "without streams");
+        report.streams = vec![stream(1, 5_000, 0), stream(2, 500, 500), stream(3, 4_500, 0)];
+        let text = of(&report).expect("a cause").said;
+        assert!(text.contains("stream 2 (s2) lost 500 of 500 frames, and 2 other streams none"), "{text}");
+        assert!(!text.contains("queue"), "{text}");
+        // Where others lost some as well it may be a queue.
+        report.streams = vec![stream(1, 5_000, 10), stream(2, 490, 490), stream(3, 4_510, 0)];
+        assert!(said(&report).0.contains("too short for this sender's bursts"));
+        // And one that lost its only frame proves nothing.
+        report.streams = vec![stream(1, 9_999, 0), stream(2, 1, 1)];
+        assert!(said(&report).0.contains("too short for this sender's bursts"));
     }
 
     #[test]

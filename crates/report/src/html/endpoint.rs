@@ -52,8 +52,8 @@ pub(super) fn tiles(report: &Report) -> Vec<(&'static str, String, String)> {
         tiles.push(("Latency beside streams, median", loaded, format!("{idle} without them")));
         tiles.push((
             "Bufferbloat grade",
-            under.grade.clone(),
-            format!("median up by {}", units::time(under.increase_ns)),
+            under.grade.clone().unwrap_or_else(|| "not judged".to_owned()),
+            under.moved(),
         ));
     } else if let Some(t) = &endpoint.transactions {
         let lost =
