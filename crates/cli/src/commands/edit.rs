@@ -27,6 +27,9 @@ pub fn run(args: Edit) -> Result<u8> {
     }
     let (totals, whole) = pass(&args.input, input, target, &plan, args.sides.as_deref())?;
     note(&summary(&totals, &args.write, plan.drop_unsupported));
+    if let Some(told) = not_in_headers(&totals) {
+        note(&format!("warning: {told}"));
+    }
     Ok(u8::from(!whole))
 }
 
@@ -43,6 +46,22 @@ pub fn fragmenting(rules: Option<&Rules>, sides: FragmentSides) -> Option<Fragme
         rules,
         client: sides != FragmentSides::Server,
         server: sides != FragmentSides::Client,
+    })
+}
+
+/// What was asked of link headers, and frames whose headers do not have it.
+pub fn not_in_headers(totals: &Totals) -> Option<String> {
+    let all = [
+        (totals.no_source, "no source address to set"),
+        (totals.no_destination, "no destination address to set"),
+        (totals.no_addresses, "no Ethernet address to replace or scramble"),
+        (totals.no_tag, "no place for a VLAN tag"),
+    ];
+    let told = all.iter().filter(|(frames, _)| *frames > 0);
+    let told: Vec<_> =
+        told.map(|(frames, what)| format!("{} {what}", units::counted(*frames, "frame"))).collect();
+    (!told.is_empty()).then(|| {
+        format!("link headers without what was to be edited, which stay as they are: {}", told.join(", "))
     })
 }
 

@@ -5,7 +5,7 @@ use super::autoopts::{self, Spec};
 use super::edits::{new_link, tcprewrite_plan};
 use super::{presets, tcpdump};
 use crate::cli::edit::{FragmentSides, Tcprewrite};
-use crate::commands::edit::{fragmenting, pass, rules};
+use crate::commands::edit::{fragmenting, not_in_headers, pass, rules};
 use crate::output::note;
 use anyhow::{Result, bail};
 use capture::{FileFormat, Reader};
@@ -79,6 +79,9 @@ pub fn run(args: Tcprewrite) -> Result<u8> {
             "Warning: {} without headers that can be edited",
             units::counted(totals.unsupported, "frame")
         ));
+    }
+    if let Some(told) = not_in_headers(&totals).filter(|_| !args.suppress_warnings) {
+        note(&format!("Warning: {told}"));
     }
     if totals.foreign > 0 && !args.suppress_warnings {
         note(&format!(

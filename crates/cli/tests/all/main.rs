@@ -17,6 +17,7 @@ mod craft;
 mod demo;
 mod documents;
 mod due;
+mod edit;
 mod endpoint;
 mod endpoint_many;
 mod endpoint_soak;

@@ -282,6 +282,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether addresses of link headers are to change.
+    pub(crate) fn edits_macs(&self) -> bool {
+        let sides = [self.source_mac, self.destination_mac];
+        sides.iter().any(|mac| mac.client.or(mac.server).is_some())
+            || !self.replace_mac.is_empty()
+            || self.scramble_mac.is_some()
+    }
+
     pub(crate) fn maps_addresses(&self) -> bool {
         let maps = [&self.map_source, &self.map_destination, &self.map_client, &self.map_server];
         maps.iter().any(|map| !map.is_empty())
