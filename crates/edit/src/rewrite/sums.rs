@@ -102,13 +102,11 @@ pub(super) fn ipv4_upper(packet: &mut [u8], header_len: usize) {
     }
 }
 
-/// The part of an upper layer that its checksum covers: of UDP as much as its own length says (RFC 768; RFC 8200 section 8.1),
-/// and nothing where that is more than there is.
+/// The part of an upper layer that its checksum covers: of UDP as much as its own length says (RFC 768; RFC 8200 section 8.1).
+/// Where that cannot be (of a datagram that was cut) it is all there is.
 fn covered(rest: &mut [u8], protocol: u8) -> &mut [u8] {
-    let length = match protocol {
-        UDP => read16(rest, 4).map_or(0, usize::from),
-        _ => rest.len(),
-    };
+    let stated = read16(rest, 4).map(usize::from).filter(|_| protocol == UDP);
+    let length = stated.filter(|length| (8..=rest.len()).contains(length)).unwrap_or(rest.len());
     rest.get_mut(..length).unwrap_or_default()
 }
 

@@ -436,7 +436,7 @@ fn streams(view: &View, now: &Snapshot, manner: Manner, width: usize, room: usiz
 }
 
 /// Lines that a warning, or an answer to a key, has at most.
-const MOST_OF_A_TEXT: usize = 3;
+const MOST_OF_A_TEXT: usize = 4;
 
 fn warnings(now: &Snapshot, manner: Manner, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();

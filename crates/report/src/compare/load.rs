@@ -35,7 +35,7 @@ pub struct OfferedLoad {
     /// The same of side B.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub b_asked: Option<f64>,
-    /// They differ by more than 1 %, and by more than the results of a side do among themselves.
+    /// They differ by more than 1 % (or what was asked to be ignored), and by more than the results of a side do among themselves.
     pub differ: bool,
 }
 
@@ -47,8 +47,8 @@ struct Offered {
     asked: Option<f64>,
 }
 
-/// The loads that all results have.
-pub(super) fn of(a: &[Named<'_>], b: &[Named<'_>]) -> Vec<OfferedLoad> {
+/// The loads that all results have. Differences of a smaller ratio than `least` count as none.
+pub(super) fn of(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Vec<OfferedLoad> {
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|n| offered(n.report)).collect::<Vec<_>>());
     let Some(first) = of_a.first() else { return Vec::new() };
     let all = first.iter().filter_map(|load| {
@@ -72,7 +72,7 @@ pub(super) fn of(a: &[Named<'_>], b: &[Named<'_>]) -> Vec<OfferedLoad> {
             b: mean_b,
             a_asked: asked(&x),
             b_asked: asked(&y),
-            differ: differ(mean_a, mean_b) && !as_steady,
+            differ: differ(mean_a, mean_b, least.max(ALIKE)) && !as_steady,
         })
     });
     all.collect()
@@ -83,8 +83,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-fn differ(a: f64, b: f64) -> bool {
-    (a - b).abs() > ALIKE * a.abs().max(b.abs())
+fn differ(a: f64, b: f64, ratio: f64) -> bool {
+    (a - b).abs() > ratio * a.abs().max(b.abs())
 }
 
 /// What a result sent. A search offers many loads, and says for each figure at which it was.
@@ -136,7 +136,7 @@ impl OfferedLoad {
             Unit::Count => units::event_rate(value),
             unit => unit.show(value),
         };
-        match asked.filter(|asked| *asked > 0.0 && differ(*asked, value)) {
+        match asked.filter(|asked| *asked > 0.0 && differ(*asked, value, ALIKE)) {
             Some(asked) => {
                 format!(
                     "{} ({} of the {} asked for)",
@@ -152,7 +152,7 @@ impl OfferedLoad {
     /// Another rate was asked for, or on one side only.
     fn asked_otherwise(&self) -> bool {
         match (self.a_asked, self.b_asked) {
-            (Some(a), Some(b)) => differ(a, b),
+            (Some(a), Some(b)) => differ(a, b, ALIKE),
             (None, None) => false,
             _ => true,
         }

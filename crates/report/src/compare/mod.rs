@@ -260,7 +260,7 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], least: f64) -> Result<Compariso
         };
         return Err(Incomparable::NothingInCommon { hint });
     }
-    let offered_loads = load::of(a, b);
+    let offered_loads = load::of(a, b, least);
     for c in &mut compared {
         if let Some(why) = load::why_not(&c.name, &offered_loads) {
             c.withhold(why);

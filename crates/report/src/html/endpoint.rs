@@ -284,7 +284,7 @@ mod tests {
         let page = plots(&tested((0..5).map(known).collect()));
         // The payload has an axis of its own, up to little more than itself.
         assert!(page.contains("Throughput, Gbit/s") && page.contains("estimates, Gbit/s"), "{page}");
-        let payload = page.split("Delivery rate").next().unwrap_or_default();
+        let payload = page.split(">Delivery rate").next().unwrap_or_default();
         assert!(!payload.contains(">400<") && payload.contains(">1.0<"), "{payload}");
     }
 

@@ -236,7 +236,7 @@ fn loads_that_differ_are_said_first_and_what_depends_on_them_is_not_judged() {
     let text = render(&comparison, text::Options::default());
     let told = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for says in [
-        "The offered loads differ: frames of A 100 kpps, of B 54.7 kpps (54.7 % of the 100 kpps asked for)",
+        "The offered loads differ: frames of A 100 kpps, of B 54.8 kpps (54.8 % of the 100 kpps asked for)",
         "All other conditions: the same",
     ] {
         assert!(told.contains(says), "no `{says}`: {text}");
