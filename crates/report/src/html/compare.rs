@@ -268,3 +268,47 @@ pub(super) fn tip(name: &str, values: [Option<f64>; 2], show: impl Fn(f64) -> St
 pub(super) fn time(ns: f64) -> String {
     units::time(ns as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::{Better, Unit};
+
+    fn compared(name: &str, ratio: f64, interval_95: Option<(f64, f64)>) -> Compared {
+        Compared {
+            name: name.to_owned(),
+            unit: Unit::Ns,
+            better: Better::Lower,
+            a: 1000.0,
+            b: 1000.0 * (1.0 + ratio),
+            difference: 1000.0 * ratio,
+            difference_ratio: Some(ratio),
+            change: Change::Worse,
+            by: "repetitions".to_owned(),
+            method: None,
+            values: None,
+            interval_95,
+            p: None,
+            p_adjusted: None,
+            cliffs_delta: None,
+            hedges_g: None,
+        }
+    }
+
+    #[test]
+    fn what_lies_beyond_the_axis_is_an_arrow_with_its_value() {
+        let mut figures: Vec<_> =
+            (0..8).map(|n| compared(&format!("figure {n}"), 0.02, Some((10.0, 30.0)))).collect();
+        let within = differences(&figures).expect("a drawing");
+        assert!(!within.svg.contains("beyond") && !within.note.contains("arrow"), "{}", within.svg);
+        figures.push(compared("far", 97.63, None));
+        figures.push(compared("wide", 0.02, Some((-90_000.0, 30.0))));
+        let chart = differences(&figures).expect("a drawing");
+        assert_eq!(chart.svg.matches("mk beyond").count(), 2, "{}", chart.svg);
+        assert!(
+            chart.svg.contains(">+9,763 %</text>") && chart.note.contains("An arrow at the edge"),
+            "{}",
+            chart.svg
+        );
+    }
+}

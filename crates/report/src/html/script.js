@@ -42,7 +42,7 @@ const narrowed = (svg) => {
     const parts = [...svg.querySelectorAll("*:not(title)")];
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.classList.toggle("narrow", width < WIDE);
-    const margin = Math.min(left, width * 0.36);
+    const margin = Math.min(left, width * 0.48);
     const x = (at) => {
       if (width === WIDE) return at;
       if (at <= left) return at - left + margin;
@@ -84,7 +84,7 @@ const narrowed = (svg) => {
     if (width === WIDE) { for (const text of svg.querySelectorAll("text")) text.style.display = ""; return; }
     // Titles of axes first, then the ends of each axis, then what is between.
     const texts = [...svg.querySelectorAll("text")];
-    const rank = (text) => (text.classList.contains("title") ? 0 : text.classList.contains("end") ? 1 : text.classList.contains("mid") ? 2 : 3);
+    const rank = (text) => (text.classList.contains("title") ? 0 : !text.classList.contains("tick") ? 3 : text.classList.contains("end") ? 1 : 2);
     const taken = [];
     for (const text of texts.sort((a, b) => rank(a) - rank(b))) {
       text.style.display = "";
@@ -97,7 +97,7 @@ const narrowed = (svg) => {
       }
       const over = Math.max(box.x + box.width - width, 0) || Math.min(box.x, 0);
       if (over) { text.setAttribute("x", (+text.getAttribute("x") - over).toFixed(1)); box = text.getBBox(); }
-      const free = taken.every((t) => box.x >= t.x + t.width + 3 || t.x >= box.x + box.width + 3 || box.y >= t.y + t.height - 2 || t.y >= box.y + box.height - 2);
+      const free = taken.every((t) => box.x >= t.x + t.width + 5 || t.x >= box.x + box.width + 5 || box.y >= t.y + t.height - 2 || t.y >= box.y + box.height - 2);
       if (free) taken.push(box);
       else text.style.display = "none";
     }
