@@ -19,6 +19,9 @@ use std::process::ExitCode;
 static MEMORY: memory::Saying = memory::Saying;
 
 fn main() -> ExitCode {
+    // A file that may not grow any more (`ulimit -f`) is an error that is told, as a full disk is. By itself the signal would end the
+    // process, and leave behind what is half-written.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
     let words = match compat::arguments(std::env::args_os().collect()) {
         Ok(Some(words)) => words,
         Ok(None) => return ExitCode::SUCCESS,

@@ -218,3 +218,19 @@ fn times_after_2106_are_kept_by_pcapng_and_refused_by_pcap() {
         assert!(!std::path::Path::new(&pcap).exists());
     }
 }
+
+#[test]
+fn a_file_that_may_not_grow_is_an_error_and_what_killed_runs_left_goes() {
+    let dir = folder();
+    let (input, out) = (path(&dir, "in.pcap"), path(&dir, "out.pcap"));
+    let frame = [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0][..], &packet(1400)].concat();
+    write_pcap(&input, 1, &vec![frame; 1000]);
+    // No process has a number beyond the kernel's greatest (2^22).
+    std::fs::write(path(&dir, ".out.pcap.4194305-3.part"), "half").expect("what a killed run left");
+    let script = path(&dir, "limited.sh");
+    std::fs::write(&script, format!("ulimit -f 100\nnetdyno edit {input} -w {out}\n")).expect("a script");
+    run(format!("sh {script}")).refused(&["out.pcap", "too large"]);
+    assert_eq!(listing(dir.path()), ["in.pcap", "limited.sh"]);
+    run(format!("netdyno edit {input} -w {out}")).ok();
+    assert_eq!(listing(dir.path()), ["in.pcap", "limited.sh", "out.pcap"]);
+}
