@@ -93,7 +93,7 @@ fn the_site_can_be_searched_from_a_file() {
         dom.split("<a href=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
     };
     assert_eq!(found("bufferbloat"), ["docs/endpoint.html"]);
-    assert_eq!(found("resume")[0], "docs/method.html");
+    assert!(found("resume").contains(&"docs/method.html".to_owned()));
     assert_eq!(found("--continue%20resumed")[0], "docs/endpoint.html");
     assert_eq!(found("bold"), ["docs/other.html"]);
     assert!(found("nowhere-to-be-found").is_empty());
