@@ -163,11 +163,11 @@ fn a_full_disk_ends_a_capture_at_a_whole_block_and_the_run_is_short() {
     let disk = net.file("disk");
     std::fs::create_dir(&disk).expect("a folder");
     // A file system of 300 kB, which nobody else sees.
-    let send =
-        "netdyno send ipv4/udp --size 1518 --on tx0 --rate 2kpps --count 1000 --measure rx0 --json --capture";
+    let binary = env!("CARGO_BIN_EXE_netdyno");
+    let send = "send ipv4/udp --size 1518 --on tx0 --rate 2kpps --count 1000 --measure rx0 --json";
     let script = net.file("fill.sh");
     let lines = format!(
-        "mount -t tmpfs -o size=300k none {disk} || exit 9\n{send} {disk}/out.pcapng; ended=$?\ncp {disk}/out.pcapng {disk}.pcapng\nexit $ended\n"
+        "mount -t tmpfs -o size=300k none {disk} || exit 9\n{binary} {send} --capture {disk}/out.pcapng; ended=$?\ncp {disk}/out.pcapng {disk}.pcapng\nexit $ended\n"
     );
     std::fs::write(&script, lines).expect("a script");
     let ran = net.run(format!("unshare -m sh {script}")).with(1);
