@@ -29,8 +29,7 @@ fn loads_that_differ_are_said_first_and_the_same_run_does_not_differ() {
         "{}",
         told.stdout
     );
-    let words: &[&str] =
-        if in_time { &["The offered loads differ: frames of A 4.00 kpps, of B 1.00 kpps"] } else { &[] };
+    let words: &[&str] = if in_time { &["The offered loads differ: frames of A "] } else { &[] };
     let said = unfolded(&told.stdout);
     for words in ["rate asked for", "4 kpps", "1 kpps", "received"].iter().chain(words) {
         assert!(said.contains(words), "no `{words}`: {}", told.stdout);
