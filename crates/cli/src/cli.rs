@@ -795,6 +795,9 @@ pub struct Allowed {
     /// Yes, copy clients' data to this public address, which the job names as its target. Once for each.
     #[arg(long, value_name = "HOST:PORT")]
     pub allow_public_target: Vec<String>,
+    /// Yes, make this prefix, which the job's copies come from, this host's own. Once for each.
+    #[arg(long, value_name = "PREFIX")]
+    pub allow_source_prefix: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ const ALIKE: &str = "active_timeout adopt against all any_plugin axis back balan
     include iterations json_lines kafka key lab listen loss mac map_dst_ip map_ip map_port map_src_ip max max_burst max_flows \
     max_connections measure method metrics min mptcp noise_target on only_side oversize parallel plugin port precision preload probe quiet_time rate \
     repetitions replace_mac resolve round_trip send_to server short sides sign signatures size skip_corrupt source_prefix src_mac step stop_file streams \
-    template timeout \
+    template test_address timeout \
     timestamps to token_file trial_duration ttl tui tunnel_port tx_timestamps unique_ip until_gap user verbose vni write yes_disrupt";
 
 /// The others, and how they are typed.

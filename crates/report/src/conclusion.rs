@@ -173,7 +173,7 @@ pub fn next_step(report: &Report, page: Option<&str>) -> String {
         }
         Verdict::Short { .. } if result.endpoint_search.is_some() => None,
         Verdict::Short { .. } if result.cloned.as_ref().is_some_and(|cloned| cloned.reached_nobody()) => {
-            Some("`netdyno clone doctor`, with the same `.on` and `.to`, says which step of a connection is missing.".to_owned())
+            Some("`netdyno clone doctor`, with the same `.from` and `.to`, says which step of a connection is missing.".to_owned())
         }
         Verdict::Short { .. } if result.cloned.is_some() => None,
         Verdict::Short { .. } if result.loss.is_some_and(|l| l.learnt_frames.is_some()) => Some(

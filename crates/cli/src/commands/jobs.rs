@@ -217,8 +217,9 @@ pub fn run_file(args: &Run) -> Result<u8> {
 
 impl Allowed {
     pub fn consent(&self) -> Consent {
-        let Allowed { yes_disrupt, command, write, allow_public_target } = self.clone();
-        Consent { yes_disrupt, command, write, public_targets: allow_public_target }
+        let Allowed { yes_disrupt, command, write, allow_public_target, allow_source_prefix } = self.clone();
+        let (public_targets, own_prefixes) = (allow_public_target, allow_source_prefix);
+        Consent { yes_disrupt, command, write, public_targets, own_prefixes }
     }
 }
 
