@@ -279,7 +279,7 @@ fn a_client_that_closed_its_side_is_answered_later_whichever_server_is_first() {
 #[test]
 fn tls_is_told_in_one_sentence_and_not_copied() {
     let three = Three::new();
-    let heard = [&three.online, &three.target].map(|namespace| greets_nobody(namespace));
+    let heard = [&three.online, &three.target].map(greets_nobody);
     let clone = three.clone("");
     let hello = [&[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3][..], &[7; 506]].concat();
     for _ in 0..5 {

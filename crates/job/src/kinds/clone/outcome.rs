@@ -216,9 +216,8 @@ pub fn judge(report: &mut Report, args: &Cloning, server: (Option<IpAddr>, u16),
     }
     if s.tls + s.turned_tls > 0 {
         let said = format!(
-            "{} TLS: copied up to there and no further, because the target has keys of its own",
-            units::counted(s.tls + s.turned_tls, "session speaks")
-                .replace("sessions speaks", "sessions speak")
+            "{} of TLS: not copied from where that begins, because the target has keys of its own",
+            counted(s.tls + s.turned_tls, "session")
         );
         let mend = "copy behind what ends TLS, between it and the server";
         verdict.fall_short(Code::SessionsNotCopied, (said, mend));
