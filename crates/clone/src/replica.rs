@@ -459,9 +459,9 @@ impl Replica {
         };
     }
 
-    /// When the client ended: FIN was sent, or the client's RST came.
+    /// When the client ended: FIN was sent, or the client's RST came; or when what it had said before was said to the target.
     pub fn ended_ns(&self) -> u64 {
-        self.end_ns
+        self.end_ns.max(self.said_ns)
     }
 
     /// The session is over at the server, which gave so many whole answers.
