@@ -109,8 +109,12 @@ pub struct Replica {
     said_ns: u64,
     /// and when the client ended.
     end_ns: u64,
-    /// Bytes by which the target has answered more than the server.
-    lead: i64,
+    /// Bytes of the target,
+    heard: u64,
+    /// of the server,
+    online: u64,
+    /// and of the server when the client ended, where messages are not told apart.
+    due_heard: u64,
     /// Bytes of the server since the client spoke last,
     online_since: u32,
     /// of the target since it was spoken to last,
@@ -160,7 +164,9 @@ impl Replica {
             answer_ns: 0,
             said_ns: 0,
             end_ns: 0,
-            lead: 0,
+            heard: 0,
+            online: 0,
+            due_heard: 0,
             online_since: 0,
             target_since: 0,
             due_bytes: 0,
@@ -389,12 +395,14 @@ impl Replica {
         } else {
             let since = u64::from(self.target_since);
             // Whether the last word of somebody who would have gone on has an answer is not known.
-            let may_be = self.cut && self.said_ns != 0;
-            if due_bytes == 0 && !may_be || due_bytes > 0 && since >= due_bytes {
+            let may_be = self.cut && self.said_ns != 0 && due_bytes == 0;
+            // What was said at once at the target, and one after the other at the server, is answered at once as well.
+            let all = self.heard >= self.due_heard;
+            if since >= due_bytes && all && !may_be {
                 return Owes::Nothing;
             }
             let quiet = self.answer_ns.max(self.said_ns) + QUIET_NS;
-            match since > 0 || self.lead >= 0 || due_bytes == 0 {
+            match since > 0 || all || may_be {
                 true if now_ns >= quiet => return Owes::Nothing,
                 true => quiet.min(patience),
                 false => patience,
@@ -448,6 +456,7 @@ impl Replica {
     fn owe(&mut self, answers: u32, now_ns: u64) {
         self.end_ns = self.end_ns.max(now_ns);
         self.due = answers;
+        self.due_heard = self.online;
         let begun = |number: u32| {
             let at = number.checked_sub(self.base)? as usize;
             u32::try_from(self.exchanges.as_ref()?.get(at)?.online.size).ok()
@@ -571,7 +580,7 @@ impl Replica {
         now_ns: u64,
         comparison: &mut Comparison,
     ) {
-        self.lead -= bytes as i64;
+        self.online += bytes;
         self.online_since = self.online_since.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         let Some(exchange) = self.exchange(number) else { return };
         exchange.online.came(bytes, line, ended, now_ns);
@@ -610,7 +619,7 @@ impl Replica {
 
     /// The target answers.
     pub fn received(&mut self, bytes: &[u8], now_ns: u64, comparison: &mut Comparison) {
-        self.lead += bytes.len() as i64;
+        self.heard += bytes.len() as u64;
         self.target_since = self.target_since.saturating_add(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
         match self.protocol {
             Protocol::Unknown => {
@@ -979,6 +988,22 @@ mod tests {
         replica.received(b"an ans", 40, &mut comparison);
         assert_eq!(replica.next(Pace::Wallclock, 40), Step::Until(40 + QUIET_NS));
         replica.received(b"wer", 50, &mut comparison);
+        assert_eq!(replica.next(Pace::Wallclock, 50), Step::Shutdown);
+        // Two that were said at once have both to be answered.
+        let (mut replica, mut comparison) = (Replica::new(true), Comparison::default());
+        replica.connected(1);
+        for number in 0..2 {
+            asks_in_turn(&mut replica, number, 10, &mut comparison);
+            said(&mut replica, b"ask", 0, 0, number + 1, 10);
+            turns(&mut replica, number, b"an answer", 20, &mut comparison);
+        }
+        replica.wrote(3, 25);
+        replica.wrote(3, 25);
+        replica.finish(0, 30);
+        replica.over(0, 30);
+        replica.received(b"an answer", 40, &mut comparison);
+        assert_eq!(replica.next(Pace::Wallclock, 40), Step::Until(40 + QUIET_NS));
+        replica.received(b"an answer", 50, &mut comparison);
         assert_eq!(replica.next(Pace::Wallclock, 50), Step::Shutdown);
         // A shorter one.
         let (mut replica, mut comparison) = start();
